@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Which code is optimised, and how much.
+/// The code to optimise, and how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Optimised {
     /// Without C code: Rust as set in the workspace.
@@ -49,7 +49,7 @@ pub fn quietly(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -
 /// As [`quietly`], at another level.
 ///
 /// # Errors
-/// As there.
+/// As for [`quietly`].
 pub fn quietly_at(
     corpus: &Path,
     cache: &Path,
@@ -123,8 +123,7 @@ fn command(
     Ok(cargo)
 }
 
-/// The versions of `packages` that the guest of program `name` is locked to, as `one 1.2.3, other
-/// 4.5.6`.
+/// The locked versions of `packages` for the guest of program `name`, as `one 1.2.3, other 4.5.6`.
 ///
 /// # Errors
 /// If the lock file cannot be read, or the guest does not depend on one of the packages.
@@ -142,8 +141,8 @@ pub fn locked_versions(corpus: &Path, name: &str, packages: &[&str]) -> Result<S
     Ok(versions.collect::<Result<Vec<_>>>()?.join(", "))
 }
 
-/// The version of `package` that `dependent` is locked to. Cargo writes a dependency as `"name"`,
-/// or as `"name version"` if the lock file has several versions of it.
+/// The locked version of `package` for `dependent`. Cargo writes a dependency as `"name"`, or as
+/// `"name version"` if the lock file has several versions of it.
 fn locked_version<'a>(lock: &'a str, dependent: &str, package: &str) -> Option<&'a str> {
     let entry = |name: &str| {
         let line = format!("name = \"{name}\"");

@@ -1,4 +1,4 @@
-//! `cargo xtask dap`: the debugger's server with a client that others wrote, npm's
+//! `cargo xtask dap`: tests the debugger's server with somebody else's client, npm's
 //! `@vscode/debugadapter-testsupport`, on three programs; each message is checked against the
 //! protocol's types. With `--measure`, measures how long a client waits, on a run of a billion
 //! statements.
@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
-/// A program: its source, its level of optimisation, what its standard input would be, and the text
-/// of the line to stop at.
+/// A program: its source, its level of optimisation, its standard input, and the text of the line
+/// to stop at.
 const PROGRAMS: [(&str, &str, &str); 3] = [
     (
         "crates/dap/tests/guests/ledger.rs",
@@ -25,7 +25,8 @@ const PROGRAMS: [(&str, &str, &str); 3] = [
     ("xtask/dap/words.rs", "0", "*seen += 1;"),
 ];
 
-/// Rounds of the ledger: nearly two billion instructions, half of which are statements.
+/// The number of rounds of the ledger, which take nearly two billion instructions, half of them
+/// statements.
 const ROUNDS: &str = "1000000";
 
 /// Checks, or measures.
@@ -127,7 +128,7 @@ fn compile(source: &Path, level: &str, to: &PathBuf) -> Result<()> {
     Ok(())
 }
 
-/// The line that has a text.
+/// The line that contains a text.
 fn line_of(source: &Path, text: &str) -> Result<String> {
     let all = fs::read_to_string(source).with_context(|| source.display().to_string())?;
     let found = all.lines().position(|line| line.contains(text));

@@ -19,10 +19,10 @@ const SPARK: &str = "pyspark==4.3.0";
 /// The number of blocks of each window: small, so that there are several windows.
 const WINDOW: &str = "2048";
 
-/// Does what the arguments say.
+/// Exports and asks, as the arguments say.
 ///
 /// # Errors
-/// If an engine answers otherwise than the page, or nothing can be built, recorded or exported.
+/// If an engine's answer differs from the page, or something cannot be built, recorded or exported.
 pub fn run(arguments: &DatasetArguments) -> Result<ExitCode> {
     let program = match &arguments.tool {
         Some(program) => std::path::absolute(program)?,
@@ -138,7 +138,7 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// A Python in a folder of its own that has these packages.
+/// A Python environment with these packages, in its own folder.
 fn python(folder: &Path, packages: &[&str], modules: &str) -> Option<PathBuf> {
     let python = folder.join("bin/python");
     let import = format!("import {modules}");

@@ -1,6 +1,6 @@
-//! `cargo xtask explorer`: clicks through the explorer's page in a browser view by view, repeats
-//! the sessions of docs/sessions in it, and checks the types of its scripts. With `--measure`, how
-//! long clicks take.
+//! `cargo xtask explorer`: clicks through each view of the explorer's page in a browser, repeats
+//! the sessions of docs/sessions, and checks the types of its scripts. With `--measure`, measures
+//! how long clicks take.
 //!
 //! npm supplies the browser driver, the page's judge (axe-core) and the type checker; the browser
 //! is the machine's Chromium. Missing tools are named, and the checks that need them are skipped.
@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The task for the page.
+/// What to do with the page.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Run this program instead of the one that the checkout builds
@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     })
 }
 
-/// Clicks through the page, and does the sessions in it.
+/// Clicks through the page, and repeats the sessions in it.
 fn check(browser: &Browser, tool: &Path, folder: &Path, kept: bool) -> Result<bool> {
     let mut is_well = browser.types()?;
     if !browser.is_there() {

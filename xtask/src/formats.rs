@@ -1,8 +1,8 @@
 //! `cargo xtask formats`: opens each export in its own tool, and compares what the tool says with
 //! the command line's JSON: totals, calls, own and inclusive costs, counts of lines.
 //!
-//! Some tools are Debian's (.ci/tools). Others come from npm, PyPI and crates.io, and are installed
-//! into target/formats. One that cannot be had is named as SKIPPED.
+//! Some tools are Debian packages (.ci/tools). Others come from npm, PyPI and crates.io, and are installed
+//! into target/formats. A tool that is unavailable is reported as SKIPPED.
 
 use crate::explorer::browser;
 use crate::{corpus, tool, toolchain};
@@ -91,7 +91,7 @@ pub fn run(program: Option<&Path>) -> Result<ExitCode> {
 }
 
 impl Program {
-    /// Compiles and records it, beside its source.
+    /// Compiles and records it, next to its source.
     fn record(&self, afterimage: &Path, folder: &Path) -> Result<()> {
         let from = corpus::workspace().join(self.source);
         let file = from.file_name().context("a source has a name")?;
@@ -145,7 +145,8 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// A Python with the packages, or else the machine's; what it lacks is skipped there.
+/// A Python with the packages, or otherwise the machine's. Checks whose packages are missing are
+/// skipped.
 fn python(scripts: &Path, folder: &Path) -> PathBuf {
     let python = folder.join("python/bin/python");
     let list = scripts.join("requirements.txt");
@@ -171,7 +172,7 @@ fn python(scripts: &Path, folder: &Path) -> PathBuf {
     "python3".into()
 }
 
-/// Installs npm's packages, and puts the scripts that use them beside them.
+/// Installs npm's packages, and copies the scripts that use them next to them.
 fn npm(scripts: &Path, folder: &Path) -> Result<()> {
     let packages = folder.join("npm");
     fs::create_dir_all(&packages)?;
@@ -196,7 +197,7 @@ fn npm(scripts: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Installs inferno: half a minute, the first time.
+/// Installs inferno, which takes half a minute the first time.
 fn inferno(folder: &Path) {
     let root = folder.join("inferno");
     if root.join("bin/inferno-flamegraph").exists() {

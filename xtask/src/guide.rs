@@ -2,9 +2,9 @@
 //! these pages.
 //!
 //! A page's blocks marked `console` are run in order, in a folder of their own with the programs of
-//! `examples/mugs`, in a terminal of [`WIDTH`] columns. On a page, `…` means anything in a line,
-//! and alone any lines: an answer that agrees with its page is left as it is. `afterimage` commands
-//! elsewhere on a page are not run, but their options must exist.
+//! `examples/mugs`, in a terminal of [`WIDTH`] columns. On a page, `…` in a line stands for any
+//! text, and alone on a line for any lines. An answer that agrees with its page stays unchanged.
+//! `afterimage` commands elsewhere on a page are not run, but their options must exist.
 //!
 //! A page's last line holds digests of its programs and of the modules that the compilers made of
 //! them. If a compiler makes a different module, `--check` reports SKIPPED; if a program changed,
@@ -180,14 +180,14 @@ impl<'a> Visit<'a> {
             )]);
         }
         println!(
-            "SKIPPED {}: this machine's compilers make other modules than those that the page shows",
+            "SKIPPED {}: this machine's compilers make modules that differ from those of the page",
             self.name
         );
         Ok(Vec::new())
     }
 
-    /// Copies the programs into the folder and says which ones the page uses, with digests. None if
-    /// a compiler is missing.
+    /// Copies the programs into the folder, and returns the ones that the page uses, with digests.
+    /// `None` if a compiler is missing.
     fn programs(&self, page: &Page) -> Result<Option<String>> {
         let commands = Vec::from_iter(page.exchanges().map(|exchange| &*exchange.command));
         let lacking = toolchain::missing_c_packages();

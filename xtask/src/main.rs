@@ -1,10 +1,10 @@
-//! The project's chores: what developers run around the tool, not in it.
+//! The project's chores: what developers run in addition to the tool itself.
 //!
 //! - `cargo xtask demo` builds a real program and profiles it.
 //! - `cargo xtask test` runs the tests with everything they need.
 //! - `cargo xtask architecture` checks the promises in ARCHITECTURE.md.
 //! - `cargo xtask corpus` builds the real programs on which the project is measured, and `cargo
-//!   xtask planted` some of them with bugs.
+//!   xtask planted` builds some of them with bugs.
 //! - `cargo xtask verify` checks everything about them; `cargo xtask mutants` checks that a
 //!   replaced operator is named.
 //! - `cargo xtask guilty` plants bugs and checks whether agents' answers show them; `cargo xtask
@@ -76,7 +76,7 @@ enum Task {
     Planted,
     /// Build the programs that the tests need, and run all tests
     Test {
-        /// Passed on to cargo test
+        /// Arguments for cargo test
         #[arg(
             value_name = "ARGS",
             trailing_var_arg = true,
@@ -88,7 +88,7 @@ enum Task {
     Verify(VerifyArguments),
     /// Replace operators of programs, and check that `afterimage diff` names them (minutes)
     Mutants(MutantsArguments),
-    /// Plant bugs in programs, and see whether agents' answers show the guilty lines: half an hour
+    /// Plant bugs in programs, and see whether agents' answers show the guilty lines (half an hour)
     Guilty(GuiltyArguments),
     /// Ask `afterimage mcp` with the protocol's own clients, and measure how soon it answers
     Mcp(McpArguments),
@@ -102,10 +102,10 @@ enum Task {
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
     },
-    /// Forge recordings with right checksums, and check that `afterimage verify` finds each that
+    /// Forge recordings with correct checksums, and check that `afterimage verify` finds each that
     /// changes an answer (minutes)
     Forge {
-        /// The number to make
+        /// The number of recordings to forge
         #[arg(long, value_name = "N", default_value_t = 10_000)]
         count: u64,
         /// The number of seeds for each run
@@ -119,7 +119,7 @@ enum Task {
     Papers(PapersArguments),
     /// Ask four thousand questions, and compare the answers with the kept ones (minutes)
     Freeze(FreezeArguments),
-    /// Write docs/screens: a terminal's contents for twelve tasks in C, C++ and Rust (a minute)
+    /// Write docs/screens: what a terminal shows for twelve tasks in C, C++ and Rust (a minute)
     Screens(ScreensArguments),
     /// Run the commands of README.md and docs/guide, and write their output into these pages
     /// (seconds)
@@ -144,10 +144,10 @@ enum Task {
     /// Debug three programs with a client of the Debug Adapter Protocol from npm, or measure how
     /// long it waits
     Dap(DapArguments),
-    /// Click through the explorer's page in Chromium, and check the types of its scripts: two
-    /// minutes
+    /// Click through the explorer's page in Chromium, and check the types of its scripts (two
+    /// minutes)
     Explorer(explorer::Arguments),
-    /// Open each export in its own tool, and compare what the tool says: a minute
+    /// Open each export in its own tool, and compare what the tool shows (a minute)
     Formats {
         /// Run this program instead of the one that the checkout builds
         #[arg(long, value_name = "PROGRAM")]
@@ -160,7 +160,7 @@ enum Task {
 /// The client's task.
 #[derive(clap::Args)]
 struct DapArguments {
-    /// The program afterimage [default: it is built]
+    /// The program afterimage [default: build it]
     #[arg(long, value_name = "FILE")]
     tool: Option<PathBuf>,
     /// Measure, on a run of a billion statements
@@ -202,7 +202,7 @@ struct VerifyArguments {
     /// Only compare runs on tiny inputs with slow, obvious references
     #[arg(long)]
     tiny_only: bool,
-    /// Only record runs on full inputs with everything, and verify them
+    /// Only record runs on full inputs with all lenses, and verify them
     #[arg(long, conflicts_with = "tiny_only")]
     full_only: bool,
 }
@@ -222,7 +222,7 @@ struct MutantsArguments {
         default_value = "bzip2,lua,zstd"
     )]
     only: Vec<String>,
-    /// The number of each kind
+    /// The number of mutants of each kind
     #[arg(long, value_name = "N", default_value_t = 6)]
     count: usize,
     /// The same seed makes the same mutants
@@ -236,7 +236,7 @@ struct GuiltyArguments {
     /// The same seed draws the same bugs
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The number in each program
+    /// The number of bugs in each program
     #[arg(long, value_name = "N", default_value_t = 6)]
     count: usize,
     /// Only in these programs, names separated by commas

@@ -21,7 +21,7 @@ pub struct Entry {
     pub language: String,
     /// The SPEC program that it replaces.
     pub like: String,
-    /// The packages that it was made from, each with its version.
+    /// The packages that it was built from, each with its version.
     pub version: String,
     /// Notes about the program, its input, or its compilation.
     pub notes: String,

@@ -25,7 +25,7 @@ const TIMES: usize = 15;
 /// Runs the measurement.
 ///
 /// # Errors
-/// If a client is there and refuses something, or nothing can be built or recorded.
+/// If an installed client refuses something, or something cannot be built or recorded.
 pub fn run(arguments: &McpArguments) -> Result<ExitCode> {
     let program = match &arguments.tool {
         Some(program) => std::path::absolute(program)?,
@@ -188,7 +188,7 @@ fn latencies(program: &Path, recording: &Path, calls: &Path) -> Result<()> {
     measure(program, recording, &asked)
 }
 
-/// The same about any recording: what its own answers offer to ask next.
+/// The same about any recording, with the questions that its own answers suggest.
 fn latencies_of(program: &Path, recording: &Path) -> Result<()> {
     let recording = std::path::absolute(recording)?;
     let root = recording.parent().context("a recording is in a folder")?;

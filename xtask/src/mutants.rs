@@ -121,7 +121,7 @@ struct Mutants<'a> {
 }
 
 impl Mutants<'_> {
-    /// Makes mutants and asks about them. Returns the number of mutants, the number named against
+    /// Creates mutants and asks about them. Returns the number of mutants, the number named against
     /// level 2, and the number named against level 0, in total and among those shown in text.
     fn named(&self, arguments: &MutantsArguments, unoptimised: &Path) -> Result<[usize; 4]> {
         let right = self.out.join("right.aft");

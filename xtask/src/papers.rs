@@ -1,9 +1,9 @@
 //! `cargo xtask papers`: repeats the measurements in the papers' tables and figures on the programs
-//! of the corpus, beside the papers' figures.
+//! of the corpus, next to the papers' figures.
 //!
-//! The benchmark measures, and prints the papers' figures beside ours. This command says which part
-//! of it belongs to which paper, builds the programs, and runs one part after the other. Nothing
-//! else should run meanwhile.
+//! The benchmark measures, and prints the papers' figures next to ours. This command assigns its
+//! parts to the papers, builds the programs, and runs one part after another. Nothing else should
+//! run in the meantime.
 
 use crate::{CorpusArguments, PapersArguments, corpus, manifest, tool};
 use anyhow::{Context, Result, bail};

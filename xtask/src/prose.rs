@@ -1,4 +1,4 @@
-//! `cargo xtask prose`: how long the sentences of documents and doc comments are.
+//! `cargo xtask prose`: measures the sentences of documents and doc comments.
 //!
 //! A sentence should have 12 to 18 words on average. A page fails if its mean is above [`MEAN`] or
 //! one of its sentences has more than [`LONGEST`] words. The doc comments of a crate have their own
@@ -21,11 +21,11 @@ use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Words of a page's sentences on average, at most.
+/// The largest average number of words in a page's sentences.
 const MEAN: f64 = 18.0;
-/// Words of a page's longest sentence, at most.
+/// The largest number of words in a page's longest sentence.
 const LONGEST: usize = 45;
-/// The same of the doc comments of a crate.
+/// The same limits for the doc comments of a crate.
 const COMMENTS: (f64, usize) = (18.0, 90);
 
 /// Pages that a chore writes, and pages that quote the output of programs.

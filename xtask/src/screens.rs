@@ -141,7 +141,7 @@ impl Studio {
         Ok(studio)
     }
 
-    /// Compiles and records, and notes the commands.
+    /// Compiles and records, and writes the commands to the page.
     fn prepare(&mut self, program: &Program) -> Result<()> {
         fs::create_dir_all(&self.narrow)
             .with_context(|| format!("{}: cannot be made", self.narrow.display()))?;
@@ -235,8 +235,8 @@ impl Studio {
         Ok(())
     }
 
-    /// Runs a command in a terminal and notes its output. Returns the number of lines longer than
-    /// the terminal.
+    /// Runs a command in a terminal and writes its output to the page. Returns the number of lines
+    /// longer than the terminal.
     fn show(&self, command: &str, width: u16, page: &mut String) -> Result<usize> {
         let folder = if width == NARROW {
             &self.narrow

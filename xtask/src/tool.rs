@@ -89,7 +89,7 @@ const KEPT: [&str; 28] = [
     "NO_PROXY",
 ];
 
-/// A program, with an environment in which it behaves the same for everybody: only [`KEPT`] is left
+/// A program, with an environment in which it behaves the same for everybody: only [`KEPT`] remains
 /// of the user's. Every program that a chore runs is started here.
 pub fn start(program: impl AsRef<OsStr>) -> Command {
     #[expect(clippy::disallowed_methods, reason = "the one place that does")]
@@ -106,8 +106,8 @@ fn is_kept(name: &str) -> bool {
     })
 }
 
-/// A search path on which `tool` is called `afterimage`, before all others: `folder` gets a link to
-/// it.
+/// A search path on which `tool` is found first under the name `afterimage`. `folder` gets a link
+/// to it.
 ///
 /// # Errors
 /// If the link cannot be made.

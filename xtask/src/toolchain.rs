@@ -1,4 +1,4 @@
-//! The tools for building the corpus: found, or requested in one sentence.
+//! Finds the tools for building the corpus, or requests them in one sentence.
 
 use crate::tool::start;
 use anyhow::{Context, Result, bail};
@@ -11,7 +11,7 @@ pub const TARGET: &str = "wasm32-wasip1";
 /// Makes sure that Rust can compile for [`TARGET`], adding the target if rustup can.
 ///
 /// # Errors
-/// If the target is absent and cannot be added; the text says what to type.
+/// If the target is absent and cannot be added; the text gives the command to type.
 pub fn ensure_wasm_target() -> Result<()> {
     if has_wasm_target()? {
         return Ok(());

@@ -30,16 +30,16 @@ use crate::path::numbering;
 use crate::steps::follow;
 use path::folded;
 
-/// Asks for one execution of a function: its lines, changes, writes and calls.
+/// Requests one execution of a function: its lines, changes, writes and calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActivationQuery {
-    /// A moment in it: `parse#3`, its third call; `parser.c:42#7`, `@0x1f3#2`, `t=123456`. The
-    /// innermost function then.
+    /// A moment within it: `parse#3` for its third call, `parser.c:42#7`, `@0x1f3#2` or `t=123456`.
+    /// Selects the innermost function at that moment.
     pub at: String,
     /// The maximum number of arrivals at lines.
     pub arrivals: usize,
-    /// The number of arrivals, from the first, at which variables are read. Each read follows the
-    /// run.
+    /// The number of arrivals, from the first, at which variables are read. Each read requires
+    /// following the run.
     pub variables: usize,
 }
 
@@ -56,7 +56,7 @@ impl ActivationQuery {
     /// The maximum number of times that variables are examined.
     pub const VARIABLES: usize = 64;
 
-    /// The execution that a moment is in.
+    /// The execution that contains a moment.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
@@ -110,7 +110,7 @@ struct Arrival {
     line: SourceLine,
 }
 
-/// The reported effect of a statement.
+/// A statement's effect, as reported.
 enum Did {
     Wrote(Range, Option<Value>),
     Called(FuncId, Box<[Value]>),
@@ -371,7 +371,7 @@ impl Asked<'_, '_> {
         Ok(())
     }
 
-    /// The call of a function that a block ends with, as a position. `None` if it is the host's.
+    /// The call with which a block ends, as a position. `None` if it calls the host.
     fn callee(&self, callee: FuncId, time: u64) -> Result<Option<String>> {
         let session = self.program.session;
         if session.program().function(callee).is_none() {
@@ -526,7 +526,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// Looks at the first statements: the stack pointer as it was, and as it is lowered.
+    /// Examines the first statements: the stack pointer before and after it is lowered.
     fn see(&mut self, step: &Step, number: usize) {
         let What::Computed(value) = &step.what else {
             return;

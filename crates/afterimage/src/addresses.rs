@@ -26,7 +26,7 @@ use crate::places::{counts_whole, reached, times};
 use crate::rows::{Form, MORE, Rows, next_of};
 use crate::steps::follow;
 
-/// Which addresses did loads and stores access?
+/// Asks which addresses loads and stores accessed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddressesQuery {
     /// The place: `file.c:42`, `func+0x2a`, `@0x1f3`, or a function. `#7` or `#last` at the end
@@ -34,12 +34,12 @@ pub struct AddressesQuery {
     pub at: String,
     /// The executions of each: `1000..1010`, `7`, `last`, or `t=1000` for those from that block on.
     pub instances: Option<String>,
-    /// The largest number of executions.
+    /// The largest number of executions to report.
     pub limit: Option<u64>,
 }
 
 impl AddressesQuery {
-    /// The answer from a few stretches of the run, if these suffice.
+    /// The accesses, from a few stretches of the run, if these suffice.
     pub(crate) fn answer_early(
         &self,
         session: &Session,
@@ -57,7 +57,7 @@ impl AddressesQuery {
         )?)
     }
 
-    /// Writes them if a few stretches of the run suffice; otherwise returns `false`.
+    /// Writes the accesses if a few stretches of the run suffice; otherwise returns `false`.
     ///
     /// # Errors
     /// As for [`write`](Self::write).
@@ -68,7 +68,7 @@ impl AddressesQuery {
         Ok(written?.is_some())
     }
 
-    /// Writes them. The path must exist.
+    /// Writes the accesses. The path must exist.
     ///
     /// # Errors
     /// If there are none at the place, the run cannot be followed, or the rows cannot be written.
@@ -170,8 +170,8 @@ pub fn write_accessed(session: &Session, to: &Rows<'_>) -> Result<()> {
     })
 }
 
-/// Asks about a few executions, building only the stretches of the run that contain them. `None` if
-/// there are more executions, or they need too many stretches.
+/// Passes a few executions to `ask`, building only the stretches of the run that contain them.
+/// `None` if there are more executions, or they need too many stretches.
 ///
 /// # Errors
 /// If there are no such executions, the recording is damaged, or `ask` fails.
@@ -237,7 +237,7 @@ enum Which {
     These(Vec<(u64, usize)>),
 }
 
-/// The number of executions of each load and store below which they count as few.
+/// Executions count as few if each load and store has fewer than this.
 const FEW: u64 = 1 << 12;
 
 impl Which {
@@ -379,7 +379,7 @@ enum Kind {
     All,
     /// Those with these numbers, for each site.
     Numbers(u64, u64),
-    /// These: times and numbers of sites, ascending.
+    /// The given ones: times and numbers of sites, ascending.
     These(Vec<(u64, usize)>),
 }
 

@@ -11,12 +11,13 @@ use afterimage_trace::{TraceError, TraceFile, TraceWriter, writer};
 use crate::error::{Reason, Replaced, SessionError, Unwritable};
 use crate::monitor::{Monitor, Note};
 
-/// The interval at which to check whether another process is done.
+/// The interval between checks whether another process is done.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Opens the file in order to add something to it. `lost` says what cannot be added if that fails.
-/// Waits for another process that is adding something at the moment. Returns `None` if another
-/// process has added something since the file was opened as `seen`: that may be the same addition.
+/// Opens the file in order to add something to it. `lost` names what cannot be added if opening
+/// fails. Waits for another process that is adding something at the moment. Returns `None` if
+/// another process has added something since the file was opened as `seen`: that may be the same
+/// addition.
 ///
 /// # Errors
 /// If the file cannot be written, or is another one than `seen`.

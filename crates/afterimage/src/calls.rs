@@ -1,4 +1,4 @@
-//! The calls of a run: how often each function called which, or one call with those around it.
+//! The calls of a run: how often functions called each other, or one call with those around it.
 
 use afterimage_ids::FuncId;
 use afterimage_present::{CallReport, CallView, Scene, Style};

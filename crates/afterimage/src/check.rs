@@ -49,11 +49,11 @@ pub fn places<'t>(
     Ok(())
 }
 
-/// Refuses a run that ended normally, was stopped from outside or by the host, and suggests another
-/// question.
+/// Refuses a run that ended normally, or was stopped from outside or by the host, and suggests
+/// another question.
 ///
 /// # Errors
-/// If it is such a run, or its end is damaged.
+/// If the run ended in such a way, or the data about its end is damaged.
 pub fn killed(session: &Session, instead: &str) -> Result<()> {
     let file = session.at();
     let end = session.file().end();

@@ -13,7 +13,7 @@ impl ProfileQuery {
     /// Refuses comparisons that are not supported, or not in this format.
     ///
     /// # Errors
-    /// If it is not about functions or lines, or the format has no form for it.
+    /// If the comparison is not of functions or lines, or the format does not support it.
     pub fn refuse_comparison(&self, format: Format) -> Result<()> {
         if !matches!(self.by, By::Function | By::Line) {
             bail!("--compare works for functions and lines: choose --by function or --by line");

@@ -47,7 +47,8 @@ pub struct ProfileQuery {
 pub(crate) const TEXT_ROWS: usize = 25;
 
 impl ProfileQuery {
-    /// The query for text output: without an order or limit, only the rows with most instructions.
+    /// The query for text output: if it has no order or limit, only the rows with most
+    /// instructions.
     #[must_use]
     pub fn for_people(self) -> Self {
         Self {
@@ -78,8 +79,7 @@ impl ProfileQuery {
         })
     }
 
-    /// The code whose lines also get what they cost with library code, if the rows are of that
-    /// kind.
+    /// The code whose lines also get their cost including library code, if the rows are lines.
     pub fn whole(&self) -> Option<&CodeFilter> {
         let has_rows = self.by == By::Line && self.functions.is_empty();
         self.code.as_ref().filter(|_| has_rows)
@@ -118,7 +118,7 @@ pub fn refuse_without_effect(format: Format, annotate: bool, given: &[(&str, boo
 /// recordings.
 ///
 /// # Errors
-/// If something else is among them.
+/// If one of them is something else.
 pub fn recordings<'a>(first: &'a Path, others: &'a [String]) -> Result<Vec<&'a Path>> {
     let mut all = vec![first];
     for text in others {
@@ -150,8 +150,7 @@ pub fn nothing_runs(why: &str, argument: Option<&String>) -> Result<()> {
     }
 }
 
-/// Exact counts of one run, or of several runs of one program, and where these stood when they
-/// ended.
+/// Exact counts of one run, or of several runs of one program, and where each run ended.
 pub struct Counted {
     /// The name in messages: the first recording, or the program.
     name: PathBuf,
@@ -163,7 +162,7 @@ pub struct Counted {
     runs: u64,
     /// A remark about how exact they are.
     note: Option<String>,
-    /// The cost of lines with library code, if requested and known.
+    /// The cost of lines including library code, if requested and known.
     whole: Option<Arc<WholeLines>>,
     sources: Arc<SourceFiles>,
 }
@@ -209,8 +208,8 @@ impl Counted {
         })
     }
 
-    /// Also finds what lines of this code cost with library code. That needs the path of the run,
-    /// which is built if it does not exist yet. Remarks why it is not known.
+    /// Also finds what lines of this code cost including library code. That needs the path of the
+    /// run, which is built if it does not exist yet. If the cost is unknown, a remark says why.
     #[must_use]
     pub fn with_whole_lines(mut self, session: &Session, code: Option<&CodeFilter>) -> Self {
         let Some(code) = code else { return self };
@@ -224,7 +223,7 @@ impl Counted {
     }
 
     /// The sum of the counts of these recordings. `open` opens one at a time. Lines of the code
-    /// `whole` also get what they cost with library code.
+    /// `whole` also get their cost including library code.
     ///
     /// # Errors
     /// As for [`of`](Self::of) and [`add`](Self::add).
@@ -316,8 +315,8 @@ impl Counted {
         &self.name
     }
 
-    /// Passes `ask` the profile that follows from the counts. The monitor receives warnings about
-    /// unreadable debug information.
+    /// Passes the profile that follows from the counts to `ask`. The monitor receives warnings
+    /// about unreadable debug information.
     ///
     /// # Errors
     /// If the counts contradict each other, or `ask` fails.
@@ -371,7 +370,7 @@ impl Profiled<'_> {
         }
     }
 
-    /// Refuses a format that cannot say that the counts are not exact, if they are not.
+    /// If the counts are not exact, refuses a format that cannot say so.
     ///
     /// # Errors
     /// If the format cannot contain such a note.

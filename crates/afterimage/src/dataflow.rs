@@ -15,7 +15,7 @@ use crate::Session;
 use crate::monitor::Work;
 use crate::named::NamedProgram;
 
-/// Did a fact hold at the executions of a place, and what decided it?
+/// Asks whether a fact held at the executions of a place, and what decided it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataflowQuery {
     /// The fact: `available:PLACE`, `reaching:PLACE`, `last-use:PLACE`, or `gen=PLACES kill=PLACES

@@ -11,19 +11,19 @@ use anyhow::{Context, Error, Result, bail};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
-/// The files that a new one may replace. Nothing replaces a recording.
+/// The files that a new file may replace. Nothing may replace a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replaces {
     /// Any file but a module.
     Files,
-    /// Modules, too.
+    /// Any file, including a module.
     Modules,
 }
 
 /// Writes a report through a buffer.
 ///
 /// # Errors
-/// If writing fails: that error, with its place, whatever error the report returned.
+/// If writing fails: that error with its place, regardless of the report's own error.
 pub fn fill<W: Write>(
     to: W,
     content: Content,
@@ -76,7 +76,7 @@ impl<W: Write> Write for Watched<W> {
     }
 }
 
-/// Writes a report to a file, which appears when it is complete; an older one stays until then.
+/// Writes a report to a file. The file appears when it is complete; an older one stays until then.
 ///
 /// # Errors
 /// If the file cannot be written, or must not be replaced.

@@ -101,7 +101,7 @@ impl Early<'_> {
     }
 
     /// The path from the last snapshot before a block to the block, and its first block. For all
-    /// other parts, it only knows the number of blocks.
+    /// other parts, only the number of blocks is known.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -403,23 +403,24 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
     }
 }
 
-/// The distance of snapshots and of cuts, in time of the re-execution. Following the run from a
-/// snapshot to a cut is fast; building the values of a stretch is slow, so stretches are short.
+/// The distances between snapshots and between cuts, in time of the re-execution. Following the run
+/// from a snapshot to a cut is fast; building the values of a stretch is slow, so stretches are
+/// short.
 const SPACING: Spacing = Spacing::Time {
     snapshots: Duration::from_millis(40),
     cuts: Duration::from_micros(250),
 };
 
-/// The same for stepping: following the run from one snapshot to the next takes a tenth of a
+/// The same for stepping, where following the run from one snapshot to the next takes a tenth of a
 /// second.
 const NEAR: Spacing = Spacing::Time {
     snapshots: Duration::from_millis(6),
     cuts: Duration::from_micros(250),
 };
 
-/// Snapshots for a question about a moment, if the recording has neither these nor values. Nothing
-/// is done if they cannot be made: during the run, after a run that was cut off, for unsupported
-/// programs, or if nothing can be added to the file.
+/// Makes snapshots for a question about a moment, if the recording has neither snapshots nor
+/// values. Does nothing if they cannot be made: during the run, after a run that was cut off, for
+/// unsupported programs, or if nothing can be added to the file.
 ///
 /// # Errors
 /// If the run cannot be executed again, or the recording is damaged.
@@ -427,10 +428,10 @@ pub(crate) fn ensure_for_questions(session: &Session) -> Result<()> {
     ensure_spaced(session, SPACING)
 }
 
-/// The same for who asks about many moments: snapshots are nearer to each other.
+/// The same for questions about many moments, with snapshots closer together.
 ///
 /// # Errors
-/// As there.
+/// As for [`ensure_for_questions`].
 pub(crate) fn ensure_for_stepping(session: &Session) -> Result<()> {
     ensure_spaced(session, NEAR)
 }

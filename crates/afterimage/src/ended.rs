@@ -64,8 +64,8 @@ pub fn results(file: &TraceFile) -> Result<Option<Vec<ResultValue>>> {
     Ok(last.map(rows))
 }
 
-/// Returns where the run was when it ended, if the text requests that and the run trapped, was
-/// stopped, or was in a host call.
+/// Returns where the run ended, if the text requests that and the run trapped, was stopped, or was
+/// in a host call.
 pub fn stood(traced: &Session, at: &str) -> Result<Option<At>> {
     if at.trim() != "end" {
         return Ok(None);

@@ -11,8 +11,7 @@ use afterimage_trace::{TraceError, Writer};
 
 use crate::text::sentence;
 
-/// Why a session failed, and for which recording. It reads as one sentence that begins with the
-/// file.
+/// Why a session failed, and for which recording, as one sentence that begins with the file.
 pub struct SessionError {
     /// The recording.
     pub at: PathBuf,
@@ -103,7 +102,7 @@ pub enum Reason {
         "the recording was cut off before its end was written, so exact counts cannot be made; record the program again"
     )]
     NoCounts,
-    /// The earlier run that should say where counters are cheap has no counts.
+    /// The earlier run that should show where counters are cheap has no counts.
     #[error("--weights {}: {why}", at.display())]
     Weights {
         /// Its recording.
@@ -126,7 +125,7 @@ pub enum Reason {
         /// The number of executed blocks.
         blocks: u64,
     },
-    /// Built data was removed as soon as it existed.
+    /// Data was removed right after it was built.
     #[error("the {0} that was just built is missing")]
     Gone(&'static str),
     /// Removing parts of the recording was cancelled.
@@ -165,7 +164,7 @@ impl Display for QuestionError {
     }
 }
 
-/// The same sentence, since `main` prints errors with `Debug`.
+/// The same sentence, because `main` prints errors with `Debug`.
 impl Debug for QuestionError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         Display::fmt(self, f)
@@ -188,7 +187,7 @@ impl SessionError {
     }
 }
 
-/// The same sentence, since `main` prints errors with `Debug`.
+/// The same sentence, because `main` prints errors with `Debug`.
 impl Debug for SessionError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         Display::fmt(self, f)

@@ -21,7 +21,7 @@ use crate::Session;
 use crate::source::is_library;
 use crate::sources::SourceLines;
 
-/// A recording that is being questioned.
+/// A recording with everything needed to explain it.
 pub struct Scene<'s, 'a> {
     pub traced: &'a Session,
     pub names: &'a Names,
@@ -33,7 +33,7 @@ pub struct Scene<'s, 'a> {
     operators: OnceCell<Operators<'a>>,
     folded: OnceCell<Folded<'a>>,
     counted: RefCell<HashMap<(FuncId, OpId), Executions<'a>>>,
-    /// The numbers of executions that need not be counted again.
+    /// The numbers of executions that were already counted.
     numbers: RefCell<HashMap<(FuncId, OpId, u64), u64>>,
     files: RefCell<HashMap<String, Option<SourceLines>>>,
     bodies: OnceCell<Bodies<'a>>,
@@ -41,10 +41,10 @@ pub struct Scene<'s, 'a> {
     called: RefCell<HashMap<u64, Option<WhyPlace>>>,
 }
 
-/// The number of activations to search for one of the user's own code.
+/// The number of activations to search for the user's own code.
 const STACK: usize = 64;
 
-/// Opens what a question about a recording needs, and asks. The values must exist.
+/// Opens what a question about a recording needs, and passes it to `ask`. The values must exist.
 ///
 /// # Errors
 /// If the recording is damaged, or `ask` fails.
@@ -175,7 +175,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(all.by(time)?)
     }
 
-    /// Notes the number of an execution that was found by it.
+    /// Records the number of an execution that was found by number.
     pub fn numbered(&self, spot: Spot, number: u64) {
         let mut numbers = self.numbers.borrow_mut();
         numbers.insert((spot.function, spot.op, spot.time), number);

@@ -29,9 +29,10 @@ pub struct ExportQuery {
     pub bounds: Bounds,
     /// Deeper calls are merged.
     pub depth: usize,
-    /// Smaller calls or contexts are merged. `None` chooses what tools show well.
+    /// Smaller calls or contexts are merged. `None` chooses a limit that suits the tools.
     pub least: Option<Least>,
-    /// Whose functions to show; the work of others counts for their callers. Timelines show all.
+    /// The code whose functions to show; the blocks of others count for their callers. Timelines
+    /// show all functions.
     pub code: CodeFilter,
     /// Whether to show inlined functions like called ones. Timelines show only calls.
     #[serde(default = "shown")]
@@ -62,7 +63,7 @@ pub enum ExportFormat {
     Dot,
 }
 
-/// The least amount that is not merged.
+/// The smallest amount that is not merged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Least {
@@ -74,8 +75,8 @@ pub enum Least {
 
 /// The default number of calls in a timeline: at 100 bytes each, tools can open it.
 const CALLS: u64 = 150_000;
-/// The largest number of calls in a timeline. Tools open no more, and some formats need all of them
-/// in memory.
+/// The largest number of calls in a timeline. Tools cannot open more, and some formats need all of
+/// them in memory.
 const MOST_CALLS: u64 = 20_000_000;
 
 impl FromStr for Least {
@@ -105,8 +106,8 @@ impl Least {
 }
 
 impl ExportQuery {
-    /// The number of levels of calls to keep apart: more than tools show, and enough for programs
-    /// without endless recursion.
+    /// The number of levels of calls to show separately: more than tools show, and enough for
+    /// programs without endless recursion.
     pub const DEPTH: usize = 256;
 
     /// Writes the calls. The path must exist.

@@ -94,7 +94,7 @@ pub fn kind(path: &Path) -> Result<Kind> {
     })
 }
 
-/// Whether two paths lead to the same file.
+/// Whether two paths refer to the same file.
 pub fn are_same(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }

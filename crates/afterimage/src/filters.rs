@@ -20,17 +20,17 @@ use crate::values::KeptValues;
 pub enum Beyond {
     /// Refuse it.
     Refused,
-    /// End it with the run, whose length was unknown when the window was chosen.
+    /// End it with the run, because the run's length was unknown when the window was chosen.
     Cut,
 }
 
-/// Filters for a path or for values. Only parts that all of them keep are kept. Without filters,
+/// Filters for a path or for values. A part is kept only if all filters keep it. Without filters,
 /// nothing is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filters {
     /// Only these functions, by name.
     pub include: Vec<String>,
-    /// Not these functions.
+    /// All functions except these, by name.
     pub exclude: Vec<String>,
     /// The part executed between two times, inclusive: `1000..2000`.
     pub window: Option<String>,
@@ -160,7 +160,7 @@ impl Filters {
         })
     }
 
-    /// Describes the parts left out.
+    /// Describes the parts that were left out.
     fn words(&self) -> String {
         let mut words = Vec::new();
         if !self.include.is_empty() {
@@ -227,7 +227,7 @@ fn listed(names: &Names, list: &str) -> Option<BTreeSet<FuncId>> {
     Some(found)
 }
 
-/// Names with more commas are not tried.
+/// Names with more commas are not considered.
 const MOST_COMMAS: usize = 64;
 
 /// Functions by name.

@@ -12,7 +12,8 @@ use crate::monitor::Note;
 use crate::text::pasted;
 
 /// Reports where the host, or the user who recorded the runs, gave two versions of a program
-/// different input. Differences then arise `whatever` happened.
+/// different input. `whatever` completes the sentence, because such differences would arise in any
+/// case.
 ///
 /// # Errors
 /// If a log is damaged.
@@ -117,8 +118,8 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Whether an argument is an address: by the function's description, or for an unknown
-    /// function, because the host read or wrote there.
+    /// Whether an argument is an address. The function's description says so; for an unknown
+    /// function, the host must have read or written there.
     fn is_address(&self, index: usize) -> bool {
         if let Some(known) = addresses(&self.name) {
             return known.contains(&index);
@@ -137,7 +138,7 @@ impl Exchange {
         read.chain(self.writes.iter().map(|write| write.address))
     }
 
-    /// Whether another call of the same function asked for the same. Addresses, and so lists of
+    /// Whether another call of the same function made the same request. Addresses, and so lists of
     /// addresses, depend on the version.
     fn asked_the_same(&self, other: &Self) -> bool {
         let lengths = |of: &Self| Vec::from_iter(of.reads.iter().map(|read| read.length));
@@ -161,7 +162,7 @@ impl Exchange {
         self.results == other.results && bytes(self) == bytes(other)
     }
 
-    /// The file descriptor that it is about.
+    /// The file descriptor that it concerns.
     fn descriptor(&self) -> Option<i32> {
         match self.args.first() {
             Some(&RawValue::I32(descriptor)) if self.name.starts_with("fd_") => Some(descriptor),
@@ -194,8 +195,8 @@ impl Exchange {
     }
 }
 
-/// The first host call that asked for the same in two runs but got different results or bytes, in
-/// words. Arguments and the environment are compared elsewhere; their addresses depend on the
+/// Describes the first host call that made the same request in two runs but got different results
+/// or bytes. Arguments and the environment are compared elsewhere; their addresses depend on the
 /// version and are ignored. So is the content of a file once the runs have made different requests
 /// about it.
 fn given_otherwise(runs: [&Session; 2]) -> Result<Option<String>> {

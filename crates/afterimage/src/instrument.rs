@@ -193,7 +193,7 @@ pub fn read_dump(
     })
 }
 
-/// More activations than any stack holds.
+/// More activations than fit on any stack.
 const MOST_ACTIVATIONS: u64 = 1 << 24;
 
 /// Returns the places of the open activations, according to the counters: at the ends of their

@@ -34,7 +34,7 @@ pub struct RecordQuery {
     /// The guest's input: its arguments, environment, folders and standard input.
     pub command: Command,
     pub lens: LiveLens,
-    /// Record without the stop clock. A live lens needs the clock, and has it all the same.
+    /// Record without the stop clock. A live lens needs the clock and keeps it.
     pub no_clock: bool,
     /// Stop the guest after this time.
     pub timeout: Option<Duration>,

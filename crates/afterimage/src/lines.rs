@@ -146,7 +146,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         })
     }
 
-    /// The entries of some steps, which are in the order of time.
+    /// The entries of some steps, which are in order of time.
     fn entries(&self, steps: &[LineStep]) -> Result<Vec<LineEntry>> {
         // Each step, and the previous step of its activation.
         let mut moments: Vec<Stood> = Vec::new();
@@ -250,7 +250,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         Ok(None)
     }
 
-    /// The variables at some moments, in the order of time.
+    /// The variables at some moments, in order of time.
     fn states(
         &self,
         known: &Variables<'_>,
@@ -318,8 +318,8 @@ impl<'l, 'p> Lines<'l, 'p> {
         }
     }
 
-    /// For the function of a moment, and for the calls inlined there from the outermost on, whether
-    /// their code is shown.
+    /// Whether the code of a moment's function is shown, and that of each call inlined there,
+    /// outermost first.
     fn own(&self, activation: &Activation<'_>) -> Vec<bool> {
         let frames = self.program.source.inlined_frames(activation.offset);
         let is_shown = |at: Location| self.folded.shows(at.file);

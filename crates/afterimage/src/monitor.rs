@@ -98,7 +98,7 @@ pub enum Note {
         /// A description of the parts that a filter left out.
         left_out: String,
     },
-    /// A filter left nothing of a path.
+    /// A filter removed all of a path.
     PathEmpty {
         /// The number of blocks.
         blocks: u64,

@@ -25,7 +25,7 @@ use crate::text::pasted;
 /// host.
 pub(crate) const TELLING: u64 = 1000;
 
-/// The treatment of a path of which a filter leaves nothing.
+/// What to do with a path of which a filter leaves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Empty {
     /// Add it.
@@ -39,7 +39,7 @@ pub enum Empty {
 pub(crate) enum Added {
     /// It was added.
     Here,
-    /// Another process added something; that may be it.
+    /// Another process added something, possibly the same.
     Elsewhere,
 }
 
@@ -250,7 +250,7 @@ pub fn numbering(path: &RecordedPath) -> Numbering {
     Numbering::of(path.segments().directory())
 }
 
-/// Finds the call of a function that a user names: its number in the path, and the number of calls
+/// Finds the call of a function that a user named: its number in the path, and the number of calls
 /// in the run.
 ///
 /// # Errors

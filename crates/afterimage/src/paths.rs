@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::Session;
 use crate::path::numbering;
 
-/// Which paths did the run take?
+/// Asks which paths the run took.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathsQuery {
     /// The question.

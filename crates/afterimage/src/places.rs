@@ -240,9 +240,9 @@ pub fn line_of(source: &dyn Source, offset: OrigOffset) -> String {
     })
 }
 
-/// The executions that a user named, in the order of time, at least one. Returns the chosen
-/// executions. For a line, they are those of the k-th arrival; for a function, the first of each
-/// statement in the k-th call; for an operator or a column, the k-th of each statement.
+/// The executions that a user named, in order of time, at least one. For a line, they are those of
+/// the k-th arrival; for a function, the first of each statement in the k-th call; for an operator
+/// or a column, the k-th of each statement.
 pub fn chosen<'f, 'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -400,8 +400,8 @@ pub fn and_why_not(error: Error, file: &Path, at: &str) -> Error {
     }
 }
 
-/// The operand that a user means: by its role (also `address` for an address with an offset), or by
-/// its number from 1.
+/// The operand that a user named by its role or its number, from 1. `address` also names an address
+/// with an offset.
 pub fn operand(all: &[Operand], wanted: &str) -> Option<usize> {
     let is_it = |role: &str| role == wanted || role.strip_prefix("base ") == Some(wanted);
     let named = all.iter().position(|one| is_it(one.role));

@@ -47,8 +47,8 @@ use crate::why_not::WhyNotQuery;
 /// if the program has no such place, the run no such execution, the run cannot be executed or
 /// followed again, or the recording is damaged.
 impl Session {
-    /// How often were functions, lines, blocks, edges or instructions executed, in this run and in
-    /// those of `others` together? A run is executed again if its recording has no counts yet.
+    /// Returns how often functions, lines, blocks, edges or instructions were executed, in this run
+    /// and those of `others` together. A run is executed again if its recording has no counts yet.
     ///
     /// # Errors
     /// If the recordings are of several programs, the end of a run is unknown, or there is no such
@@ -72,8 +72,8 @@ impl Session {
         Ok(ask()?)
     }
 
-    /// How many times more often were functions or lines executed in another run, B, than in this
-    /// one, A? If the programs differ, functions are matched by name.
+    /// Returns how much more often functions or lines were executed in another run, B, than in this
+    /// one, A. If the programs differ, functions are matched by name.
     ///
     /// # Errors
     /// If the end of a run is unknown, there is no such function, or lines of different programs
@@ -93,8 +93,8 @@ impl Session {
         Ok(ask()?)
     }
 
-    /// Where did a value come from? Without values, follows only the stretches of the run that the
-    /// answer needs. After that O(steps back), each O(log n).
+    /// Finds where a value came from. Without values, follows only the stretches of the run that
+    /// the answer needs. After that O(steps back), each O(log n).
     ///
     /// # Errors
     /// If the program has no such place, the run no such execution, or the recording is damaged.
@@ -102,9 +102,9 @@ impl Session {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
 
-    /// Which values did the statements at a place give? Builds the path and the values if they do
-    /// not exist yet. After that O(log n) for each value, or the time of following the run if that
-    /// is less.
+    /// Returns the values that the statements at a place gave. Builds the path and the values if
+    /// they do not exist yet. After that O(log n) for each value, or the time of following the run
+    /// if that is less.
     ///
     /// # Errors
     /// If the program has no such place, the run no such executions, or the recording is damaged.
@@ -115,7 +115,7 @@ impl Session {
         }
     }
 
-    /// Which values did a source variable have each time the run was at a place? Builds the path
+    /// Returns the values of a source variable each time the run was at a place. Builds the path
     /// and the values if they do not exist yet.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl Session {
         }
     }
 
-    /// When does a condition about variables hold? Works like
+    /// Finds when a condition about variables holds. Works like
     /// [`variable_values`](Self::variable_values), for all times at the place.
     ///
     /// # Errors
@@ -136,8 +136,8 @@ impl Session {
         self.first(|session| session.ensured(|| query.answer(session)))
     }
 
-    /// What did memory contain at a moment, who wrote it last, and who reads and writes it next?
-    /// Without values, the search is limited to about four million blocks forward and sixteen
+    /// Returns what memory contained at a moment, what wrote it last, and what reads and writes it
+    /// next. Without values, the search is limited to about four million blocks forward and sixteen
     /// million back; the answer marks what lies beyond. With values O(log n) for each part of the
     /// bytes.
     ///
@@ -145,17 +145,12 @@ impl Session {
     /// If the program has no such memory, place or variable, the variable is not in memory then, or
     /// the recording is damaged.
     pub fn memory(&self, query: &MemoryQuery) -> Result<MemoryReport, QuestionError> {
-        self.about(|| {
-            let early = self.ask_stretches(|session| query.answer(session, &|| Ok(())))?;
-            if let Some(found) = early {
-                return Ok(found);
-            }
-            self.ensure_whole_path()?;
-            query.answer(self, &|| Ok(self.ensure_values(self.cancel())?))
+        self.answer(Needs::Values, Self::build_whole_path, |session| {
+            query.answer(session, &|| Ok(session.ensure_values(session.cancel())?))
         })
     }
 
-    /// Why was a place not executed? Builds the path and the values if they do not exist yet.
+    /// Finds why a place was not executed. Builds the path and the values if they do not exist yet.
     ///
     /// # Errors
     /// If the program has no such place, it was executed, or the recording is damaged.
@@ -163,8 +158,8 @@ impl Session {
         self.prepared(|scene| query.answer(scene))
     }
 
-    /// What does an execution of a statement depend on, or what depends on it? Builds the path and
-    /// the values if they do not exist yet.
+    /// Returns what an execution of a statement depends on, or what depends on it. Builds the path
+    /// and the values if they do not exist yet.
     ///
     /// # Errors
     /// If the program has no such place, the run no such execution, or the recording is damaged.
@@ -177,7 +172,7 @@ impl Session {
         }
     }
 
-    /// What does an execution depend on, directly or indirectly, or what depends on it? With a
+    /// Returns what an execution depends on, directly or indirectly, or what depends on it. With a
     /// depth, builds only the stretches of the run that the slice needs, if these are few.
     /// Otherwise builds the path and the values if they do not exist yet, and follows the run.
     ///
@@ -194,11 +189,11 @@ impl Session {
         }
     }
 
-    /// Which lines of the user's own code are nearest to some executions, among those that they
-    /// depend on? The nearest first. As [`slice`](Self::slice) with a depth.
+    /// Returns the lines of the user's own code nearest to some executions, among those that they
+    /// depend on, the nearest first. As [`slice`](Self::slice) with a depth.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`slice`](Self::slice).
     pub fn near(&self, query: &NearQuery) -> Result<NearLines, QuestionError> {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
@@ -233,8 +228,8 @@ impl Session {
         Ok(early.map_err(|error| error.context(self.at().display().to_string()))?)
     }
 
-    /// What did the run execute, in order? Builds the path if it does not exist yet. All entries
-    /// are in memory at once: a run has billions, so select a stretch or a number.
+    /// Returns what the run executed, in order. Builds the path if it does not exist yet. All
+    /// entries are in memory at once: a run has billions, so select a stretch or a number.
     ///
     /// # Errors
     /// If the run has no such stretch, the program no such function, or the recording is damaged.
@@ -258,7 +253,7 @@ impl Session {
         })
     }
 
-    /// Which paths did the run take? Builds the path if it is not there yet.
+    /// Returns the paths that the run took. Builds the path if it is not there yet.
     ///
     /// # Errors
     /// If there is no such function or block, or the recording is damaged.
@@ -266,9 +261,9 @@ impl Session {
         self.about(|| query.answer(self, |found, names| Ok(paths_document(found, names))))
     }
 
-    /// Which addresses did loads and stores access? For a few named executions, builds only the
-    /// stretches of the run that contain them. Otherwise builds the path if it does not exist yet,
-    /// and follows the run. All executions are in memory at once.
+    /// Returns the addresses that loads and stores accessed. For a few named executions, builds
+    /// only the stretches of the run that contain them. Otherwise builds the path if it does not
+    /// exist yet, and follows the run. All executions are in memory at once.
     ///
     /// # Errors
     /// If there are none at the place, or the recording is damaged.
@@ -293,8 +288,8 @@ impl Session {
         self.followed(|program| addresses::summed(program, at))
     }
 
-    /// Did a fact hold at the executions of a place, and what decided it? Builds the path if it
-    /// does not exist yet.
+    /// Decides whether a fact held at the executions of a place, and finds what decided it. Builds
+    /// the path if it does not exist yet.
     ///
     /// # Errors
     /// If the fact has no known form, it does not apply at its place, or the recording is damaged.
@@ -310,8 +305,8 @@ impl Session {
         })
     }
 
-    /// Which executions read or recomputed something already available? Builds the path if it does
-    /// not exist yet, and follows the run.
+    /// Finds executions that read or recomputed something already available. Builds the path if it
+    /// does not exist yet, and follows the run.
     ///
     /// # Errors
     /// If there is no such function, or the run cannot be followed.
@@ -319,8 +314,8 @@ impl Session {
         self.followed(|program| Ok(query.shown(program, Style::default())?.document()?))
     }
 
-    /// What would branch predictors and caches have missed? Returns one answer for each simulation.
-    /// Builds the path if it does not exist yet, and follows the run.
+    /// Finds what branch predictors and caches would have missed. Returns one answer for each
+    /// simulation. Builds the path if it does not exist yet, and follows the run.
     ///
     /// # Errors
     /// If the run cannot be followed, stored simulations are damaged, or nothing can be added to
@@ -332,7 +327,7 @@ impl Session {
         self.followed(|program| query.answer(program))
     }
 
-    /// Where does another execution first differ from this one? Builds both paths if they do not
+    /// Finds where another execution first differs from this one. Builds both paths if they do not
     /// exist yet, and follows both runs.
     ///
     /// # Errors
@@ -345,8 +340,8 @@ impl Session {
         })
     }
 
-    /// Which statements of another version correspond to those of this one? Builds both paths if
-    /// they do not exist yet, and follows both runs several times.
+    /// Finds the statements of another version that correspond to those of this one. Builds both
+    /// paths if they do not exist yet, and follows both runs several times.
     ///
     /// # Errors
     /// If a run cannot be followed, line tables are to be compared but do not exist, or a recording
@@ -368,9 +363,9 @@ impl Session {
         })
     }
 
-    /// In this run of an optimised program, does a debugger show for a variable what the
-    /// unoptimised one says? Returns one answer for each variable. Builds the paths and the values
-    /// of both if they do not exist yet.
+    /// Decides whether a debugger shows what the unoptimised program implies for a variable of this
+    /// optimised run. Returns one answer for each variable. Builds the paths and the values of both
+    /// if they do not exist yet.
     ///
     /// # Errors
     /// If the runs cannot be compared, there is no such line or variable, or a recording is
@@ -394,8 +389,8 @@ impl Session {
         })
     }
 
-    /// Which source files does the program's code come from? The run is executed again if the
-    /// recording has no counts yet.
+    /// Returns the source files that the program's code comes from. The run is executed again if
+    /// the recording has no counts yet.
     ///
     /// # Errors
     /// If the end of the run is not known, or it cannot be executed again.
@@ -412,8 +407,8 @@ impl Session {
         self.about(|| query.answer(self))
     }
 
-    /// How often were a function's blocks, edges and path traces executed in a stretch of the run?
-    /// Builds the path if it does not exist yet.
+    /// Returns how often a function's blocks, edges and path traces were executed in a stretch of
+    /// the run. Builds the path if it does not exist yet.
     ///
     /// # Errors
     /// If there is no such function, or the recording is damaged.
@@ -421,8 +416,8 @@ impl Session {
         self.about(|| query.answer(self))
     }
 
-    /// Which statements, and which bytes of output, depend on a byte of input? Builds the path and
-    /// the values if they do not exist yet; then follows the run once, from the read on.
+    /// Returns the statements and the bytes of output that depend on a byte of input. Builds the
+    /// path and the values if they do not exist yet; then follows the run once, from the read on.
     ///
     /// # Errors
     /// If the run did not read the byte, or the recording is damaged.
@@ -430,37 +425,38 @@ impl Session {
         self.ensured(|| explain(self, |scene| query.answer(scene)))
     }
 
-    /// What did the program print, and when? For a long run whose values are not built, only its
-    /// stretches can answer.
+    /// Returns what the program printed, and when. For a long run whose values are not built, only
+    /// its stretches can answer.
     ///
     /// # Errors
     /// If it is such a run and they do not, or the recording is damaged.
     pub fn output(&self, query: &OutputQuery) -> Result<OutputDocument, QuestionError> {
-        let ask = |session: &Self| session.prepared(|scene| query.answer(scene));
-        self.about(|| {
-            if let Some(found) = self.ask_stretches(|session| Ok(ask(session)?))? {
-                return Ok(found);
-            }
-            // Building the values takes many times as long as the run did, and was not requested.
-            if early::is_long(self)? && !check::is_built(self, Needs::Values) {
+        // Building the values takes many times as long as the run did, and was not requested.
+        let refuse = |session: &Self| {
+            if early::is_long(session)? && !check::is_built(session, Needs::Values) {
                 bail!(
                     "this run is long; to show what it printed, build its values: afterimage \
                      build --lens full {}",
-                    pasted(self.at())
+                    pasted(session.at())
                 );
             }
-            Ok(ask(self)?)
+            Ok(())
+        };
+        self.answer(Needs::Values, refuse, |session| {
+            Ok(session.prepared(|scene| query.answer(scene))?)
         })
     }
 
-    /// When was a place executed? Builds the path if it does not exist, more than a few executions
-    /// are requested, and stretches of it are not sufficient.
+    /// Returns when a place was executed. Builds the path if it does not exist, more than a few
+    /// executions are requested, and stretches of it are not sufficient.
     ///
     /// # Errors
     /// If the program has no such place, the run no such stretch, or the recording is damaged.
     pub fn executions(&self, query: &ExecutionsQuery) -> Result<ExecutionsDocument, QuestionError> {
         if query.limit <= ExecutionsQuery::FEW {
-            self.on_path(|session| query.answer(session))
+            self.answer(Needs::Path, Self::build_whole_path, |session| {
+                query.answer(session)
+            })
         } else {
             self.about(|| {
                 self.ensure_whole_path()?;
@@ -475,33 +471,23 @@ impl Session {
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
     pub fn moment(&self, query: &MomentQuery) -> Result<MomentDocument, QuestionError> {
-        self.on_path(|session| query.answer(session))
-    }
-
-    /// Asks the path, or stretches of it if it is not built. If these are not sufficient, it builds
-    /// the path.
-    fn on_path<R>(&self, ask: impl Fn(&Self) -> anyhow::Result<R>) -> Result<R, QuestionError> {
-        self.about(|| {
-            if !check::is_built(self, Needs::Path)
-                && let Some(found) = self.ask_stretches(&ask)?
-            {
-                return Ok(found);
-            }
-            self.ensure_whole_path()?;
-            ask(self)
+        self.answer(Needs::Path, Self::build_whole_path, |session| {
+            query.answer(session)
         })
     }
 
-    /// Asks stretches of the run first, and the whole run only if these are not sufficient.
+    /// Asks stretches of the run first, and the whole run only if these are not sufficient; `ask`
+    /// builds what it needs.
     fn first<R>(
         &self,
         ask: impl Fn(&Self) -> Result<R, QuestionError>,
     ) -> Result<R, QuestionError> {
-        let early = self.about(|| self.ask_stretches(|session| Ok(ask(session)?)));
-        match early? {
-            Some(found) => Ok(found),
-            None => ask(self),
-        }
+        self.answer(Needs::Values, |_| Ok(()), |session| Ok(ask(session)?))
+    }
+
+    fn build_whole_path(&self) -> anyhow::Result<()> {
+        self.ensure_whole_path()?;
+        Ok(())
     }
 
     fn prepared<R>(
@@ -517,8 +503,7 @@ impl Session {
             self.ensure_values(self.cancel())?;
             ask()
         };
-        let found = prepare();
-        found.map_err(|error| error.context(self.at().display().to_string()).into())
+        self.about(prepare)
     }
 
     fn followed<R>(
@@ -529,10 +514,5 @@ impl Session {
             self.ensure_whole_path()?;
             with_names(self, ask)
         })
-    }
-
-    /// Adds the recording to an error.
-    fn about<R>(&self, ask: impl FnOnce() -> anyhow::Result<R>) -> Result<R, QuestionError> {
-        ask().map_err(|error| error.context(self.at().display().to_string()).into())
     }
 }

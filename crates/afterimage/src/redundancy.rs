@@ -11,7 +11,7 @@ use crate::monitor::{Note, Work};
 use crate::named::NamedProgram;
 use crate::steps::follow;
 
-/// Which executions were redundant?
+/// Asks which executions were redundant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedundancyQuery {
     /// Loads, or pure operators.
@@ -20,10 +20,10 @@ pub struct RedundancyQuery {
     pub function: Option<String>,
     /// The largest number of operators, those with the most redundant executions first.
     pub top: Option<u64>,
-    /// The number of most frequent ways to list for each.
+    /// The number of most frequent routes to list for each.
     pub ways: u64,
     /// Whether to also show the result by the path alone, for as many operators as are shown, or
-    /// for [`BY_PATH`](Self::BY_PATH) if all are.
+    /// for [`BY_PATH`](Self::BY_PATH) of them if all are.
     pub by_path: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Requests to stop: the meaning of a signal after earlier ones.
 //!
 //! Invariant: while the current work can stop in an orderly way, only a second Ctrl-C ends the
-//! process, and only if it does not come together with the first. (A shell, `timeout` and a closing
-//! terminal send several signals for one request.)
+//! process, and only if it is separate from the first. (A shell, `timeout` and a closing terminal
+//! send several signals for one request.)
 
 use std::time::{Duration, Instant};
 
@@ -65,8 +65,8 @@ impl StopRequests {
         }
     }
 
-    /// The meaning of a signal that arrives now, where the current work can stop in an orderly way
-    /// or cannot.
+    /// The meaning of a signal that arrives now, given whether the current work can stop in an
+    /// orderly way.
     pub fn meaning(&mut self, signal: StopSignal, can_stop: bool, now: Instant) -> Meaning {
         let is_ctrl_c = signal == StopSignal::CtrlC;
         if let Some(request) = &mut self.0 {

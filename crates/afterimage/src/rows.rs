@@ -49,7 +49,7 @@ pub struct Rows<'o> {
     pub limit: Option<u64>,
 }
 
-/// Wraps the next part of a followed run for the writer.
+/// Passes the next part of a followed run to the writer.
 pub(crate) fn next_of<T, E: Error + Send + Sync + 'static>(
     found: std::result::Result<T, E>,
 ) -> std::result::Result<T, PresentError> {

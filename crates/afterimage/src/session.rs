@@ -19,6 +19,7 @@ use afterimage_replay::steps::{SnapshotError, Snapshots};
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::Kind;
 
+use crate::check::{self, Needs};
 use crate::counts::{self, Counting};
 use crate::debug_information::DebugInformation;
 use crate::early::{self, Snapshotting};
@@ -34,7 +35,7 @@ use crate::values::{self, Adds, KeptValues};
 /// fast.
 const SHARE: usize = 8;
 
-/// A recording, and what builds the parts of it that questions need.
+/// A recording, and the means to build the parts of it that questions need.
 ///
 /// Whatever is built is added to the file, where the next session finds it. If two processes build
 /// at the same time, one waits for the other.
@@ -233,11 +234,12 @@ impl Session {
         }))
     }
 
-    /// Does the same for stepping through the run: each stretch is built on demand, without a
-    /// limit. If that cannot be, the path and the values are built, and the result is `None`.
+    /// Does the same for stepping through the run, without a limit on stretches. If that is
+    /// impossible, builds the path and the values, and returns `None`.
     ///
     /// # Errors
-    /// If the program still runs, the run cannot be executed again, or the recording is damaged.
+    /// If the program is still running, the run cannot be executed again, or the recording is
+    /// damaged.
     pub(crate) fn for_stepping(&self) -> anyhow::Result<Option<Self>> {
         if early::is_long(self)? && self.newest().last(Kind::VALUES_INDEX).is_none() {
             early::ensure_for_stepping(self)?;
@@ -246,8 +248,39 @@ impl Session {
             }
         }
         self.ensure_whole_path()?;
-        self.ensure_values(&AtomicBool::new(false))?;
+        self.ensure_values(self.cancel())?;
         Ok(None)
+    }
+
+    /// Answers a question that needs the path, or the values too. If the recording lacks them, asks
+    /// stretches of the run first, each built on demand. Only if these are not enough for the answer
+    /// does `build` build what is needed, and the whole run is asked.
+    ///
+    /// # Errors
+    /// If the run cannot be executed again, the recording is damaged, or `build` or `ask` fails.
+    pub fn answer<R>(
+        &self,
+        needs: Needs,
+        build: impl FnOnce(&Self) -> anyhow::Result<()>,
+        mut ask: impl FnMut(&Self) -> anyhow::Result<R>,
+    ) -> Result<R, QuestionError> {
+        self.about(|| {
+            if !check::is_built(self, needs)
+                && let Some(found) = self.ask_stretches(&mut ask)?
+            {
+                return Ok(found);
+            }
+            build(self)?;
+            ask(self)
+        })
+    }
+
+    /// Adds the recording to an error.
+    pub(crate) fn about<R>(
+        &self,
+        ask: impl FnOnce() -> anyhow::Result<R>,
+    ) -> Result<R, QuestionError> {
+        ask().map_err(|error| error.context(self.at().display().to_string()).into())
     }
 
     /// Asks about stretches of the run first, if the recording has no values: `None` if there are
@@ -255,8 +288,7 @@ impl Session {
     ///
     /// # Errors
     /// If the run cannot be executed again, the recording is damaged, or `ask` fails.
-    #[doc(hidden)]
-    pub fn ask_stretches<R>(
+    pub(crate) fn ask_stretches<R>(
         &self,
         ask: impl FnOnce(&Self) -> anyhow::Result<R>,
     ) -> anyhow::Result<Option<R>> {
@@ -510,3 +542,8 @@ fn sources_of(recording: &Recording, paths: SourcePaths) -> Arc<SourceFiles> {
     let sources = SourceFiles::new(recording.at(), paths);
     Arc::new(sources.embedded_in(recording.file().clone()))
 }
+
+const _: () = {
+    const fn shared_by_threads<T: Send + Sync>() {}
+    shared_by_threads::<Session>();
+};

@@ -18,10 +18,10 @@ const NAME: &str = ".afterimage.toml";
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// The filter for shown code.
+    /// The filter that selects the code to show.
     #[serde(deserialize_with = "code")]
     pub code: CodeFilter,
-    /// The places of sources that are not where the debug information says: `source-path =
+    /// Where to find sources that are not at the place in the debug information: `source-path =
     /// ["OLD=NEW"]`. A relative NEW is relative to the folder of the settings file.
     #[serde(rename = "source-path", deserialize_with = "source_path")]
     pub source_path: Vec<Moved>,

@@ -31,7 +31,7 @@ use crate::text::pasted;
 /// the second, if any.
 ///
 /// # Errors
-/// If the levels do not fit each other.
+/// If the levels are incompatible.
 pub fn specs(
     caches: Option<(LevelSpec, Option<LevelSpec>)>,
     predictors: &[PredictorSpec],
@@ -62,7 +62,7 @@ pub fn default_specs() -> Result<Vec<Spec>> {
     ])
 }
 
-/// What would branch predictors and caches have missed?
+/// Asks what branch predictors and caches would have missed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimulateQuery {
     /// The simulations, as on the command line: `--cache 32k,8,64`. If empty, the recording's
@@ -277,7 +277,7 @@ fn add(traced: &Session, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
     Ok(true)
 }
 
-/// The histories of the sites at a place, in the order of the program.
+/// The histories of the sites at a place, in program order.
 ///
 /// # Errors
 /// If nothing of the kind was ever executed there; `name` is the place as written.
@@ -358,7 +358,7 @@ pub fn outcomes(
     }
 }
 
-/// The number of misses for which to look up the maker of the address.
+/// The number of misses for which to look up the producer of the address.
 const SAMPLE: u64 = 16;
 
 /// The worst sites of a simulation.

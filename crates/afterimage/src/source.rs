@@ -78,7 +78,7 @@ fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
 /// Describes the executed functions without lines, which a report by line leaves out. Returns
 /// `None` if there are none, or if the module has no lines at all, which such reports state
 /// themselves. Functions that only the linker makes do not count: they have no source. Less than a
-/// hundredth of the run is not worth mentioning, unless the code says that it is described
+/// hundredth of the run is not mentioned, unless the code says that its debug information is
 /// elsewhere.
 pub fn without_lines(
     name: &Path,

@@ -24,7 +24,7 @@ use crate::explain::Scene;
 use crate::source::is_library;
 use crate::steps::follow;
 
-/// What was the state at a moment?
+/// Asks for the state at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateQuery {
     /// The moment: `parser.c:42#7`, `main#last`, `t=123456`, `50%`, `end`.
@@ -109,7 +109,7 @@ impl StateQuery {
     }
 
     /// Answers from the snapshots of a recording, without its path and values. `None` if it has
-    /// none, or they are not enough for the question.
+    /// none, or they do not suffice for the question.
     pub(crate) fn answer_early(&self, session: &Session) -> Result<Option<StateView>> {
         early(session, |early| {
             let length = early.length();
@@ -327,7 +327,7 @@ impl<'s, 'a: 's> Activations<'s> for ByStretches<'_, 'a> {
 }
 
 impl<'a> ByValues<'_, 'a> {
-    /// The report: from the trace alone if that is enough, otherwise by following the run to the
+    /// The report, from the trace alone if that suffices, otherwise by following the run to the
     /// moment.
     fn report(&self, scene: &Scene<'_, 'a>, asked: &Asked<'_, '_>) -> Result<StateReport> {
         let recorded = Recorded::new(self.values);
@@ -388,7 +388,7 @@ struct Asked<'s, 'v> {
 }
 
 impl Asked<'_, '_> {
-    /// The report from these contents; `None` as soon as they turn out not to be enough.
+    /// The report from these contents; `None` as soon as they turn out to be insufficient.
     fn of_contents(
         &self,
         contents: &dyn Contents,

@@ -3,9 +3,9 @@
 //! The input is the boundary log, with every byte that the host wrote: data read from files and
 //! standard input, the time, random numbers; and the arguments, the environment and the names of
 //! folders. Without it, no run can be repeated. Everything that reveals the input in another form
-//! goes, too: values, snapshots, accesses, slices, embedded sources. A log with other bytes in
-//! place of the input was rejected, because answers would be wrong. The sections that stay are
-//! listed, so that unknown sections of a later version go.
+//! is removed, too: values, snapshots, accesses, slices, embedded sources. A log with other bytes
+//! in place of the input was rejected, because answers would be wrong. Only listed sections stay,
+//! so unknown sections of a later version are removed.
 
 use std::fs;
 use std::path::Path;
@@ -193,7 +193,7 @@ fn rewritten(
     })
 }
 
-/// The same for all ways to be stopped.
+/// The same, for any means of being stopped.
 fn not_removed(why: Reason) -> Reason {
     match why {
         Reason::Cancelled { .. } | Reason::File(TraceError::Stopped) => Reason::NotRemoved,

@@ -138,7 +138,7 @@ pub enum StepInto {
 /// The executions of a run, in order.
 pub type TraceReport = WithRows<TraceHead>;
 
-/// What did a run execute, in order?
+/// Asks what a run executed, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceQuery {
     pub bounds: Bounds,

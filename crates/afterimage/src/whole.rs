@@ -1,5 +1,5 @@
-//! The cost of the user's lines, including the library code that they call: counts say what
-//! was inlined, and the path who called.
+//! The cost of the user's lines, including the library code that they call. Counts show what was
+//! inlined; the path shows who called.
 
 use std::collections::HashMap;
 

@@ -12,7 +12,7 @@ pub fn entropy_bits(counts: impl IntoIterator<Item = u64, IntoIter: Clone>) -> f
 }
 
 /// Returns the bits needed when each static branch is coded separately, at the order-0 entropy of
-/// its outcomes. Each item holds the counts of one branch, one entry per way.
+/// its outcomes. Each item holds the counts of one branch, one entry per direction.
 pub fn branch_entropy_bits<C: AsRef<[u64]>>(branches: impl IntoIterator<Item = C>) -> f64 {
     branches
         .into_iter()

@@ -14,7 +14,7 @@ use crate::corpus::entries;
 use crate::statistics::{Sample, geometric};
 use crate::table::Table;
 
-/// Charges for a taken branch and for a `br_table` target.
+/// The charges for a taken branch and for a `br_table` target.
 const CHARGES: [(f64, f64); 6] = [
     (1.0, 1.0),
     (1.05, 1.3),

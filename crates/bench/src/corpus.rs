@@ -1,4 +1,4 @@
-//! The programs of the corpus, as `cargo xtask corpus` leaves them.
+//! The programs of the corpus, as built by `cargo xtask corpus`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

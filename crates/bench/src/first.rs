@@ -47,16 +47,16 @@ struct Row {
     bytes: [u64; 2],
 }
 
-/// A question as asked.
+/// A question, as written.
 #[derive(Debug, Serialize)]
 struct Answer {
     asked: Vec<String>,
     /// Seconds of the plain program, measured right before.
     plain: f64,
-    /// Seconds until its answer, about a recording without earlier questions; compiled code is
-    /// kept.
+    /// Seconds until its answer, for a recording without earlier questions but with cached code.
     first: f64,
-    /// The same for a second question of the kind: it uses what exists, but needs other stretches.
+    /// The same for a second question of the kind, which uses existing data but needs other
+    /// stretches.
     later: f64,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Options {
     /// Match and fit this many times, each time with the previous weights
     #[arg(long, value_name = "N", default_value_t = 2)]
     rounds: usize,
-    /// Gradient steps each time
+    /// The number of gradient steps each time
     #[arg(long, value_name = "N", default_value_t = 300)]
     steps: usize,
     /// How strongly the weights of a kind are drawn towards the common ones
@@ -53,7 +53,7 @@ struct Examples {
 }
 
 impl Examples {
-    /// Adds a statement. One without a right or without a wrong candidate teaches nothing.
+    /// Adds a statement. Without both a right and a wrong candidate, nothing can be learnt from it.
     fn push(&mut self, told: &StageRecord, weights: &Weights, right: impl Fn(u32) -> bool) {
         let column = weights.column(told.column);
         let scored = told.candidates.iter().map(|candidate| {

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-/// The circumstances, without which results are worth little.
+/// The circumstances, without which results mean little.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Machine {
     pub processor: String,

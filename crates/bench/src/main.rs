@@ -49,7 +49,7 @@ enum Command {
     Live(Arguments),
     /// Whole execution traces
     Values(values::Options),
-    /// Measure only building whole execution traces, and how much less it could take
+    /// Measure only building whole execution traces, and how much faster it could be
     Building(values::Options),
     /// Dynamic slices: time and size
     Slices(slices::Options),

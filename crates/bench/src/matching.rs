@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// --versions), which are recorded]
     #[arg(value_name = "FILE.aft")]
     recordings: Vec<PathBuf>,
-    /// Match each statement again, given correct matches of all others; takes twice the time
+    /// Match each statement again, given correct matches of all others; takes twice as long
     #[arg(long)]
     others: bool,
 }
@@ -51,7 +51,7 @@ struct Row {
     true_counterpart: u64,
     matched: u64,
     correct: u64,
-    /// Statements with a correct match among theirs, and the number of matches of the statements
+    /// Statements with a correct match among their matches, and the number of matches of statements
     /// with a true counterpart; then the same for unchanged functions.
     found: [u64; 2],
     found_of_unchanged: [u64; 2],
@@ -64,8 +64,8 @@ struct Row {
     /// given.
     others: Option<[u64; 2]>,
     same_line: u64,
-    /// Statements whose counterpart line and column alone determine, and how many of them have a
-    /// match by line and column.
+    /// Statements whose counterpart is determined by line and column alone, and how many of them
+    /// have a match by line and column.
     of_column: [u64; 2],
     /// Statements of functions that are the same in both versions, and those of these matched with
     /// themselves.
@@ -80,7 +80,7 @@ impl Row {
         self.true_counterpart + self.unchanged[0]
     }
 
-    /// Returns the number of these statements with a correct match among theirs.
+    /// Returns the number of these statements with a correct match among their matches.
     fn all_found(&self) -> u64 {
         self.found[0] + self.found_of_unchanged[0]
     }
@@ -270,8 +270,8 @@ impl<'l> Pair<'l> {
         }
     }
 
-    /// For each statement of the second version with a true counterpart, those of the first from
-    /// the same line and column.
+    /// For each statement of the second version with a true counterpart, the statements of the
+    /// first from the same line and column.
     pub fn right(&self) -> Vec<Option<Vec<u32>>> {
         let nothing = Matching {
             of_b: vec![None; self.sketched[1].places.len()],

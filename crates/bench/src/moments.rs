@@ -1,5 +1,5 @@
 //! Measures conditions over all executions of a place, steps by line, and states: how long a user
-//! waits for each, as a whole command, when the values exist.
+//! waits for each, as a whole command, once the values exist.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -27,7 +27,7 @@ pub(crate) struct Options {
     /// The blocks of a window
     #[arg(long, value_name = "N", default_value_t = 1 << 20)]
     window_blocks: u64,
-    /// Times that each is measured; the fastest counts
+    /// How often each is measured; the fastest time counts
     #[arg(long, value_name = "N", default_value_t = 3)]
     runs: usize,
     /// Recordings with their values
@@ -130,7 +130,7 @@ fn parts(windows: u64, processes: u64) -> Vec<Range<u64>> {
     all.filter(|part| !part.is_empty()).collect()
 }
 
-/// Exports the values, each part of the windows with a process of its own. Returns the seconds.
+/// Exports the values, with a separate process for each part of the windows. Returns the seconds.
 fn export(
     recording: &Recording,
     tables: &Path,

@@ -1,5 +1,5 @@
-//! Measures redundant loads and expressions, and the cost of queries for them, beside Zhang and
-//! Gupta 2001, section 4.
+//! Measures redundant loads and expressions, and the cost of queries for them, in comparison with
+//! Zhang and Gupta 2001, section 4.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub(crate) struct Options {
     /// Recordings with their paths
     #[arg(value_name = "FILE.aft", required = true)]
     recordings: Vec<PathBuf>,
-    /// Find the result by the path alone for this many loads, and expressions, with the most
+    /// Find the result by the path alone for this many loads and expressions, those with the most
     /// redundant executions
     #[arg(long, value_name = "N", default_value_t = 20)]
     hottest: usize,
@@ -54,7 +54,8 @@ struct RedundancyFigures {
     within: u64,
     /// Processor time, including following the run.
     seconds: f64,
-    /// For the hottest ones: executions, those redundant exactly and in the same call, and by path.
+    /// For the hottest ones: the executions, and those that are redundant exactly, in the same
+    /// call, and by path.
     asked: u64,
     asked_within: u64,
     by_path: u64,

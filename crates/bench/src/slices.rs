@@ -24,10 +24,10 @@ use crate::values::questions::Opened;
 pub(crate) struct Options {
     #[command(flatten)]
     common: crate::Arguments,
-    /// Trace the first millions of statements of each run, this many
+    /// Trace the first N million statements of each run
     #[arg(long, value_name = "MILLIONS", default_value_t = 120)]
     statements: u64,
-    /// Slices of each program
+    /// The number of slices of each program
     #[arg(long, value_name = "N", default_value_t = 25)]
     slices: usize,
 }

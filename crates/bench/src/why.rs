@@ -175,7 +175,7 @@ fn positions(blocks: &[BlockId], block: BlockId) -> Vec<u64> {
         .collect()
 }
 
-/// Asks each question several times, all of them in turn.
+/// Asks each question several times, going through all of them in turn.
 fn timed(
     command: &Path,
     at: &Path,
@@ -203,7 +203,7 @@ fn timed(
 }
 
 /// The milliseconds from the start of the command to its first and second lines; `None` if it
-/// refused. The command is then ended.
+/// refused to answer. The command is then killed.
 fn lines(command: &Path, at: &Path, asked: &[String; 2]) -> Result<Option<[f64; 2]>> {
     let start = Instant::now();
     #[expect(clippy::disallowed_methods, reason = "afterimage itself")]

@@ -14,7 +14,7 @@ use afterimage::sources::{Moved, SourcePaths};
 use afterimage::trace::Bounds;
 use afterimage_present::{Content, Format, Render, Style, render};
 use afterimage_profile::CodeFilter;
-use afterimage_profile::location::{Occurrence, number};
+use afterimage_profile::location::number;
 use anyhow::{Context, Result, bail};
 
 use crate::output::{Color, ToFile, write};
@@ -47,15 +47,6 @@ macro_rules! formats {
 }
 pub(crate) use formats;
 
-/// Parses which call of a function `--call` selects.
-pub(crate) fn occurrence(text: &str) -> Result<Occurrence, &'static str> {
-    match (text, number(text)) {
-        ("last", _) => Ok(Occurrence::Last),
-        (_, Some(number)) if number > 0 => Ok(Occurrence::Kth(number)),
-        _ => Err("give a number from 1 on, or last"),
-    }
-}
-
 /// A number of entries, from 1.
 pub(crate) fn entries(text: &str) -> Result<u64, &'static str> {
     let entries = number(text).filter(|&entries| entries > 0);
@@ -79,7 +70,7 @@ pub(crate) struct OutputArguments {
     pub color: Color,
 }
 
-/// Which recording a report is about, and where it goes.
+/// The recording that a report is about, and the report's destination.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ReportArguments {
     #[command(flatten)]
@@ -193,7 +184,8 @@ impl SourceArguments {
     }
 }
 
-/// A report that shows source code: of which recording, whose code, and where the sources are.
+/// The arguments of a report that shows source code: the recording, the code to show, and the
+/// locations of sources.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ViewArguments {
     #[command(flatten)]

@@ -7,7 +7,7 @@ use afterimage_present::Render;
 use afterimage_profile::location::Occurrence;
 use anyhow::Result;
 
-use crate::arguments::{ReportArguments, SourceArguments, formats, occurrence};
+use crate::arguments::{ReportArguments, SourceArguments, formats};
 use crate::exit::Exit;
 use crate::lens;
 
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "F")]
     function: Option<String>,
     /// Show its K-th call, from 1, or the last: who made it, from where, when, and how long it took
-    #[arg(long, value_name = "K|last", requires = "function", value_parser = occurrence)]
+    #[arg(long, value_name = "K|last", requires = "function")]
     call: Option<Occurrence>,
     /// Show that whole call: its arguments and result, its path by lines, and what each line
     /// changed, wrote and called

@@ -11,7 +11,7 @@ use afterimage_program::Function;
 use afterimage_replay::paths::GraphNodes;
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{choices, formats, occurrence};
+use crate::arguments::{choices, formats};
 use crate::exit::Exit;
 use crate::lens::finished;
 use crate::output::{Color, pasted, print};
@@ -45,7 +45,8 @@ pub(crate) struct Arguments {
         long,
         value_name = "K|last",
         requires = "dynamic",
-        conflicts_with = "trace", value_parser = occurrence)]
+        conflicts_with = "trace"
+    )]
     call: Option<Occurrence>,
     /// Show this unique path trace instead of a call, numbered as in `afterimage paths`
     #[arg(long, value_name = "I", requires = "dynamic")]

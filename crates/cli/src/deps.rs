@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     check::places(&session, Needs::Values, [arguments.at.as_str()])?;
     let query = arguments.query();
     let report = match query.direction {
-        DepsDirection::Backward => lens::answered(session, |session| session.deps(&query))?,
+        DepsDirection::Backward => lens::answered(&session, |session| session.deps(&query))?,
         DepsDirection::Forward => lens::with_values(session)?.deps(&query)?,
     };
     arguments.report.to.show(&report, arguments.format)?;

@@ -17,7 +17,7 @@ const BUILD_AGAIN: &str = "build the path again with `afterimage build --lens pa
 pub(crate) enum Exit {
     /// All went well.
     Success,
-    /// The guest's own exit code.
+    /// The exit code of the guest itself.
     Guest(u8),
     /// `--timeout` ended the guest, as `timeout` reports it.
     TimedOut,
@@ -31,7 +31,7 @@ pub(crate) enum Exit {
     NotFound,
     /// Interrupted, as a shell reports SIGINT.
     Interrupted,
-    /// Told to end, as a shell reports SIGTERM.
+    /// Terminated, as a shell reports SIGTERM.
     Terminated,
     /// The guest trapped, as a shell reports SIGABRT.
     Trapped,
@@ -114,12 +114,11 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> Exit {
         }
         Err(error) => error,
     };
-    let (exit, error) = match error.downcast::<Failed>() {
-        Ok(failed) => (failed.exit, failed.error),
-        Err(error) => (Exit::Failure, error),
-    };
+    let failed = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Failed>());
     say(sentence(&error));
-    exit
+    failed.map_or(Exit::Failure, |failed| failed.exit)
 }
 
 /// The error on one line, with the remedy.

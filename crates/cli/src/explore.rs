@@ -10,7 +10,7 @@ use crate::arguments::{CodeArguments, SourceArguments};
 use crate::exit::Exit;
 use crate::output::{print, say};
 
-/// Walk through a run in the browser
+/// Explore a run in the browser
 ///
 /// It serves a page on the loopback address until Ctrl-C, and opens it. The page shows how the run
 /// ended, what it printed, its source with exact counts, the state at any moment, and where each
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     clippy::disallowed_methods,
     reason = "the user's own browser, in the user's own environment"
 )]
-/// Opens an address as the user's system does. The browser's own messages go nowhere.
+/// Opens an address with the system's default browser, whose own messages are discarded.
 fn opened(url: &str) -> bool {
     let openers = ["xdg-open", "open"];
     openers.iter().any(|opener| {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use afterimage::check::Needs;
 use afterimage::explain::{Scene, explain_with};
 use afterimage::{QuestionError, Reason, Session, SessionError};
 use afterimage_replay::values::RecordedValues;
@@ -24,41 +25,50 @@ pub(crate) fn finished(at: &Path) -> Result<Session> {
     Session::open_finished(at, Terminal)
 }
 
-/// A session with the path, built if it does not exist yet. Reports damage at the end of the run
-/// before any answer.
-pub(crate) fn with_path(session: Session) -> Result<Session> {
+/// Builds the path if it does not exist yet. Reports damage at the end of the run before any
+/// answer.
+pub(crate) fn build_path(session: &Session) -> Result<()> {
     session.ensure_path()?;
-    with_stops(session)
+    check_stops(session)
 }
 
-/// Like [`with_path`], for questions that need the whole path.
-pub(crate) fn with_whole_path(session: Session) -> Result<Session> {
+/// Like [`build_path`], for questions that need the whole path.
+pub(crate) fn build_whole_path(session: &Session) -> Result<()> {
     session.ensure_whole_path()?;
-    with_stops(session)
+    check_stops(session)
 }
 
-/// Like [`with_whole_path`], also with the values, built if they do not exist yet.
+/// Like [`build_whole_path`], also the values. Ctrl-C cancels it.
+pub(crate) fn build_values(session: &Session) -> Result<()> {
+    build_whole_path(session)?;
+    ensure_values(session)
+}
+
+/// A session with what [`build_whole_path`] builds.
+pub(crate) fn with_whole_path(session: Session) -> Result<Session> {
+    build_whole_path(&session)?;
+    Ok(session)
+}
+
+/// A session with what [`build_values`] builds.
 pub(crate) fn with_values(session: Session) -> Result<Session> {
-    let session = with_whole_path(session)?;
-    stoppable(|stop| session.ensure_values(stop))?;
+    build_values(&session)?;
     Ok(session)
 }
 
 /// Asks stretches of the run first, and builds all values only if these are not enough.
 pub(crate) fn answered<R>(
-    session: Session,
+    session: &Session,
     mut ask: impl FnMut(&Session) -> Result<R, QuestionError>,
 ) -> Result<R> {
-    let early = session.ask_stretches(|session| Ok(ask(session)?));
-    if let Some(found) = early.with_context(|| session.at().display().to_string())? {
-        return Ok(found);
-    }
-    Ok(ask(&with_values(session)?)?)
+    Ok(session.answer(Needs::Values, build_values, |session| Ok(ask(session)?))?)
 }
 
 /// Opens a recording, and builds its path if it does not exist yet.
 pub(crate) fn traced(at: &Path) -> Result<Session> {
-    with_path(session(at)?)
+    let session = session(at)?;
+    build_path(&session)?;
+    Ok(session)
 }
 
 /// Like [`traced`], for questions that need the whole path.
@@ -75,15 +85,14 @@ pub(crate) fn opened<R>(
 }
 
 /// Reports damage at the end of the run before any answer.
-pub(crate) fn with_stops(session: Session) -> Result<Session> {
-    let stops = session.stops().map(|_| ());
-    stops.with_context(|| session.at().display().to_string())?;
-    Ok(session)
+pub(crate) fn check_stops(session: &Session) -> Result<()> {
+    let stops = session.stops().map(drop);
+    stops.with_context(|| session.at().display().to_string())
 }
 
 /// The values of a recording, built if they do not exist yet.
 pub(crate) fn values(session: &Session) -> Result<RecordedValues<'_>> {
-    stoppable(|stop| session.ensure_values(stop))?;
+    ensure_values(session)?;
     Ok(session.values()?)
 }
 
@@ -115,9 +124,9 @@ pub(crate) fn values_if_built(recording: &Recording) -> Result<Option<RecordedVa
     }
 }
 
-/// Builds the values of a recording that lacks them.
+/// Builds the values of a recording that lacks them. Ctrl-C cancels it.
 pub(crate) fn ensure_values(session: &Session) -> Result<()> {
-    values(session).map(drop)
+    stoppable(|stop| session.ensure_values(stop))
 }
 
 /// Reports which requested sources were not found, and which are damaged.

@@ -128,7 +128,7 @@ impl Command {
     }
 }
 
-/// For the help.
+/// The exit codes, as shown in the help.
 const EXIT_CODES: &str = "\
 Exit codes:
   record   the guest's own; 134 if it trapped or left an exception uncaught,

@@ -1,5 +1,6 @@
 //! `afterimage memory`
 
+use afterimage::check::Needs;
 use afterimage::memory::{MemoryBytes, MemoryQuery, addresses};
 use afterimage::rows::Form;
 use anyhow::{Result, bail};
@@ -98,15 +99,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         arguments.report.named(written)?;
         return Ok(Exit::Success);
     }
-    let early = session.ask_stretches(|session| query.answer(session, &|| Ok(())));
-    let report = match arguments.report.named(early)? {
-        Some(report) => report,
-        None => {
-            let traced = lens::with_whole_path(session)?;
-            let report = query.answer(&traced, &|| lens::ensure_values(&traced));
-            arguments.report.named(report)?
-        }
-    };
+    let report = session.answer(Needs::Values, lens::build_whole_path, |session| {
+        query.answer(session, &|| lens::ensure_values(session))
+    })?;
     arguments.report.to.show(&report, arguments.format)?;
     Ok(Exit::Success)
 }

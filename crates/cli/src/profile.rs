@@ -282,7 +282,7 @@ impl Arguments {
         }
     }
 
-    /// Whether lines get what they cost with library code.
+    /// Whether lines get their cost including library code.
     fn has_whole_lines(&self) -> bool {
         let has_rows = matches!(self.format, Format::Text | Format::Json | Format::Csv);
         has_rows && !self.annotate && self.compare.is_empty()

@@ -264,8 +264,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::of_guest(&recorded.end))
 }
 
-/// The arguments of the guest. Everything after the program is one; a -- right after it only repeats
-/// that. Reports an option that may have been meant for us.
+/// The arguments of the guest. Everything after the program is an argument, except a -- right after
+/// it. Reports an option that may have been meant for us.
 fn after_dashes(args: &[OsString]) -> &[OsString] {
     if let Some(args) = args.strip_prefix(&[OsString::from("--")]) {
         return args;
@@ -281,8 +281,8 @@ fn after_dashes(args: &[OsString]) -> &[OsString] {
     args
 }
 
-/// Whether a word would be an option of ours before the program. A short one with its value, such
-/// as `-ofile`, may be anything.
+/// Whether a word would be one of our options if it came before the program. A short one with its
+/// value, such as `-ofile`, may be anything.
 fn is_own_option(word: &OsStr) -> bool {
     let Some(name) = word.to_str().and_then(|word| word.split('=').next()) else {
         return false;
@@ -300,7 +300,7 @@ fn is_own_option(word: &OsStr) -> bool {
     })
 }
 
-/// Runs the guest and records it. Reports uncertainty about its end.
+/// Runs the guest and records it. Reports any uncertainty about its end.
 pub(crate) fn execute(
     loaded: &Loaded,
     query: &RecordQuery,

@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let session = lens::session(&arguments.report.file)?;
     check::places(&session, Needs::Path, arguments.function.as_deref())?;
-    let session = lens::with_path(session)?;
+    lens::build_path(&session)?;
     let found = with_names(&session, |program| arguments.answer(program));
     arguments.report.named(found)?;
     Ok(Exit::Success)

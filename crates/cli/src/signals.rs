@@ -1,4 +1,4 @@
-//! Signals: the ones that stop the current work, and the ones that must not stop the tool.
+//! Signals: which ones stop the current work, and which ones must not stop the tool.
 //!
 //! One thread receives all signals. It asks the guest or the build to stop, or ends the process.
 //! [`StopRequests`] says which signals belong together.

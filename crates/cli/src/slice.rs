@@ -9,7 +9,7 @@ use afterimage::memory::addresses;
 use afterimage::places::and_why_not;
 use afterimage::slice::{self, FoundSlice, Wanted};
 use afterimage::why::show::chain;
-use afterimage::{SliceAbout, SliceAlong, SliceQuery};
+use afterimage::{Session, SliceAbout, SliceAlong, SliceQuery};
 use afterimage_analyses::slices::{Algorithm as Exactness, Direction};
 use afterimage_present::{Content, SliceRows, SliceView, grouped, render, shell_word};
 use anyhow::{Result, bail};
@@ -110,7 +110,7 @@ pub(crate) struct Arguments {
     /// Show whole source files as text, with the slice marked; not with --by
     #[arg(long)]
     annotate: bool,
-    /// Show at most N rows of text [default: 200 on standard output]; not with --annotate
+    /// Show at most N rows [default: 200 in text on standard output]; not with --annotate
     #[arg(long, value_name = "N", value_parser = rows, conflicts_with = "annotate")]
     limit: Option<usize>,
     /// Output format
@@ -162,23 +162,19 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.trap {
         check::killed(&session, "ask with --at")?;
     }
-    // A slice of limited depth may lie in a few stretches of the run.
-    if arguments.depth.is_some() && arguments.save.is_none() && !arguments.chain {
-        let early = session.ask_stretches(|session| {
-            slice::find(session, &wanted, None, |found| arguments.shown(found))
-        });
-        if report.named(early)?.is_some() {
-            lens::say_not_at_hand(&session);
-            return Ok(Exit::Success);
-        }
-    }
-    let session = match wanted {
-        Wanted::Kept(_) => lens::with_whole_path(session)?,
-        Wanted::Answer(_) => lens::with_values(session)?,
+    let build = match wanted {
+        Wanted::Kept(_) => lens::build_whole_path,
+        Wanted::Answer(_) => lens::build_values,
     };
     let save = arguments.save.as_deref();
-    let shown = slice::find(&session, &wanted, save, |found| arguments.shown(found));
-    report.named(shown)?;
+    let show =
+        |session: &Session| slice::find(session, &wanted, save, |found| arguments.shown(found));
+    // A slice of limited depth may lie in a few stretches of the run.
+    if arguments.depth.is_some() && save.is_none() && !arguments.chain {
+        session.answer(Needs::Values, build, show)?;
+    } else {
+        report.named(build(&session).and_then(|()| show(&session)))?;
+    }
     lens::say_not_at_hand(&session);
     Ok(Exit::Success)
 }
@@ -204,8 +200,8 @@ impl Arguments {
         if self.annotate && format != Format::Text {
             bail!("--annotate writes only text; --format html has the same files as a page");
         }
-        if self.limit.is_some() && format != Format::Text {
-            bail!("--limit only applies to rows of text; the other formats have everything");
+        if self.limit.is_some() && matches!(format, Format::Html | Format::Dot) {
+            bail!("--limit shortens tables and JSON: leave it out for a page or a graph");
         }
         if self.by.is_some() && format == Format::Html {
             bail!(

@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let view = match session.early_state(&query)? {
         Some(view) => view,
-        None => lens::answered(session, |session| session.state(&query))?,
+        None => lens::answered(&session, |session| session.state(&query))?,
     };
     arguments.view.report.to.show(&view, arguments.format)?;
     Ok(Exit::Success)

@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     done
 }
 
-/// The number of bytes copied before it looks for signals again.
+/// The number of bytes to copy between checks for signals.
 const PIECE: u64 = 1 << 24;
 
 /// Copies a recording to a file that does not exist yet.

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use afterimage::check::{self, Needs};
+use afterimage::check::Needs;
 use afterimage::rows::Form;
 use afterimage::trace::{StepInto, TraceQuery};
 use anyhow::{Result, bail};
 
 use crate::arguments::{StretchArguments, ViewArguments, choices, entries};
 use crate::exit::Exit;
-use crate::lens::{self, with_path};
+use crate::lens;
 use crate::output::write;
 
 /// Show what a run executed, in order
@@ -118,6 +118,8 @@ fn limit(text: &str) -> Result<Limit, String> {
 
 /// The default number of lines of text on standard output.
 const LINES: u64 = 100;
+/// At most this many entries are in memory at once; stretches of the run answer no longer question.
+const AT_ONCE: u64 = 1_000_000;
 /// The default number of levels of calls in text.
 const LEVELS: usize = 8;
 
@@ -166,24 +168,21 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let form = Form::from(arguments.format);
     let files = Arc::clone(session.sources());
     let shown = (&*files as _, style);
-    // This many entries are in memory at once.
-    if !is_stretch && query.limit.is_some() && !check::is_built(&session, Needs::Path) {
-        let told = session.ask_stretches(|session| {
-            let mut told = Vec::new();
-            query.write(session, false, form, shown, |tell| tell(&mut told))?;
-            Ok(told)
-        });
-        if let Some(told) = report.named(told)? {
-            write(output, form.content(), |out| Ok(out.write_all(&told)?))?;
-            lens::say_not_at_hand(&session);
-            return Ok(Exit::Success);
-        }
+    if !is_stretch && query.limit.is_some_and(|limit| limit <= AT_ONCE) {
+        let text = session.answer(Needs::Path, lens::build_path, |session| {
+            let mut text = Vec::new();
+            query.write(session, false, form, shown, |write| write(&mut text))?;
+            Ok(text)
+        })?;
+        write(output, form.content(), |out| Ok(out.write_all(&text)?))?;
+        lens::say_not_at_hand(&session);
+        return Ok(Exit::Success);
     }
-    let session = if is_stretch {
-        lens::with_stops(session)?
+    if is_stretch {
+        lens::check_stops(&session)?;
     } else {
-        with_path(session)?
-    };
+        lens::build_path(&session)?;
+    }
     let written = query.write(&session, is_stretch, form, shown, |told| {
         write(output, form.content(), |out| told(out))
     });

@@ -128,7 +128,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 _ => Wanted::All,
             },
         };
-        let report = lens::answered(session, |session| session.condition(&query))?;
+        let report = lens::answered(&session, |session| session.condition(&query))?;
         return arguments.show(&report);
     }
     // A summary is about all executions.
@@ -137,14 +137,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         _ => lens::with_values(session)?,
     };
     let Some(name) = &arguments.var else {
-        let report = lens::answered(session, |session| session.statement_values(&query))?;
+        let report = lens::answered(&session, |session| session.statement_values(&query))?;
         return arguments.show(&report);
     };
     let query = VariableQuery {
         name: name.clone(),
         values: query,
     };
-    let report = lens::answered(session, |session| session.variable_values(&query))?;
+    let report = lens::answered(&session, |session| session.variable_values(&query))?;
     arguments.show(&report)
 }
 

@@ -136,24 +136,19 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         Format::Csv => Form::Csv,
         Format::Dot => Form::Dot,
     };
-    let early = session.ask_stretches(|session| {
-        let mut told = Vec::new();
-        lens::opened(session, |scene| {
-            let start = query.start(scene)?;
-            start.show(&mut told, scene, query.steps, form)
-        })?;
-        Ok(told)
-    });
-    if let Some(told) = report.named(early)? {
-        report.to.write(|out| Ok(out.write_all(&told)?))?;
-    } else {
-        let found = lens::opened(&session, |scene| {
-            let start = query.start(scene)?;
-            let to = &report.to;
-            to.write(|out| start.show(out, scene, query.steps, form))
-        });
-        report.named(found)?;
-    }
+    let text = session.answer(
+        Needs::Values,
+        |_| Ok(()),
+        |session| {
+            let mut text = Vec::new();
+            lens::opened(session, |scene| {
+                let start = query.start(scene)?;
+                start.show(&mut text, scene, query.steps, form)
+            })?;
+            Ok(text)
+        },
+    )?;
+    report.to.write(|out| Ok(out.write_all(&text)?))?;
     lens::say_not_at_hand(&session);
     Ok(Exit::Success)
 }

@@ -13,7 +13,7 @@ use crate::protocol::{
     Breakpoint, DataInfo, Locations, SetBreakpoints, SetExceptions, SetOthers, Wanted,
 };
 
-/// The request that sets a breakpoint: it replaces all of its kind.
+/// The request that sets a breakpoint. Each request replaces all breakpoints of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     /// Lines of a file.
@@ -116,8 +116,8 @@ impl<'a> Points<'a> {
         self.ids
     }
 
-    /// Returns where the run stops; like [`Debugger::run_to`], with the positions of points among
-    /// all.
+    /// Returns where the run stops, like [`Debugger::run_to`], but identifies points by their
+    /// positions among all breakpoints.
     pub(crate) fn run_to(
         &self,
         debugger: &Debugger<'a>,
@@ -147,7 +147,7 @@ impl<'a> Points<'a> {
         (reason, hit().map(|point| point.id).collect())
     }
 
-    /// The same for a person: which execution it is.
+    /// A description for a person: which execution it is.
     pub(crate) fn description(
         &self,
         debugger: &Debugger<'a>,
@@ -202,7 +202,7 @@ impl<'a> Points<'a> {
     }
 }
 
-/// A text that is there and not empty.
+/// A text, if it exists and is not empty.
 fn given(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.trim().is_empty())
 }
@@ -415,7 +415,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         Ok(json!({ "breakpoints": Vec::from_iter(lines) }))
     }
 
-    /// Why the run ended where it stands.
+    /// Why the run ended at its current position.
     pub(crate) fn exception_info(&self) -> Result<Value> {
         let Some(why) = &self.exception else {
             bail!("the run is not where it trapped");

@@ -166,7 +166,7 @@ impl<W: Write + Send + 'static> Client<W> {
         self.send(message);
     }
 
-    /// Refuses one.
+    /// Refuses a request.
     pub(crate) fn fail(&self, request: &Request, why: &str) {
         self.send(json!({
             "type": "response",
@@ -178,7 +178,7 @@ impl<W: Write + Send + 'static> Client<W> {
         }));
     }
 
-    /// Tells what happened.
+    /// Sends an event.
     pub(crate) fn event(&self, event: &str, body: impl Serialize) {
         let body = serde_json::to_value(body).unwrap_or_default();
         let mut message = json!({ "type": "event", "event": event });

@@ -30,7 +30,7 @@ back, in-back, out-back  steps back: over, in, out";
 const ROWS: usize = 40;
 
 impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
-    /// Answers a command. `None` if the text is none.
+    /// Answers a command. `None` if the text is not a command.
     pub(crate) fn command(&mut self, text: &str, frame: Option<u64>) -> Result<Option<Answer>> {
         use afterimage::debugger::Step;
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -125,7 +125,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         Ok(String::from_utf8_lossy(&told).trim_end().to_owned())
     }
 
-    /// Goes to the nearest time at which a condition holds on the line where the run stands.
+    /// Goes to the nearest time at which a condition holds on the line where the run is.
     fn when(&mut self, condition: &str, direction: Direction) -> Result<Answer> {
         let located = self.debugger.located(self.at)?;
         let line = located.context("the run is not at a line of the source")?;

@@ -16,7 +16,7 @@ use crate::server::Left;
 use crate::stack::ShownFrame;
 use crate::variables::Handle;
 
-/// From which number a client counts lines and columns: 0 or 1.
+/// The number from which a client counts lines and columns: 0 or 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbering {
     pub lines: i64,
@@ -24,7 +24,7 @@ pub(crate) struct Numbering {
 }
 
 impl Numbering {
-    /// A line as the client counts.
+    /// A line, as the client counts.
     pub(crate) fn line(self, number: u32) -> i64 {
         i64::from(number) - 1 + self.lines
     }
@@ -69,11 +69,11 @@ pub(crate) struct Debuggee<'d, 'a, W> {
     pub files: Vec<String>,
     /// Why it is at this position, if the run ended there.
     pub exception: Option<String>,
-    /// The client is done with setting up.
+    /// Whether the client has finished its set-up.
     pub is_running: bool,
 }
 
-/// The result of a request: its answer, and where the run goes then.
+/// The result of a request: its answer, and the motion of the run that follows.
 pub(crate) struct Answer {
     pub body: Value,
     pub motion: Option<Motion>,
@@ -226,7 +226,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
         }))
     }
 
-    /// A source file as the client knows it.
+    /// A source file, as the client identifies it.
     pub(crate) fn source(&mut self, path: &str) -> Source {
         let name = Path::new(path).file_name();
         let name = name.map(|name| name.to_string_lossy().into_owned());
@@ -262,7 +262,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
         }
     }
 
-    /// The file of a client's source, as the debug information has it.
+    /// The file of a client's source, as named in the debug information.
     pub(crate) fn file_of(&self, source: &Source) -> Result<String> {
         let known = source.source_reference.and_then(position);
         if let Some(path) = known.and_then(|known| self.files.get(known)) {
@@ -301,7 +301,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
         }
     }
 
-    /// Forgets the data shown for the previous position.
+    /// Discards the data shown for the previous position.
     pub(crate) fn moved_to(&mut self, at: Position) {
         self.at = at;
         self.frames.clear();

@@ -1,4 +1,4 @@
-//! Moves the run, and informs the client where it stopped.
+//! Moves the run, and tells the client where it stopped.
 
 use std::io::Write;
 
@@ -20,7 +20,7 @@ pub(crate) enum Motion {
     /// To the next operator of WebAssembly.
     Operator(Direction),
     To(Position),
-    /// Nowhere: it stops where it begins.
+    /// Nowhere, because it stops where it begins.
     Entry,
 }
 
@@ -44,7 +44,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         Motion::Run(Direction::Forward)
     }
 
-    /// Goes there, and tells the client where the run stopped.
+    /// Performs the motion, and tells the client where the run stopped.
     pub(crate) fn go(&mut self, motion: Motion) {
         let before = self.at;
         let stopped = self.gone(motion).unwrap_or_else(|error| {
@@ -185,7 +185,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         })
     }
 
-    /// Says what log points between two positions say.
+    /// Sends the messages of log points between two positions.
     fn log(&self, from: Position, to: Position) -> Result<()> {
         for line in self.points.logged(self.debugger, from, to)? {
             self.client.output(Category::Console, &line);

@@ -43,7 +43,7 @@ pub struct Launch {
     pub dirs: Vec<String>,
     /// The program's environment variables: `NAME=VALUE`, or `NAME` for the value here.
     pub env: Vec<String>,
-    /// A file that the program reads as its standard input; it reads nothing without.
+    /// A file that the program reads as its standard input; the default is no input.
     pub stdin: Option<String>,
     /// An exported function that is called in place of `_start`.
     pub invoke: Option<String>,

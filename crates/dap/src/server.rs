@@ -17,9 +17,9 @@ use crate::protocol::{Initialize, Launch, Request};
 
 /// Records programs.
 pub trait Recorder {
-    /// Records a program's run into a file. The guest gets only what the configuration names; above
-    /// all it must not read or write the client's streams. `output` receives its output. Once
-    /// `cancelled` is set, the guest is ended.
+    /// Records a program's run into a file. The guest gets only what the configuration names; in
+    /// particular, it must not read or write the client's streams. `output` receives its output.
+    /// Once `cancelled` is set, the guest is ended.
     ///
     /// # Errors
     /// If it cannot be recorded.
@@ -100,7 +100,7 @@ pub fn serve<W: Write + Send + 'static>(
 pub(crate) enum Left {
     /// The client leaves.
     Over,
-    /// It was refused, and the client knows.
+    /// The request was refused, and the client knows.
     Refused,
 }
 
@@ -136,8 +136,8 @@ fn debug<W: Write + Send + 'static>(
     }
 }
 
-/// The recording to debug, made if a program is named; and the folder that it is in, if that is to
-/// go.
+/// The recording to debug, made if a program is named, and the folder that contains it, if that is
+/// to be removed.
 fn recording<W: Write + Send + 'static>(
     client: &Client<W>,
     request: &Request,

@@ -24,8 +24,8 @@ pub(crate) struct ShownFrame {
     pub folded: Option<usize>,
 }
 
-/// Folds frames of libraries that stand next to each other; those at the innermost end are left
-/// out. If there are no others, all are shown.
+/// Folds adjacent frames of libraries; those at the innermost end are left out. If there are no
+/// others, all are shown.
 fn folded(frames: Vec<StackFrame>) -> Vec<ShownFrame> {
     let is_own = |frame: &StackFrame| !frame.library;
     let has_own = frames.iter().any(is_own);
@@ -119,7 +119,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         Ok(json!({ "stackFrames": frames, "totalFrames": total }))
     }
 
-    /// A frame that the client was shown; without one, the innermost.
+    /// A frame that the client was shown, by default the innermost.
     pub(crate) fn frame(&mut self, id: Option<u64>) -> Result<StackFrame> {
         if self.frames.is_empty() {
             self.look(BEYOND)?;

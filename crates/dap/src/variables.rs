@@ -144,7 +144,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
             .map_err(|error| anyhow!("{error}"))
     }
 
-    /// A value as the client is shown it.
+    /// A value, as shown to the client.
     pub(crate) fn shown(
         &mut self,
         number: usize,

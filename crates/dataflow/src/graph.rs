@@ -1,4 +1,4 @@
-//! The timestamp-annotated dynamic control-flow graph, as queries see it.
+//! The timestamp-annotated dynamic control-flow graph, in the form that queries use.
 
 use afterimage_wpp::twpp::{DynamicCfg, Series};
 

@@ -11,7 +11,7 @@
 //! Beyond the paper:
 //! - Every deciding place has a number, a [`Site`]. So reaching definitions are one question, not
 //!   one per definition.
-//! - A query that returns to its own node at executions that were also asked about ends there:
+//! - A query ends where it returns to its own node at executions that are also in question, because
 //!   those have the same answer. So a loop costs as many queries as its body has nodes, however
 //!   often it ran. All queries together visit each step of the path at most once.
 //! - Where little is regular, queries would move single timestamps, more slowly than a scan of the

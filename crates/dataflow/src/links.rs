@@ -12,7 +12,7 @@ use crate::times::{Merged, Times};
 /// Gives each execution without an answer the answer of the nearest earlier, or nearest later,
 /// execution that has one.
 ///
-/// O(log) for each execution with an answer of its own, plus the series asked about.
+/// O(log) for each execution with an answer of its own, plus the series in question.
 pub(crate) fn resolve(
     direction: Direction,
     asked: &Series,
@@ -59,7 +59,7 @@ struct Clip<'a> {
 }
 
 impl Clip<'_> {
-    /// Adds the executions asked about between two times, each later than those before.
+    /// Adds the executions in question between two times, each later than those before.
     fn add(&mut self, outcome: Outcome, from: u64, to: u64) {
         let times = self.found.entry(outcome).or_default();
         while let Some(&entry) = self.asked.entries().get(self.at) {

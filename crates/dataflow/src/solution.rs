@@ -36,7 +36,7 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// The number of executions asked about.
+    /// The number of executions in question.
     pub fn count(&self) -> u64 {
         self.parts.iter().map(|part| part.times.count()).sum()
     }

@@ -19,10 +19,10 @@ pub struct Question<'q> {
     pub direction: Direction,
     /// The node.
     pub node: usize,
-    /// The executions asked about.
+    /// The executions in question.
     pub times: &'q Series,
-    /// The effect of the part of the node before the point asked about; after it, if the query goes
-    /// forward.
+    /// The effect of the part of the node before the point in question or, if the query goes
+    /// forward, after it.
     pub own: Effect,
 }
 
@@ -206,7 +206,7 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
         }
     }
 
-    /// The executions asked about whose queries are here.
+    /// The executions in question whose queries are here.
     fn origins(&self, times: &Times) -> Times {
         match self.question.direction {
             Direction::Backward => times.later(self.distance),

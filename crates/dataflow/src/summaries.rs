@@ -14,7 +14,7 @@ pub trait Events {
     /// may end: the last one going backward, the first one going forward.
     fn of_block(&self, function: FuncId, block: BlockId) -> Option<Site>;
 
-    /// Whether a function may contain any.
+    /// Whether a function may contain such sites.
     fn any_in(&self, function: FuncId) -> bool;
 }
 

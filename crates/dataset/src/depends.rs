@@ -14,7 +14,7 @@ use crate::ids::Ids;
 
 /// The origin of an operand.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum From {
+pub(crate) enum MadeBy {
     Constant,
     /// A variable of the activation when the node begins.
     Variable(u32),
@@ -28,8 +28,8 @@ pub(crate) struct Depends {
     pub block: u32,
     pub statement: i32,
     pub kind: Kind,
-    pub operands: Box<[(&'static str, From)]>,
-    /// Whether it takes elements of a table or a size, which the values are asked for.
+    pub operands: Box<[(&'static str, MadeBy)]>,
+    /// Whether it takes elements of a table or a size, for which the values are queried.
     pub takes: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum Decides {
     Own(u32),
     /// The last of these edges that the activation took.
     Edges(Rc<[EdgeId]>),
-    /// Whatever the values say, because exceptions are handled.
+    /// The decision that the values show, because exceptions are handled.
     Asked,
 }
 
@@ -54,9 +54,9 @@ pub(crate) struct DependPlan {
     /// The deciding edges that it takes, with the positions of the blocks that they leave.
     pub taken: Box<[(u32, EdgeId)]>,
     /// The variables that it writes.
-    pub outputs: Box<[(u32, From)]>,
+    pub outputs: Box<[(u32, MadeBy)]>,
     /// The values that it passes to a call, or returns.
-    pub given: Box<[From]>,
+    pub given: Box<[MadeBy]>,
     pub first: BlockId,
     pub last: BlockId,
     pub last_statement: Option<i32>,
@@ -122,9 +122,9 @@ impl DependPlan {
         });
         let places: Box<[(u32, i32)]> = places.collect();
         let from = |register| match code.source(register) {
-            Operand::Variable(variable) => From::Variable(variable),
-            Operand::Constant(_) => From::Constant,
-            Operand::Result(inst) => From::Own(places[inst].0, places[inst].1),
+            Operand::Variable(variable) => MadeBy::Variable(variable),
+            Operand::Constant(_) => MadeBy::Constant,
+            Operand::Result(inst) => MadeBy::Own(places[inst].0, places[inst].1),
         };
         let mut statements = Statement::all(program, code, &node.blocks);
         statements.sort_by_key(|(_, statement)| statement.block);
@@ -198,7 +198,7 @@ fn takes(code: &NodeCode, kind: Kind) -> bool {
     }
 }
 
-/// The controls of functions, made when a function is first executed.
+/// The controls of functions, computed when a function is first executed.
 #[derive(Default)]
 pub(crate) struct Controls(HashMap<FuncId, Rc<Control>>);
 

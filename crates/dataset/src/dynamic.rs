@@ -1,4 +1,4 @@
-//! The tables of one window: what the run did, in the order of time.
+//! The tables of one window, which list what the run did in order of time.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -242,8 +242,8 @@ impl<'a> Activations<'a> {
         Ok(Self { events, next, open })
     }
 
-    /// The activation that the path beginning at T belongs to: the time of its first block. Times
-    /// must ascend.
+    /// The activation of the path that begins at T, as the time of its first block. Times must
+    /// ascend.
     fn at(&mut self, time: u64) -> Result<u64> {
         while let Some(event) = self.next {
             match event {

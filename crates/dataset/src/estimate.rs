@@ -1,4 +1,4 @@
-//! How large windows will be.
+//! Estimates the size of windows.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,14 +12,14 @@ use anyhow::Result;
 use crate::schema::Table;
 use crate::windows::Windows;
 
-/// About how large something will be.
+/// The approximate size of something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Estimate {
     pub rows: u64,
     pub bytes: u64,
 }
 
-/// About how many bytes a row takes in each table, in a run of bzip2.
+/// The approximate number of bytes for a row of each table, from a run of bzip2.
 fn bytes_a_row(table: &str) -> f64 {
     match table {
         "steps" => 0.3,
@@ -29,8 +29,8 @@ fn bytes_a_row(table: &str) -> f64 {
     }
 }
 
-/// About how large the selected windows will be: their share of the whole run's rows. Those of the
-/// whole run follow from how often each path was executed.
+/// Estimates the size of the selected windows as their share of the whole run's rows, which follow
+/// from the executions of each path.
 pub(crate) fn estimate(
     session: &Session,
     windows: Windows,

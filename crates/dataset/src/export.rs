@@ -20,7 +20,7 @@ use crate::schema::{self, DYNAMIC, Table};
 use crate::whole::Whole;
 use crate::windows::{Selected, Windows};
 
-/// Which parts of a data set to write.
+/// The parts of a data set to write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatasetQuery {
     /// The number of blocks of a window.
@@ -45,8 +45,8 @@ impl DatasetQuery {
     /// The default number of blocks of a window: some ten million rows.
     pub const WINDOW_BLOCKS: u64 = 1 << 20;
 
-    /// Writes the parts that the folder lacks and no other process writes. Builds the path if it is
-    /// not there yet, and the values for the table of dependences.
+    /// Writes the parts that the folder lacks and that no other process is writing. Builds the path
+    /// if it does not exist yet, and the values for the table of dependences.
     ///
     /// # Errors
     /// If there is no such window or table, the folder holds anything else, the run cannot be
@@ -92,7 +92,7 @@ impl DatasetQuery {
         Ok(report)
     }
 
-    /// Whether the values of the recording must be built: dependences are read from them.
+    /// Whether the values of the recording must be built, because dependences are read from them.
     ///
     /// # Errors
     /// If there is no such table.
@@ -122,7 +122,7 @@ impl DatasetQuery {
     }
 }
 
-/// Writes a part, if it is not there and no other process writes it. Returns whether it did.
+/// Writes a part, unless it exists or another process is writing it. Returns whether it did.
 fn part(folder: &Folder, part: Part, write: impl FnOnce(&Path) -> Result<()>) -> Result<bool> {
     let Some(claim) = folder.claim(part)? else {
         return Ok(false);
@@ -170,5 +170,5 @@ fn write_windows(
     Ok(())
 }
 
-/// The number of rows from which on the size is announced before they are written.
+/// From this number of rows on, the size is announced before they are written.
 const TOLD: u64 = 10_000_000;

@@ -31,11 +31,11 @@ pub(crate) struct TableFile {
     written: u64,
 }
 
-/// The cells of a column that are not written yet.
+/// The cells of a column that have not been written yet.
 pub(crate) struct Cells {
     data: Data,
-    /// For a column that may lack values: 1 for a value, 0 for none. For lists: 1 for an element, 0
-    /// for an empty list.
+    /// For a column that may lack values: 1 for a value, 0 for a missing one. For lists: 1 for an
+    /// element, 0 for an empty list.
     levels: Vec<i16>,
     /// For lists: 0 for a first element, 1 for others.
     repeats: Vec<i16>,
@@ -73,7 +73,7 @@ impl Cells {
         }
     }
 
-    /// Adds an integer to a column of integers. Too large ones are those of no run.
+    /// Adds an integer to a column of integers. No run has integers that are too large.
     #[inline]
     pub fn put(&mut self, value: impl Into<i64>) {
         let value = value.into();
@@ -208,7 +208,7 @@ impl TableFile {
         })
     }
 
-    /// The cells of all columns, each of which takes one for the next row.
+    /// The cells of all columns. Each must receive one for the next row.
     #[inline]
     pub fn row<const N: usize>(&mut self) -> Result<&mut [Cells; N]> {
         self.rows_soon(1)?;
@@ -216,7 +216,7 @@ impl TableFile {
         self.cells()
     }
 
-    /// The cells of all columns, for a number of rows that [`added`](Self::added) tells.
+    /// The cells of all columns, for rows that are then counted with [`added`](Self::added).
     #[inline]
     pub fn cells<const N: usize>(&mut self) -> Result<&mut [Cells; N]> {
         match self.columns.first_chunk_mut() {
@@ -225,7 +225,7 @@ impl TableFile {
         }
     }
 
-    /// Makes room for rows that follow.
+    /// Makes room for more rows.
     #[inline]
     pub fn rows_soon(&mut self, rows: usize) -> Result<()> {
         if self.rows + rows > GROUP {
@@ -258,7 +258,7 @@ impl TableFile {
         Ok(())
     }
 
-    /// Writes the rest. Returns the number of rows, and of bytes.
+    /// Writes the remaining rows. Returns the total number of rows and of bytes.
     pub fn finish(mut self) -> Result<(u64, u64)> {
         self.flush()?;
         let file = self.file.into_inner()?;
@@ -266,7 +266,7 @@ impl TableFile {
     }
 }
 
-/// The schema of a table, as Parquet writes it.
+/// The schema of a table, in Parquet's form.
 fn message(table: &Table) -> String {
     let mut text = format!("message {} {{", table.name);
     for column in table.columns {

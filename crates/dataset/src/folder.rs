@@ -1,9 +1,9 @@
-//! The folder of a data set: what it says about itself, and who writes which part of it.
+//! The folder of a data set: its description, and the assignment of parts to processes.
 //!
 //! A part (a window, or the tables about the whole run) is written under another name and then
-//! renamed, so what has its name is whole. While a process writes a part, it holds a lock, which
-//! the system drops when the process ends. So other processes leave that part alone, and write it
-//! again if this process is killed. The file [`INCOMPLETE`] is there until all parts are.
+//! renamed, so a part with its final name is complete. While a process writes a part, it holds a
+//! lock, which the system drops when the process ends. So other processes leave that part alone,
+//! and write it again if this process is killed. The file [`INCOMPLETE`] exists until all parts do.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -22,10 +22,10 @@ const MANIFEST: &str = "afterimage.json";
 pub(crate) const INCOMPLETE: &str = "INCOMPLETE";
 /// The views, for DuckDB.
 const VIEWS: &str = "views.sql";
-/// The folder of the tables about the whole run while these are written.
+/// The folder for the tables about the whole run while they are being written.
 const WHOLE: &str = "whole";
 
-/// The folder's own description.
+/// The description of the data set in its folder.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Manifest {
     format: String,
@@ -35,7 +35,7 @@ struct Manifest {
     tables: Vec<String>,
 }
 
-/// Which recording it is of.
+/// The recording that it describes.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Recorded {
     program: String,
@@ -58,7 +58,7 @@ pub(crate) struct Folder {
     at: PathBuf,
 }
 
-/// The right to write a part.
+/// The exclusive right to write a part.
 pub(crate) struct Claim<'f> {
     folder: &'f Folder,
     part: Part,
@@ -79,7 +79,7 @@ pub(crate) fn window_name(window: u64) -> String {
 }
 
 impl Folder {
-    /// Makes the folder of a data set, or continues in one of the same data set.
+    /// Creates the folder of a data set, or continues in an existing folder of the same data set.
     pub fn open(
         at: &Path,
         session: &Session,
@@ -107,7 +107,7 @@ impl Folder {
         }
     }
 
-    /// Makes the folder and what it says about itself, if it is new.
+    /// Creates the folder and its description, if it is new.
     fn begin(&self, manifest: &str, views: &str) -> io::Result<()> {
         fs::create_dir_all(&self.at)?;
         if !self.at.join(MANIFEST).exists() {
@@ -123,7 +123,7 @@ impl Folder {
         }
     }
 
-    /// Refuses a folder that has files beyond those of a data set that has just begun.
+    /// Refuses a folder with files other than those of a newly begun data set.
     fn refuse_others(&self) -> io::Result<()> {
         let others = fs::read_dir(&self.at)?.map(|entry| Ok(entry?.file_name()));
         for name in others.collect::<io::Result<Vec<_>>>()? {
@@ -148,7 +148,7 @@ impl Folder {
         fs::rename(new, self.at.join(name))
     }
 
-    /// Whether a part is there.
+    /// Whether a part exists.
     pub fn has(&self, part: Part) -> bool {
         match part {
             // The last table that is moved to its place.
@@ -157,7 +157,7 @@ impl Folder {
         }
     }
 
-    /// The right to write a part; `None` if it is there or another process writes it.
+    /// The right to write a part; `None` if it exists or another process is writing it.
     pub fn claim(&self, part: Part) -> Result<Option<Claim<'_>>> {
         self.named(self.claimed(part))
     }
@@ -194,14 +194,14 @@ impl Folder {
         }))
     }
 
-    /// The windows that are not there.
+    /// The missing windows.
     pub fn missing(&self, windows: Windows) -> Vec<u64> {
         let all = 0..windows.count();
         all.filter(|&window| !self.has(Part::Window(window)))
             .collect()
     }
 
-    /// Removes the mark and the locks, if all parts are there. Returns whether they are.
+    /// Removes the mark and the locks if all parts exist. Returns whether they do.
     pub fn complete(&self, windows: Windows) -> Result<bool> {
         if !self.has(Part::Whole) || !self.missing(windows).is_empty() {
             return Ok(false);
@@ -223,13 +223,13 @@ impl Folder {
         done.map_err(|error| unwritten(&self.at, &Error::new(error)))
     }
 
-    /// Says where writing failed, and what remains.
+    /// Describes where writing failed, and what remains.
     pub fn failed(&self, error: &Error) -> Error {
         unwritten(&self.at, error)
     }
 }
 
-/// The format that the folder says it has.
+/// The format stated in the folder.
 const FORMAT: &str = "afterimage data set";
 
 fn manifest(session: &Session, windows: Windows, tables: &[&'static Table]) -> Result<Manifest> {
@@ -250,7 +250,7 @@ fn manifest(session: &Session, windows: Windows, tables: &[&'static Table]) -> R
     })
 }
 
-/// A failure to write, in one sentence.
+/// Describes a failure to write, in one sentence.
 fn unwritten(at: &Path, error: &Error) -> Error {
     let shown = at.display();
     let mut causes = error.chain();
@@ -267,7 +267,7 @@ fn unwritten(at: &Path, error: &Error) -> Error {
     }
 }
 
-/// Removes a folder, if it is there.
+/// Removes a folder, if it exists.
 fn remove(at: &Path) -> io::Result<()> {
     gone(fs::remove_dir_all(at))
 }
@@ -280,7 +280,7 @@ fn gone(done: io::Result<()>) -> io::Result<()> {
 }
 
 impl Claim<'_> {
-    /// Gives the part its name.
+    /// Gives the part its final name.
     pub fn keep(self) -> Result<()> {
         self.folder.named(self.kept())
     }

@@ -1,5 +1,4 @@
-//! The numbers of blocks, edges, statements and lines in the whole program, by which tables are
-//! joined.
+//! The program-wide numbers of blocks, edges, statements and lines, by which tables are joined.
 
 use std::collections::HashMap;
 
@@ -8,8 +7,7 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef, FuncId, OpId};
 use afterimage_program::{Location, Program};
 use anyhow::{Result, bail};
 
-/// The numbers. Those of statements count all operators, so that they follow from the program
-/// alone.
+/// The numbers. Statement numbers count all operators, so that they follow from the program alone.
 pub(crate) struct Ids {
     imports: u32,
     /// The first number of each defined function's blocks, edges and operators.
@@ -70,7 +68,7 @@ impl Ids {
         (self.base(function, 2) + op.as_u32()) as i32
     }
 
-    /// The number of a place's line, if that has code.
+    /// The number of a place's line, if the line has code.
     pub fn line(&self, at: Option<Location>) -> Option<i32> {
         let line = at.map(Line::from)?;
         self.lines.get(&line).map(|&number| number as i32)

@@ -36,7 +36,7 @@ pub(crate) struct ValueOf {
     /// The register with the value.
     pub register: u32,
     pub ty: ValueType,
-    /// Whether a part of the register is stored.
+    /// Whether only a part of the register is stored.
     pub is_stored: bool,
 }
 

@@ -17,13 +17,13 @@ pub struct DatasetReport {
     pub windows: u64,
     /// The number of windows of the data set.
     pub all: u64,
-    /// The windows that are not there: they were not asked for, or other processes write them.
+    /// The missing windows: they were not requested, or other processes are writing them.
     pub missing: Vec<u64>,
-    /// Whether all parts are there.
+    /// Whether all parts exist.
     pub complete: bool,
 }
 
-/// How large a table is.
+/// The size of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TableSize {
     /// The number of rows.
@@ -32,7 +32,7 @@ pub struct TableSize {
     pub bytes: u64,
 }
 
-/// Sums up what is written.
+/// Sums up what was written.
 pub(crate) type Written = DatasetReport;
 
 impl DatasetReport {

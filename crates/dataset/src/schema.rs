@@ -1,14 +1,14 @@
-//! The tables, their columns, and how these are coded. `docs/PARQUET.md` describes the same to
-//! users; a test compares.
+//! The tables, their columns, and the columns' encodings. `docs/PARQUET.md` describes the same for
+//! users; a test compares the two.
 
-/// The version of the tables. It grows when a column changes its meaning, its type or its name, or
-/// goes.
+/// The version of the tables. It grows when a column is removed, or changes its meaning, type or
+/// name.
 pub const VERSION: u32 = 1;
 
 /// A table: a Parquet file, in the folder itself or in each window's.
 #[derive(Debug)]
 pub struct Table {
-    /// Its name: the file's, without its extension.
+    /// Its name, which is the file's without the extension.
     pub name: &'static str,
     /// Its columns.
     pub columns: &'static [Column],
@@ -21,9 +21,9 @@ pub struct Column {
     pub name: &'static str,
     /// The type of its values.
     pub ty: Type,
-    /// Whether a row may have none.
+    /// Whether values may be missing.
     pub optional: bool,
-    /// How it is coded.
+    /// Its encoding.
     pub coding: Coding,
 }
 
@@ -44,14 +44,14 @@ pub enum Type {
     Longs,
 }
 
-/// How a column is coded before it is compressed.
+/// How a column is encoded before compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// Each value as it is.
+    /// Each value unchanged.
     Plain,
-    /// Numbers in a dictionary of the values, for few different ones.
+    /// Indices into a dictionary of the values, for few distinct values.
     Dictionary,
-    /// Differences of neighbours, for what ascends.
+    /// Differences between neighbours, for ascending values.
     Delta,
 }
 

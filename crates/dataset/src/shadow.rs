@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 /// The producer of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Maker {
-    /// Something before the window, unknown yet.
+    /// Something before the window, not known yet.
     #[default]
     Unknown,
     /// A constant of the code.
@@ -25,20 +25,20 @@ pub(crate) enum Maker {
     Host { call: Option<u64> },
     /// The host passed it.
     Argument,
-    /// The module has it.
+    /// The module defines it.
     Initial,
     /// A local that nothing wrote.
     Zero,
 }
 
-/// The bytes of a memory that have their writers together.
+/// The number of bytes of memory whose writers are stored together.
 const PAGE: u64 = 1 << 12;
 
 /// The last writer of each byte.
 #[derive(Default)]
 pub(crate) struct Bytes {
     pages: FxHashMap<(u32, u64), Box<[u32; PAGE as usize]>>,
-    /// By number; the first is the unknown one.
+    /// The producers, by number; the first is the unknown one.
     writers: Vec<Maker>,
 }
 
@@ -54,7 +54,7 @@ impl Bytes {
         }
     }
 
-    /// Notes who wrote some bytes.
+    /// Records who wrote some bytes.
     pub fn write(&mut self, range: Range, maker: Maker) {
         if self.writers.last() != Some(&maker) {
             self.writers.push(maker);
@@ -108,7 +108,7 @@ impl Bytes {
 pub(crate) struct Frame {
     /// The producers of its variables.
     variables: Vec<Maker>,
-    /// How it began, if it began in the window.
+    /// How it began, if that was in the window.
     pub began: Option<Began>,
     /// The last block that it executed, and when.
     pub last: Option<(BlockId, u64)>,
@@ -150,7 +150,7 @@ impl Frame {
         })
     }
 
-    /// Notes who made a variable.
+    /// Records who wrote a variable.
     pub fn set(&mut self, variable: u32, maker: Maker) {
         let variable = variable as usize;
         if self.variables.len() <= variable {

@@ -280,13 +280,13 @@ fn integers<'v>(types: &'v [ValType], values: &'v [GlobalBits]) -> impl Iterator
     })
 }
 
-/// Watches for calls of the host at the ends of nodes.
+/// Watches for host calls at the ends of nodes.
 struct Host {
     imports: u32,
     call: Option<HostCall>,
-    /// Whether the host has not returned yet.
+    /// Whether the host call has not returned yet.
     open: bool,
-    /// Whether the node has begun. Before that, the host itself calls.
+    /// Whether the node has begun. Before that, calls come from the host itself.
     begun: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The windows of a run: the paths that begin in stretches of equally many blocks.
+//! The windows of a run: the paths that begin in stretches with equal numbers of blocks.
 
 use std::ops::Range;
 use std::str::FromStr;

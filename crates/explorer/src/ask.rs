@@ -1,9 +1,9 @@
-//! Questions as commands have them: the same options, and the JSON that the command writes.
+//! Questions in the form of commands, with the same options and the JSON that the command writes.
 
 use std::sync::Arc;
 
 use afterimage::calls::{show_call, show_calls};
-use afterimage::check;
+use afterimage::check::{self, Needs};
 use afterimage::explain::explain_with;
 use afterimage::explore::{
     ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery,
@@ -19,7 +19,7 @@ use afterimage::present::{
     CfgView, Content, DepsAlong, DepsDirection, DynamicCfgView, Format, ProfileDocument, Render,
     Style, Whole, WhyNotView, render,
 };
-use afterimage::profile::location::{Occurrence, number};
+use afterimage::profile::location::Occurrence;
 use afterimage::profile::{By, CodeFilter, Sort};
 use afterimage::rows::{Form, Output};
 use afterimage::trace::{Bounds, Level, StepInto, TraceQuery};
@@ -38,11 +38,11 @@ use crate::parameters::Parameters;
 /// Simultaneous questions do not wait for each other if they are in different lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// Data in the file, and counts.
+    /// Answers from data in the file, and from counts.
     Counts,
-    /// Data that follows from the path.
+    /// Answers that need the path.
     Path,
-    /// Data that follows from values.
+    /// Answers that need values.
     Values,
 }
 
@@ -50,9 +50,9 @@ pub(crate) enum Lane {
 pub(crate) struct Answer {
     pub content_type: &'static str,
     pub body: Vec<u8>,
-    /// The same question will have the same answer.
+    /// Whether the same question will always have the same answer.
     pub is_final: bool,
-    /// The command that answers the same, if only the answer tells it.
+    /// The equivalent command, if only the answer reveals it.
     pub command: Option<String>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
     })
 }
 
-/// The command that answers the same.
+/// The equivalent command.
 pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> String {
     match command {
         // For a question only of the page, the nearest command is shown.
@@ -191,11 +191,7 @@ impl Output for InMemory<'_> {
 }
 
 fn occurrence(text: &str) -> Result<Occurrence> {
-    match (text, number(text)) {
-        ("last", _) => Ok(Occurrence::Last),
-        (_, Some(number)) if number > 0 => Ok(Occurrence::Kth(number)),
-        _ => bail!("call {text}: give a number from 1 on, or last"),
-    }
+    text.parse().map_err(|why| anyhow!("call {text}: {why}"))
 }
 
 impl Asked<'_> {
@@ -481,22 +477,13 @@ impl Asked<'_> {
         query.check()?;
         let (session, sources) = (self.session, Arc::clone(self.session.sources()));
         let shown = (&*sources as _, Style::default());
-        let mut write = |session: &Session| {
+        let build = |session: &Session| session.ensure_path().map(drop).map_err(Into::into);
+        session.answer(Needs::Path, build, |session| {
             self.out.clear();
-            query.write(session, false, Form::Json, shown, |tell| {
-                tell(&mut self.out)
+            query.write(session, false, Form::Json, shown, |write| {
+                write(&mut self.out)
             })
-        };
-        let answered = if check::is_built(session, check::Needs::Path) {
-            None
-        } else {
-            session.ask_stretches(&mut write)?
-        };
-        if answered.is_none() {
-            session.ensure_path()?;
-            let written = write(session);
-            self.named(written)?;
-        }
+        })?;
         Ok(())
     }
 
@@ -539,19 +526,17 @@ impl Asked<'_> {
             check::killed(self.session, "click a byte of its output instead")?;
         }
         let session = self.session;
-        let ask = |session: &Session| {
-            let mut told = Vec::new();
-            explain_with(session, recorded, |scene| {
-                let start = query.start(scene)?;
-                start.show(&mut told, scene, query.steps, show::Form::Json)
-            })?;
-            Ok(told)
-        };
-        let early = self.named(session.ask_stretches(ask))?;
-        self.out = match early {
-            Some(told) => told,
-            None => self.named(ask(session))?,
-        };
+        session.answer(
+            Needs::Values,
+            |_| Ok(()),
+            |session| {
+                self.out.clear();
+                explain_with(session, recorded, |scene| {
+                    let start = query.start(scene)?;
+                    start.show(&mut self.out, scene, query.steps, show::Form::Json)
+                })
+            },
+        )?;
         Ok(())
     }
 
@@ -679,10 +664,10 @@ impl Asked<'_> {
 
 /// The default number of rows of a trace.
 const ROWS: u64 = 1000;
-/// The maximum number of rows of one answer: a page shows no more.
+/// The maximum number of rows in an answer, because a page shows no more.
 const MOST_ROWS: u64 = 100_000;
 
-/// The values of a recording, built if they are not there yet.
+/// The values of a recording, built if they do not exist yet.
 fn recorded(session: &Session) -> Result<afterimage_replay::values::RecordedValues<'_>> {
     session.ensure_values(session.cancel())?;
     Ok(session.values()?)

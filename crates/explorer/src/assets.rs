@@ -1,4 +1,4 @@
-//! The page's files, which are in the program.
+//! The page's files, which are embedded in the program.
 
 /// A file of the page.
 pub(crate) struct Asset {

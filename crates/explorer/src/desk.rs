@@ -1,8 +1,8 @@
-//! One recording, asked by many requests.
+//! One recording that answers many requests.
 //!
-//! Questions about counts, about the path and about values wait in lanes of their own, so that what
-//! is quick is not held up by what is long. In a lane one question
-//! is answered after the other: they share what is built.
+//! Questions about counts, about the path and about values wait in separate lanes, so that long
+//! ones do not hold up quick ones. In a lane, questions are answered one after another and share
+//! what is built.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,7 +36,7 @@ pub(crate) struct Desk {
     kept: Mutex<Kept>,
 }
 
-/// Answers that were given, the oldest first.
+/// The answers given so far, the oldest first.
 #[derive(Default)]
 struct Kept {
     answers: HashMap<String, Arc<Answer>>,
@@ -70,7 +70,7 @@ impl Desk {
     /// Opens a recording.
     ///
     /// # Errors
-    /// If it is none, is damaged, or is still being recorded.
+    /// If it is not a recording, is damaged, or is still being recorded.
     pub fn open(at: &Path, code: CodeFilter, sources: SourcePaths) -> Result<Self> {
         afterimage::files::ended(at)?;
         let works = Works::default();
@@ -86,7 +86,7 @@ impl Desk {
         })
     }
 
-    /// Answers a question of a view of the page, or says in one sentence why not.
+    /// Answers a question from a view of the page, or explains in one sentence why it cannot.
     pub fn ask(&self, command: &str, query: &str, view: Option<&str>) -> Response {
         let begun = Instant::now();
         let parameters = match Parameters::read(query) {
@@ -164,7 +164,7 @@ impl Desk {
         Response::of("application/json", told.to_string())
     }
 
-    /// Stops the building of values, and what is being answered, for one view or for all.
+    /// Stops the building of values and the current answers, for one view or for all.
     pub fn cancel(&self, query: &str) -> Response {
         let mut parameters = match Parameters::read(query) {
             Ok(parameters) => parameters,

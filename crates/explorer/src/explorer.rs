@@ -18,12 +18,12 @@ use crate::guard::Guard;
 use crate::http::{Connection, NoRequest, Request, Response};
 use crate::notes::{self, Notes};
 
-/// How a page is served.
+/// The options for serving a page.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The port; if `None`, the next free one from [`Explorer::PORT`] on.
     pub port: Option<u16>,
-    /// Notes are shown, and not written.
+    /// Whether notes are shown but not written.
     pub read_only: bool,
     /// The filter for the user's own code.
     pub code: CodeFilter,
@@ -32,7 +32,7 @@ pub struct Options {
     pub sources: SourcePaths,
 }
 
-/// Why no page is served.
+/// Why no page can be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplorerError {
     /// The port is in use, or may not be used.
@@ -40,9 +40,9 @@ pub enum ExplorerError {
         "port {port} of the loopback address cannot be used: {why}; choose another with --port, or leave it out"
     )]
     Port {
-        /// Which.
+        /// The port.
         port: u16,
-        /// Why.
+        /// The reason.
         why: io::Error,
     },
     /// None of the ports that are tried is free.
@@ -60,7 +60,7 @@ pub enum ExplorerError {
     Random(io::Error),
 }
 
-/// The maximum number of open connections. A browser opens six.
+/// The maximum number of open connections. Browsers open six.
 const CONNECTIONS: usize = 64;
 /// The number of ports to try.
 const TRIED: u16 = 100;
@@ -110,7 +110,7 @@ impl Explorer {
         })
     }
 
-    /// Returns the page's address. Anyone who knows it may ask.
+    /// Returns the page's address. Anyone who knows it may use the page.
     pub fn url(&self) -> String {
         self.shared.guard.url()
     }
@@ -215,7 +215,7 @@ impl Shared {
         }
     }
 
-    /// Returns the data that the page cannot know itself.
+    /// Returns the data that the page itself cannot know.
     fn page(&self) -> Response {
         let at = self.desk.at.display().to_string();
         let told = json!({

@@ -1,8 +1,8 @@
 //! Access control.
 //!
-//! Other pages of the same browser, other users of the machine, and foreign names can all lead to
-//! the loopback address. But none of them knows the token, and a browser says where a request comes
-//! from.
+//! Other pages of the same browser, other users of the machine, and foreign host names can all
+//! reach the loopback address. But none of them knows the token, and a browser states where a
+//! request comes from.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -37,7 +37,7 @@ impl Guard {
     /// Returns the requested path below the token, if access is permitted.
     ///
     /// # Errors
-    /// If it may not: why.
+    /// The reason, if access is refused.
     pub fn admit<'r>(&self, request: &'r Request) -> Result<&'r str, Response> {
         let refused = |why: &str| Err(Response::refused(403, why));
         let host = request.header("host");
@@ -85,7 +85,7 @@ impl Guard {
     }
 }
 
-/// Compares in a time that does not reveal where they differ.
+/// Compares two texts in a time that does not reveal where they differ.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }

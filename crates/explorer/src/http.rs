@@ -1,6 +1,6 @@
 //! The part of HTTP requests and responses that a local page needs.
 //!
-//! All input is bounded in size and time, whoever sends it.
+//! All input is bounded in size and time, regardless of the sender.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const HEAD: usize = 16 << 10;
 /// The maximum number of headers.
 const HEADERS: usize = 64;
-/// The maximum number of bytes that a note is sent with.
+/// The maximum number of bytes of a request that sends a note.
 pub(crate) const BODY: usize = 1 << 20;
 /// The time that a request may take to arrive.
 const ARRIVES: Duration = Duration::from_secs(10);
@@ -43,7 +43,7 @@ impl Request {
         }
     }
 
-    /// Whether a header is there.
+    /// Whether a header is present.
     pub fn has(&self, name: &str) -> bool {
         self.headers
             .iter()
@@ -54,7 +54,7 @@ impl Request {
 /// Why there is no request.
 #[derive(Debug)]
 pub(crate) enum NoRequest {
-    /// The other side closed the connection, or said nothing.
+    /// The other side closed the connection, or sent nothing.
     Gone,
     /// The request is refused.
     Refused(Response),
@@ -115,7 +115,8 @@ impl Response {
         }
     }
 
-    /// Writes it. `is_head`: without its body. `keeps`: the connection stays open.
+    /// Writes the response. With `is_head`, its body is left out; with `keeps`, the connection
+    /// stays open.
     pub fn write(&self, out: &mut impl Write, is_head: bool, keeps: bool) -> io::Result<()> {
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: {}\r\n{SAFE}",

@@ -1,9 +1,9 @@
-//! Decides which question is answered when.
+//! Decides when each question is answered.
 //!
-//! In a lane one question is answered after the other. A newer question of a view takes the place
-//! of an older one: a waiting question is dropped, and a question that is being answered is asked
-//! to stop. Only the building of values can be stopped at once. If the older question does not stop
-//! soon, it is abandoned: its answer is dropped, and the newer question no longer waits for it.
+//! In a lane one question is answered after the other. A newer question of a view replaces an older
+//! one. A waiting question is dropped, and a question being answered is told to stop. Only the
+//! building of values can be stopped at once. If the older question does not stop soon, it is
+//! abandoned: its answer is dropped, and the newer question no longer waits for it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,12 +14,12 @@ use serde::Serialize;
 
 use crate::ask::Lane;
 
-/// The time in which a replaced question has to stop.
+/// The time within which a replaced question must stop.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The maximum number of abandoned questions. Beyond that a newer one waits.
+/// The maximum number of abandoned questions. Beyond that, newer questions wait.
 const LEFT_BEHIND: usize = 3;
 
-/// The lanes, and who is in them.
+/// The lanes and the questions in them.
 #[derive(Default)]
 pub(crate) struct Lanes {
     state: Mutex<State>,
@@ -49,9 +49,9 @@ struct Running {
 pub(crate) struct Answering {
     /// The command.
     what: String,
-    /// The view that asked, as it calls itself.
+    /// The view that asked, under its own name.
     view: Option<String>,
-    /// Since when, in milliseconds.
+    /// When it began, in milliseconds.
     milliseconds: u64,
 }
 
@@ -80,7 +80,7 @@ impl Drop for Taken<'_> {
 }
 
 impl State {
-    /// Abandons a view's older questions whose time to stop is over.
+    /// Abandons a view's older questions that did not stop in time.
     fn leave(&mut self, view: &str, number: u64) {
         let left = self.running.iter().filter(|one| one.is_left).count();
         let room = LEFT_BEHIND.saturating_sub(left);
@@ -98,8 +98,8 @@ impl Lanes {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a lane; `None` if the same view asks something newer meanwhile. `stop` is what
-    /// stops the building of values.
+    /// Waits for a lane; `None` if the same view asks something newer in the meantime. `stop` is
+    /// the flag that stops the building of values.
     pub fn wait(
         &self,
         lane: Lane,
@@ -176,8 +176,8 @@ impl Lanes {
         told.collect()
     }
 
-    /// Stops what is being answered, for one view or for all: those that wait in the lane go on at
-    /// once.
+    /// Stops the questions being answered, for one view or for all. Questions waiting in the lane
+    /// then proceed at once.
     pub fn stop(&self, view: Option<&str>, stop: &AtomicBool) {
         let mut state = self.lock();
         let is_meant = |one: &Running| view.is_none_or(|view| one.view.as_deref() == Some(view));

@@ -1,4 +1,4 @@
-//! A recorded run as a page to walk in, `afterimage explore`, and as one to send, `afterimage
+//! A recorded run as a page to explore, `afterimage explore`, and as a page to send, `afterimage
 //! report`.
 //!
 //! In: a recording. Out: a server on the loopback address, for the browser of the same user. The

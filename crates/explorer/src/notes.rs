@@ -1,5 +1,4 @@
-//! Notes about a run: plain text next to the recording, which people can also read and write by
-//! hand.
+//! Notes about a run: plain text next to the recording, which can also be read and written by hand.
 //!
 //! ```text
 //! # Notes on app.aft
@@ -36,8 +35,8 @@ pub(crate) struct Note {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Notes {
     pub notes: Vec<Note>,
-    /// The file's contents when it was read. Writers send it back, so that intermediate changes are
-    /// not lost.
+    /// The file's contents when it was read. Writers send them back, so that intermediate changes
+    /// are not lost.
     #[serde(default)]
     pub before: String,
 }

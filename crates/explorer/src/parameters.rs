@@ -9,8 +9,8 @@ use anyhow::{Result, anyhow, bail};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parameters(Vec<(String, String)>);
 
-/// Decodes `%` with two hexadecimal digits, and `+`. `None` if it is no UTF-8 then, or a `%` has no
-/// digits.
+/// Decodes `%` with two hexadecimal digits, and `+`. `None` if the result is not UTF-8, or a `%`
+/// lacks digits.
 pub(crate) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -33,7 +33,7 @@ impl Parameters {
     /// Reads the query string, the part after `?`.
     ///
     /// # Errors
-    /// If it is none, or an option comes twice.
+    /// If it is not a query string, or an option occurs twice.
     pub fn read(query: &str) -> Result<Self> {
         let mut all: Vec<(String, String)> = Vec::new();
         for part in query.split('&').filter(|part| !part.is_empty()) {
@@ -124,7 +124,7 @@ impl Parameters {
     /// Refuses unused parameters.
     ///
     /// # Errors
-    /// If something is left.
+    /// If any option was not used.
     pub fn finish(&self) -> Result<()> {
         match self.0.first() {
             None => Ok(()),
@@ -132,7 +132,7 @@ impl Parameters {
         }
     }
 
-    /// The command that asks the same.
+    /// The command that asks the same question.
     pub fn command(&self, command: &str, file: &str) -> String {
         let mut text = format!("afterimage {command}");
         for (name, value) in &self.0 {

@@ -15,10 +15,10 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Looks at a file.
+    /// Examines a file.
     ///
     /// # Errors
-    /// If it is not there.
+    /// If it does not exist.
     pub fn of(at: &Path) -> std::io::Result<Self> {
         let data = fs::metadata(at)?;
         Ok(Self {
@@ -33,7 +33,7 @@ impl Standing {
         (data.dev(), data.ino()) == (self.device, self.inode)
     }
 
-    /// Why the file can no longer be asked, as one sentence; `None` if it can.
+    /// Why the file can no longer be queried, as one sentence; `None` if it can.
     pub fn trouble(&self) -> Option<String> {
         let name = self.at.display();
         match fs::metadata(&self.at) {

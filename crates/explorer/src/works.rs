@@ -8,7 +8,7 @@ use std::time::Instant;
 use afterimage::{Monitor, Note, Progress, Work};
 use serde::Serialize;
 
-/// Works in progress.
+/// Tasks in progress.
 #[derive(Clone, Default)]
 pub(crate) struct Works(Arc<Mutex<State>>);
 
@@ -28,10 +28,10 @@ struct Open {
     done: Arc<AtomicU64>,
 }
 
-/// A work in progress.
+/// A task in progress.
 #[derive(Debug, Serialize)]
 pub(crate) struct Going {
-    /// A description of the work.
+    /// A description of the task.
     what: String,
     /// Since when, in milliseconds.
     milliseconds: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Going {
 /// The maximum number of remarks that are kept.
 const NOTES: usize = 100;
 
-/// Ends a work when its last reporter is dropped.
+/// Ends a task when its last reporter is dropped.
 struct Ends {
     works: Works,
     id: u64,
@@ -65,7 +65,7 @@ impl Works {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the works in progress.
+    /// Returns the tasks in progress.
     pub fn going(&self) -> Vec<Going> {
         self.with(|state| {
             let open = state.open.iter();

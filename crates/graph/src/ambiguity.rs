@@ -11,9 +11,9 @@ pub enum Ambiguity {
     /// A directed cycle goes through this vertex.
     DirectedCycle(BlockId),
     /// Two directed paths lead from one vertex to another. Two parallel edges are the shortest
-    /// diamond, because the ways out of a branch must be distinguishable.
+    /// diamond, because the edges out of a branch must be distinguishable.
     Diamond {
-        /// The vertex where the paths part.
+        /// The vertex where the paths diverge.
         from: BlockId,
         /// A vertex where both arrive.
         to: BlockId,
@@ -71,7 +71,7 @@ fn find_cycle(graph: &FlowGraph, is_free: impl Fn(EdgeId) -> bool) -> Option<Blo
     Some(v)
 }
 
-/// Finds two paths that part at one vertex and meet again at another, among edges without a
+/// Finds two paths that diverge at one vertex and meet again at another, among edges without a
 /// directed cycle.
 fn find_diamond(graph: &FlowGraph, is_free: impl Fn(EdgeId) -> bool) -> Option<Ambiguity> {
     let free_out = |v| graph.out_edges(v).iter().copied().filter(|&e| is_free(e));

@@ -14,7 +14,7 @@ use crate::observe::{Caller, Observer};
 use crate::step::make_room;
 use crate::{MachineError, Trap};
 
-/// The maximal number of registers of all activations.
+/// The maximum number of registers of all activations.
 pub(crate) const MOST_REGISTERS: usize = MAX_VARIABLES as usize;
 
 /// Above this number, locals are checked for zero before they are written.

@@ -55,7 +55,7 @@ pub struct Checkpoint<C = NodeId> {
     pub exceptions: Vec<(u64, Exception)>,
     /// The number of references to exceptions created.
     pub made: u64,
-    /// When more exceptions than this are kept, unreferenced ones are dropped.
+    /// When this many exceptions are exceeded, unreferenced ones are dropped.
     pub room: u64,
 }
 
@@ -72,7 +72,7 @@ pub enum Next {
     Enter {
         /// The function.
         function: FuncId,
-        /// By a tail call.
+        /// Whether it is by a tail call.
         tail: bool,
     },
     /// This block of the innermost activation.

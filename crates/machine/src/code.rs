@@ -33,7 +33,7 @@ pub struct NodeCode {
     pub wide_constants: Box<[(Register, u64)]>,
     /// By vector instruction, identified by its register: the third operand and the immediate.
     pub vectors: Box<[(Register, VectorExtra)]>,
-    /// The lists of indices with which a `br_table` takes its way.
+    /// The lists of indices with which a `br_table` takes its direction.
     pub lists: Box<[TableIndices]>,
     /// Whether any value is a vector.
     pub wide: bool,
@@ -41,8 +41,8 @@ pub struct NodeCode {
     pub moved: Box<[Moved]>,
 }
 
-/// A value that is a constant, that existed before, or that was moved in a block without the
-/// instructions that made it or use it. Its identity depends on the block being executed.
+/// A value, such as a constant or an earlier one, that was moved in a block that neither made nor
+/// used it. Which value it is depends on the execution of that block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moved {
     /// The user of the value.
@@ -73,12 +73,12 @@ pub struct VectorExtra {
     pub immediate: u128,
 }
 
-/// The indices with which a `br_table` takes a given way.
+/// The indices with which a `br_table` takes a given direction.
 #[derive(Clone, Debug)]
 pub struct TableIndices {
     /// Ascending.
     pub indices: Box<[u32]>,
-    /// All indices from this one on also count.
+    /// All indices from this one on are also included.
     pub from: Option<u32>,
 }
 
@@ -93,7 +93,8 @@ impl TableIndices {
 /// How a node ends.
 #[derive(Clone, Debug)]
 pub enum NodeEnd {
-    /// The activation continues with another node; without one the run ends inside the last block.
+    /// The activation continues with another node or, if there is none, the run ends inside the
+    /// last block.
     Next,
     /// A call. Its results go to variables from `results` on. Then the activation continues, or
     /// returns them if there is no `next`.

@@ -76,7 +76,7 @@ fn body<'a>(
 }
 
 /// Applies a function to items in order, in batches of `at_once` per thread, up to the first result
-/// that is the `last` one.
+/// for which `last` holds.
 fn all<T: Sync, R: Send>(
     things: &[T],
     threads: usize,

@@ -9,7 +9,7 @@ use afterimage_trace::{End, Standing};
 pub struct StoppedBefore {
     /// The block.
     pub block: BlockId,
-    /// The next operator: it and the later ones were not executed.
+    /// The next operator, which was not executed.
     pub op: OpId,
 }
 

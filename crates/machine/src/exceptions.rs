@@ -11,7 +11,7 @@ use crate::code::NodeEnd;
 use crate::machine::{Bits, Machine, Waiting};
 use crate::observe::Observer;
 
-/// The minimal number of exceptions kept before unreachable ones are searched for.
+/// The minimum number of exceptions kept before unreachable ones are searched for.
 const FEW: usize = 1 << 10;
 
 /// An exception that was caught by reference.
@@ -167,7 +167,7 @@ impl Machine<'_> {
             .forget(registers.chain(elements).chain(globals));
     }
 
-    /// The place where a function continues when an exception is thrown or arrives in a block.
+    /// Where a function continues when an exception is thrown or arrives in a block.
     fn handler(
         &mut self,
         function: FuncId,

@@ -12,8 +12,8 @@ use crate::observe::{Caller, Observer, Range};
 /// The source of the host's actions.
 pub(crate) struct Source {
     log: LogReader,
-    /// Whether the guest may create exceptions. The engine's room for these is also a memory: its
-    /// growth is in the log as if the guest had caused it.
+    /// Whether the guest may create exceptions. The engine keeps these in a memory, whose growth is
+    /// in the log as if the guest had caused it.
     exceptions: bool,
 }
 
@@ -245,7 +245,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Whether `values` equal the logged ones, where the log has them.
+    /// Whether `values` equal the logged ones, where they are logged.
     fn holds(&self, logged: &[RawValue]) -> bool {
         let mut pairs = logged.iter().zip(&self.values);
         logged.len() == self.values.len()

@@ -41,7 +41,7 @@ pub struct Memory {
     pub bytes: Bytes,
     /// Whether addresses have 64 bits.
     pub wide: bool,
-    /// The maximal number of pages.
+    /// The maximum number of pages.
     pub most: u64,
 }
 
@@ -52,7 +52,7 @@ pub struct Table {
     pub elements: Vec<u64>,
     /// Whether indices have 64 bits.
     pub wide: bool,
-    /// The maximal number of elements.
+    /// The maximum number of elements.
     pub most: u64,
 }
 
@@ -70,7 +70,7 @@ pub struct Initial {
 }
 
 impl State {
-    /// The initial state of a module, and the sources of its memories' contents.
+    /// The initial state of a module, and the origins of its memories' contents.
     ///
     /// # Errors
     /// If the module cannot be read, or imports a memory, a table, a global or a tag. Also if it

@@ -17,7 +17,7 @@ pub type Register = u32;
 pub enum Code {
     /// Computes a scalar from `a` and `b`.
     Scalar(Scalar),
-    /// Computes from up to three vectors and scalars; the rest of its data is in
+    /// Computes from up to three vectors and scalars; its remaining data is in
     /// [`NodeCode::vectors`](crate::NodeCode::vectors).
     Vector(Vector),
     /// `a` if `c` is not 0, else `b`.
@@ -146,16 +146,16 @@ pub struct Load {
     pub sign: u8,
 }
 
-/// The value that a branch's operand must have for the path to be right.
+/// The value that a branch's operand must have to agree with the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Not 0.
+    /// Any value except 0.
     True,
     /// 0.
     False,
     /// The index of one of the targets in list number `immediate`.
     OneOf,
-    /// Any value: all ways lead to the same place.
+    /// Any value, because all directions lead to the same place.
     Any,
 }
 
@@ -164,7 +164,7 @@ pub enum Expected {
 pub struct Inst {
     /// Its action.
     pub code: Code,
-    /// The number of the memory, for those that use one.
+    /// The number of the memory, for instructions that use one.
     pub memory: u16,
     /// The first operand.
     pub a: Register,

@@ -1,4 +1,4 @@
-//! A number for each unit of memory: information about each byte or word of a guest.
+//! Stores a number for each unit of memory, as information about each byte or word of a guest.
 //!
 //! The units of a memory are grouped in chunks. Recently used chunks are open, as plain numbers.
 //! All others are packed: loops leave regular patterns, and a chunk with a single touched byte
@@ -22,9 +22,9 @@ pub struct Labels<const CHUNK: usize = 256, const CHUNKS: usize = 256> {
     memories: Vec<Vec<Folder<CHUNKS>>>,
     /// The open chunks, by set: the key plus one, or 0.
     tags: Vec<[u64; WAYS]>,
-    /// The way of each set to be used next.
+    /// For each set, the way to use next.
     next: Vec<u8>,
-    /// Zeroed by the system, and not allocated before they are used.
+    /// The numbers are zeroed by the system, and take no memory before they are used.
     lines: Vec<u64>,
     arena: Arena,
     scratch: Vec<u8>,
@@ -273,7 +273,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         of(first).filter(|number| of(last) == Some(*number))
     }
 
-    /// Changes every number. Takes time for each unit with a number of its own.
+    /// Changes every number. Takes time proportional to the units with numbers of their own.
     pub fn change(&mut self, new: impl Fn(u64) -> u64) {
         let lines = self.lines.chunks_exact_mut(CHUNK);
         for (_, line) in self

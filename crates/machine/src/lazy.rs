@@ -23,7 +23,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Extends it, within a maximal length `most`. Existing bytes are not touched.
+    /// Extends it, within a maximum length `most`. Existing bytes are not touched.
     pub(crate) fn grow(&mut self, length: usize, most: usize) -> Result<(), Growth> {
         let room = self.room.as_ref().map_or(0, |room| room.len());
         if length > room {

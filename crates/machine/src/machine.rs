@@ -18,7 +18,7 @@ use crate::lean::Operations;
 use crate::observe::{Caller, Observer};
 use crate::{MachineError, Trap};
 
-/// The maximal total of all nodes' instructions: 3 GiB of them, and 2 GiB of operations.
+/// The maximum total of all nodes' instructions: 3 GiB of them, and 2 GiB of operations.
 pub(crate) const MOST_CODE: usize = 1 << 26;
 
 /// A value: its bits, and the upper half of a vector's.
@@ -64,7 +64,7 @@ pub struct Machine<'a> {
     /// Memories, tables, globals.
     pub state: State,
     initial: Vec<Initial>,
-    /// The initial tables and segments. It has no memories.
+    /// The initial tables and segments. It does not include memories.
     pub(crate) first: State,
     pub(crate) source: Source,
     /// The registers of all activations: an inner activation's begin after the variables of the
@@ -84,7 +84,7 @@ pub struct Machine<'a> {
     pub(crate) moved: Vec<u64>,
     /// Why the last node stopped.
     pub(crate) trap: Option<Trap>,
-    /// Nodes of one block that end with calls, for the activations of snapshots.
+    /// Single-block nodes that end with calls, for the activations of snapshots.
     pub(crate) calls: HashMap<(FuncId, BlockId), NodeId>,
     /// For calls in functions with vectors: which variables that can still be read are vectors.
     pub(crate) vectors: HashMap<(FuncId, BlockId), Box<[bool]>>,

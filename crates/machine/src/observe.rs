@@ -1,4 +1,4 @@
-//! The observable events of a running machine.
+//! The events of a running machine that can be observed.
 
 use afterimage_ids::{FuncId, NodeId};
 
@@ -15,14 +15,14 @@ pub struct Range {
     pub length: u64,
 }
 
-/// Observes a node's effects on what outlives it, in order. By default all functions do nothing,
-/// and then cost nothing.
+/// Observes a node's effects on what outlives it, in order. By default, all functions do nothing
+/// and cost nothing.
 pub trait Observer {
     /// Whether it uses the registers passed to [`done`](Self::done) and [`stopped`](Self::stopped).
     /// If not, these may be empty, and nodes are executed faster.
     const REGISTERS: bool = true;
 
-    /// An execution of a node begins. [`variables`](Self::variables) has its variables.
+    /// An execution of a node begins. [`variables`](Self::variables) receives its variables.
     #[inline(always)]
     fn node(&mut self, node: NodeId, code: &NodeCode) {
         let _ = (node, code);

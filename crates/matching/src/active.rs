@@ -3,7 +3,7 @@
 /// The number of parts into which a run is divided.
 pub(crate) const WINDOWS: usize = 512;
 
-/// The parts of a run, all equally long, in which something was executed.
+/// The equally long parts of a run in which something was executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Active([u64; WINDOWS / 64]);
 

@@ -34,7 +34,7 @@ pub(crate) struct Both<'v> {
     pub certain: Vec<Option<u32>>,
     /// Statements of the first version that are counterparts of this kind.
     pub taken: Vec<bool>,
-    /// The classes of the makers and users of the first version's statements.
+    /// The classes of the producers and users of the first version's statements.
     pub maker_classes: Vec<Set>,
     pub user_classes: Vec<Set>,
 }
@@ -143,7 +143,7 @@ impl<'m, 'v> Candidates<'m, 'v> {
         }
     }
 
-    /// Adds those in the index, ascending.
+    /// Adds the candidates in the index, ascending.
     fn by_index(&self, all: &mut Vec<u32>) {
         let both = self.both;
         both.index

@@ -6,14 +6,14 @@ use crate::order::Order;
 use crate::set::{Filter, Set};
 use crate::{Producer, Statement, Version};
 
-/// The maximal number of candidates from one index.
+/// The maximum number of candidates from one index.
 const MOST: usize = 48;
 /// The number of candidates around the place that the order predicts.
 const AROUND: usize = 12;
 
 /// The number of parts of the run that are merged here.
 const COARSE: usize = 8;
-/// The maximal number of candidates, per merged part, that are included because they were executed
+/// The maximum number of candidates, per merged part, that are included because they were executed
 /// at the same time.
 const ACTIVE: usize = 128;
 
@@ -101,7 +101,7 @@ fn nearest<'i>(all: &'i [u32], order: &Order, place: usize, most: usize) -> &'i 
     &all[last.saturating_sub(most)..last]
 }
 
-/// The makers of statements' operands, and the users of their results.
+/// The producers of statements' operands, and the users of their results.
 pub(crate) struct Structure {
     /// By statement, the statements among its producers.
     pub makers: Vec<Set>,

@@ -10,13 +10,13 @@ use crate::rounds::Judged;
 
 /// The number of a statement's best candidates that take part.
 const CANDIDATES: usize = 8;
-/// The maximal distance, in statements, that counts as shortly after the previous statement's
+/// The largest distance, in statements, that counts as shortly after the previous statement's
 /// counterpart.
 const SHORTLY: i64 = 12;
-/// The maximal distance that counts as after it at all.
+/// The largest distance that counts as after it.
 const BEHIND: i64 = 40;
 /// The weights of a counterpart that is shortly after the previous statement's counterpart, later,
-/// or far from it in the same function. Twice as much is as good (`docs/lessons/matching.md`).
+/// or far from it in the same function. Twice as much works as well (`docs/lessons/matching.md`).
 const FOLLOWS: [f32; 3] = [1.0, 0.5, 0.2];
 
 /// The candidates of a statement, with the best sequence up to each.
@@ -27,7 +27,7 @@ struct Link {
     sums: Vec<(f32, usize)>,
 }
 
-/// The statements of a function of the second version, in the order of the program.
+/// The statements of a function of the second version, in program order.
 #[derive(Default)]
 pub(crate) struct Chain {
     links: Vec<Link>,

@@ -11,7 +11,7 @@ use crate::{Class, Sketch, Statement};
 pub enum Values {
     /// They have nothing in common, as far as known.
     Different,
-    /// Nothing is known: no element of one sample could be in the other.
+    /// Nothing is known, because no element of one sample could be in the other.
     Unknown,
     /// Some of the sampled values of the second version's statement occur in the first's.
     Some,
@@ -35,8 +35,8 @@ pub struct Evidence {
     pub values: Values,
     /// Both are the same operator.
     pub operator: bool,
-    /// The number of operands of the second version's statement whose makers correspond, and the
-    /// number of all.
+    /// The number of operands of the second version's statement whose producers correspond, and the
+    /// total number.
     pub operands: (u32, u32),
     /// The same for the users of its result.
     pub users: (u32, u32),
@@ -166,8 +166,8 @@ pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Fe
     }
 }
 
-/// The evidence from equal first values where later ones differ: a failing run was right before it
-/// went wrong.
+/// The evidence from equal first values where later ones differ, because a failing run was right
+/// before it went wrong.
 fn beginning(values: Values, a: &Statement, b: &Statement) -> f32 {
     // Many branches are always decided in the same way.
     let told = b.operands.is_none() || !b.values.is_constant();

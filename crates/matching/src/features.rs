@@ -105,7 +105,7 @@ pub fn column(stage: Stage, class: Class) -> usize {
 // Columns: computations, loads, stores, tests, branches and the rest, before stretches are known;
 // then with them.
 features! {
-    /// The values have nothing in common, nor have the differences between neighbours.
+    /// Neither the values nor the differences between neighbours have anything in common.
     Different = [0.03, -0.23, -0.08, 0.19, 0.24, -0.61, -0.12, -0.25, -0.13, -0.08, 0.06, -0.65],
     /// The share of the differences between neighbours that both have, where they have no values in
     /// common.
@@ -144,9 +144,9 @@ features! {
     SameRare = [0.48, 0.29, 0.31, 0.19, 0.25, 0.28, 0.55, 0.24, 0.09, 0.04, 0.21, 0.28],
     /// The length of the common beginning, if they differ later.
     Beginning = [-0.04, -0.09, -0.02, -0.02, 0.06, -0.04, 0.00, -0.08, 0.06, 0.00, 0.03, -0.02],
-    /// They are decided in the same ways.
+    /// They take the same directions.
     DecidedSome = [-1.08, -1.08, -1.08, -1.03, -1.14, -1.08, -0.70, -0.70, -0.70, -0.66, -0.74, -0.70],
-    /// They are decided in the same ways, the first at least as often.
+    /// They take the same directions, the first at least as often.
     DecidedPart = [0.52, 0.52, 0.52, 0.54, 0.51, 0.52, 0.56, 0.56, 0.56, 0.59, 0.55, 0.56],
     /// The decisions of one begin those of the other.
     DecidedPrefix = [0.43, 0.43, 0.43, 0.46, 0.41, 0.43, 0.56, 0.56, 0.56, 0.58, 0.56, 0.56],
@@ -194,7 +194,7 @@ features! {
     CountEqual = [0.57, 0.36, 0.44, 0.41, 0.41, 1.39, 0.71, 0.66, 0.70, 0.53, 0.52, 1.30],
     /// The second was executed less often.
     CountLess = [-0.24, -0.29, -0.24, 0.10, 0.22, -0.53, -0.25, -0.41, -0.29, 0.10, 0.26, -0.63],
-    /// In that case, its share of the first one's executions.
+    /// If so, its share of the first one's executions.
     CountPart = [0.21, 0.27, 0.27, 0.37, 0.59, 0.21, 0.52, 0.52, 0.51, 0.58, 0.69, 0.45],
     /// The second was executed more often: an optimiser hardly ever adds executions.
     CountMore = [-0.02, 0.24, 0.11, -0.20, -0.33, -0.56, 0.45, 0.65, 0.48, 0.27, 0.12, 0.22],
@@ -204,9 +204,9 @@ features! {
     /// The proximity of the first executions in the order of the first version: one half with two
     /// statements in between.
     Near2 = [0.00, 0.09, 0.11, -0.01, 0.13, 0.20, -0.02, 0.11, 0.06, -0.02, 0.12, 0.11],
-    /// One half with sixteen in between.
+    /// The same, but one half with sixteen in between.
     Near16 = [-0.85, -0.78, -0.72, -0.79, -0.79, -0.68, -0.54, -0.39, -0.43, -0.43, -0.42, -0.46],
-    /// One half with a hundred and twenty-eight in between.
+    /// The same, but one half with a hundred and twenty-eight in between.
     Near128 = [2.62, 2.71, 2.73, 2.73, 2.73, 2.72, 1.35, 1.39, 1.22, 1.46, 1.41, 1.32],
     /// The proximity of the last executions: one half with eight statements ending in between.
     EndsNear = [0.76, 0.68, 0.62, 0.74, 1.06, 0.86, 0.56, 0.62, 0.19, 0.23, 0.52, 0.29],
@@ -238,7 +238,7 @@ features! {
     StretchAlignedMost = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.71, -0.57, -0.74, -0.73, -0.57, -0.84],
     /// How common this displacement of objects between the versions is.
     StretchPlaced = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 4.05, 3.92, 4.25, 4.05, 4.05, 4.05],
-    /// The share of the operands' makers that correspond.
+    /// The share of the operands' producers that correspond.
     Operands = [2.01, 1.06, 1.51, 1.53, 0.99, 1.30, 1.60, 0.81, 1.15, 1.09, 0.74, 0.77],
     /// All correspond.
     OperandsAll = [0.35, -0.24, 0.32, 0.18, 0.19, -0.05, 0.35, -0.23, 0.38, 0.14, 0.17, -0.02],

@@ -2,8 +2,8 @@
 //! executions (Zhang and Gupta 2005, section 6.2).
 //!
 //! First by signatures: fixed-size [sketches](Sketch) of a statement's values and addresses, made
-//! in one pass. Then by structure: the makers of a statement's operands, the users of its result,
-//! and the order in which statements are first executed. Each round uses the matches of the
+//! in one pass. Then by structure: the producers of a statement's operands, the users of its
+//! result, and the order in which statements are first executed. Each round uses the matches of the
 //! previous one, until nothing changes. Finally by corresponding [stretches](Region) of both runs.
 //!
 //! Knowing which functions of the first version [stand by themselves](standing) in the second shows

@@ -168,7 +168,7 @@ impl<'v> Matcher<'v> {
     }
 
     /// Also uses corresponding stretches of both runs; `before` is the matching with which they
-    /// were found. O(statements) per round as before; plus the product of the two versions'
+    /// were found. O(statements) per round as before, plus the product of the two versions'
     /// executions in each stretch.
     pub fn by_regions(&self, regions: &[Region<'_>], before: &Matching) -> Matching {
         self.by_regions_telling(regions, before, None)

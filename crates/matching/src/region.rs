@@ -2,7 +2,7 @@
 //!
 //! An optimiser inlines. A statement of the optimised version then does the work that one of the
 //! unoptimised version does only when called from one place, and their values as a whole say
-//! little. But what both did *at the same time* says much. Statements with the same sequence of
+//! little. But their actions *at the same time* say much. Statements with the same sequence of
 //! values are [anchors](anchors): the k-th execution of one corresponds to the k-th of the other.
 //! Between two anchors, a few dozen executions of one version face about a hundred of the other.
 

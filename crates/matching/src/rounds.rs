@@ -13,15 +13,15 @@ use crate::told::{Candidate, StageRecord};
 use crate::votes::Votes;
 use crate::{Evidence, Match, Matcher, Matching, Values, Version};
 
-/// The maximal number of rounds, by stage. Few matches change after the third; the stage with
+/// The maximum number of rounds, by stage. Few matches change after the third; the stage with
 /// stretches starts from earlier matches.
 const ROUNDS: [u32; 2] = [3, 1];
-/// The maximal number of matched statements' users or makers that become candidates.
+/// The maximum number of users or producers of matched statements that become candidates.
 pub(crate) const RELATED: usize = 24;
 /// A statement executed near its expected place in at least this share of the stretches becomes a
 /// candidate.
 const OFTEN: f32 = 0.2;
-/// The minimal score of a match.
+/// The minimum score of a match.
 const ENOUGH: f32 = 2.6;
 /// A pair likelier than this is a match even if its values differ and nothing nearby corresponds:
 /// the place of its execution may suffice.
@@ -369,7 +369,7 @@ impl<'m> Rounds<'m> {
         }
     }
 
-    /// Adds users of makers' counterparts, and makers of users' counterparts.
+    /// Adds users of producers' counterparts, and producers of users' counterparts.
     fn related(&self, at: u32, known: &[Option<Match>], into: &mut Vec<u32>) {
         let of = |b: u32| known[b as usize].as_ref().map(|m| m.a as usize);
         for &maker in self.both.of_b.makers[at as usize].iter().take(RELATED) {

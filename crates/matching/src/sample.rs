@@ -1,6 +1,6 @@
 //! A small sample of a multiset, with the exact frequency of each element.
 
-/// The maximal number of different elements.
+/// The maximum number of different elements.
 const KEPT: usize = 24;
 
 /// The elements with the smallest hashes, and their frequencies (bottom-k sampling, Cohen and

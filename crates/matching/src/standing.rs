@@ -8,23 +8,23 @@ use crate::evidence::compare;
 use crate::version::Entered;
 use crate::{Matching, Names, Values, Version};
 
-/// The maximal number of functions without a vote that are compared with one, among those entered
+/// The maximum number of functions without a vote that are compared with one, among those entered
 /// as often.
 const MOST: usize = 64;
-/// The score of a doubled number of statements with counterparts there (in natural-logarithm
-/// units).
+/// The score for twice as many statements with counterparts there, in units of the natural
+/// logarithm.
 const VOTES: f32 = 0.5;
 /// The number of counterparts assumed for a function without any.
 const NO_VOTE: f32 = 0.3;
-/// The score if it was entered as often.
+/// The score for being entered equally often.
 const AS_OFTEN: f32 = 2.0;
-/// The score if it was entered less often: inlining omits calls, but adds none.
+/// The score for being entered less often, because inlining omits calls but adds none.
 const LESS_OFTEN: f32 = -3.0;
-/// The score of the same type.
+/// The score for the same type.
 const SAME_TYPE: f32 = 2.0;
-/// The score of the same name.
+/// The score for the same name.
 const SAME_NAME: f32 = 6.0;
-/// The score of a different number of parameters.
+/// The score for a different number of parameters.
 const OTHER_NUMBER: f32 = -2.0;
 /// A parameter with at most this many different values says little, and counts half.
 const FEW: usize = 3;

@@ -12,7 +12,7 @@ const NEAR: u32 = 4;
 const SHARING: u32 = 8;
 /// The distance that counts as shortly before or after a neighbour's counterpart.
 const SHORTLY: u32 = 12;
-/// The maximal distance of counterparts. An unoptimised version has several statements for each.
+/// The maximum distance of counterparts. An unoptimised version has several statements for each.
 const APART: u32 = 24;
 /// Equal values identify a statement as long as at most this many in the first version share them.
 const COMMON: f32 = 4.0;
@@ -26,7 +26,7 @@ pub(crate) struct Around {
     pub name: bool,
 }
 
-/// A maker or user of the statement.
+/// A producer or user of the statement.
 struct Related {
     /// Its counterpart.
     found: Option<u32>,
@@ -68,7 +68,7 @@ pub(crate) struct Surroundings<'m> {
 }
 
 impl<'m> Surroundings<'m> {
-    /// O(makers and users).
+    /// O(producers and users).
     pub fn new(
         both: &'m Both<'m>,
         b: u32,
@@ -170,8 +170,8 @@ impl<'m> Surroundings<'m> {
         }
     }
 
-    /// The number of makers with a counterpart among those of `a`: a common constant, the same
-    /// values, or a match; and the strength of that evidence, 0 to 1.
+    /// The number of producers with a counterpart among those of `a` (a common constant, the same
+    /// values, or a match), and the strength of that evidence, 0 to 1.
     fn operands(&self, a: u32, constants: usize) -> ((u32, u32), f32) {
         let makers = &self.both.of_a.makers[a as usize];
         let classes = &self.both.maker_classes[a as usize];
@@ -192,7 +192,7 @@ impl<'m> Surroundings<'m> {
         ((found, all as u32), sum / all.max(1) as f32)
     }
 
-    /// The number of makers or users with a counterpart among those of `a`, and the strength of
+    /// The number of producers or users with a counterpart among those of `a`, and the strength of
     /// that evidence.
     fn corresponding(
         &self,
@@ -208,7 +208,7 @@ impl<'m> Surroundings<'m> {
         (found, sum)
     }
 
-    /// The strength, 0 to 1, of the evidence that a maker or user of the pair's second statement
+    /// The strength, 0 to 1, of the evidence that a producer or user of the pair's second statement
     /// has a counterpart among those of the first. A common class of values counts less the more
     /// statements share it.
     fn corresponds(&self, related: &Related, (a, statements, classes): (u32, &Set, &Set)) -> f32 {

@@ -15,9 +15,9 @@ pub enum Class {
     Load,
     /// It writes memory: its value is the one written.
     Store,
-    /// A branch with two ways.
+    /// A branch with two directions.
     Branch,
-    /// A branch with several ways.
+    /// A branch with several directions.
     Table,
     /// It calls: its values are the arguments.
     Call,
@@ -120,7 +120,7 @@ impl Statement {
         }
     }
 
-    /// The sketch that says most about it: for tests the compared values, otherwise the values.
+    /// The sketch that identifies it best: for tests the compared values, otherwise the values.
     pub fn telling(&self) -> &Sketch {
         self.operands.as_deref().unwrap_or(&self.values)
     }
@@ -131,7 +131,7 @@ impl Statement {
 pub(crate) enum Lies {
     /// All on the stack.
     OnStack,
-    /// All elsewhere.
+    /// None on the stack.
     Elsewhere,
 }
 

@@ -14,7 +14,7 @@ use crate::{ADDRESSES, Match, Matching, Version};
 pub(crate) struct Parts(u64);
 
 impl Parts {
-    /// The number of units in 1: the resolution of 32-bit floats there.
+    /// The number of units in 1, which is the resolution of 32-bit floats near 1.
     const ONE: f32 = (1 << 24) as f32;
 
     /// The nearest representation of a number from 0 to 1.
@@ -34,7 +34,7 @@ pub(crate) struct Tally {
     pub together: u32,
     /// It was the first in that stretch with this value and operator.
     pub earliest: u32,
-    /// It was the last such.
+    /// It was the last in that stretch with this value and operator.
     pub latest: u32,
     /// An alignment of both sequences makes them a pair.
     pub aligned: u32,
@@ -46,7 +46,7 @@ pub(crate) struct Tally {
     pub within: u32,
     /// The same, also with the same value.
     pub within_same: u32,
-    /// Its proximity to that place: 1 each time if between.
+    /// Its total proximity to that place: 1 for each time that it was between.
     pub near: Parts,
 }
 
@@ -62,9 +62,10 @@ pub(crate) struct Votes {
     pub with: Vec<FxHashMap<u32, Tally>>,
 }
 
-/// The score of a certain candidate; the rest, such as equal values, adds up to about as much.
+/// The score of a certain candidate. Other evidence, such as equal values, adds up to about as
+/// much.
 const PRIOR: f32 = 3.0;
-/// The maximal number of cells in an alignment's table.
+/// The maximum number of cells in an alignment's table.
 const CELLS: usize = 1 << 21;
 
 impl Votes {

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-/// Tools with the name of the command, the dashes apart, and what their options are called.
+/// Tools that have the name of a command, except for dashes, with the names of their options.
 const TOOLS: [(&str, &str); 8] = [
     ("why", "why"),
     ("why-not", "why_not"),

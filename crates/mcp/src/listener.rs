@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::rpc::Output;
 
-/// The minimal time between progress messages.
+/// The minimum time between progress messages.
 const OFTEN: Duration = Duration::from_millis(250);
 
-/// Hears what sessions do, for the call that is answered.
+/// Receives reports from sessions, for the call being answered.
 #[derive(Clone, Default)]
 pub(crate) struct Listener(Arc<Mutex<Heard>>);
 
@@ -45,7 +45,7 @@ impl Listener {
         std::mem::take(&mut self.heard().notes)
     }
 
-    /// Says something itself.
+    /// Adds a note.
     pub(crate) fn say(&self, note: String) {
         self.heard().notes.push(note);
     }

@@ -1,11 +1,11 @@
-//! The folders that the server may look into.
+//! The folders that the server may read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// Folders, as they are after all symbolic links.
+/// Folders, with all symbolic links resolved.
 #[derive(Clone, Debug)]
 pub struct Roots(Vec<PathBuf>);
 
@@ -39,7 +39,7 @@ impl Roots {
     /// Returns the target of a path. A relative path is searched for in each root.
     ///
     /// # Errors
-    /// If it leads out of all roots, or nowhere.
+    /// If it leads out of all roots, or does not exist.
     pub(crate) fn resolve(&self, text: &str) -> Result<PathBuf> {
         let path = Path::new(text);
         let places = self.0.iter().map(|root| root.join(path));

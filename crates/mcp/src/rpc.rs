@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0, one message a line.
+//! JSON-RPC 2.0, one message per line.
 
 use std::io::{self, BufRead, Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use afterimage::present::{Content, Visible};
 use serde_json::{Map, Value, json};
 
-/// Longer messages are refused, and not read into memory.
+/// The maximum length of a message. Longer ones are refused, and not read into memory.
 const LONGEST: u64 = 4 << 20;
 
-/// The fault of a message: a code of JSON-RPC, and a sentence.
+/// The fault in a message: a JSON-RPC error code, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RpcError {
     pub code: i32,
@@ -51,7 +51,7 @@ pub(crate) enum Message {
         method: String,
         parameters: Map<String, Value>,
     },
-    /// A response: it requests nothing.
+    /// A response, which requests nothing.
     Response,
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn read(
     }
 }
 
-/// Passes over the rest of a line, which may be longer than memory.
+/// Skips the rest of a line, which may be longer than memory.
 fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {
     loop {
         let held = input.fill_buf()?;

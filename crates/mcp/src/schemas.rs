@@ -12,7 +12,7 @@ pub(crate) fn arguments<T: JsonSchema>() -> Value {
     schema::<T>(SchemaSettings::draft2020_12())
 }
 
-/// The schema of a struct of ours in answers.
+/// The schema of one of our structs in answers.
 pub(crate) fn report<T: JsonSchema>() -> Value {
     schema::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
@@ -98,8 +98,8 @@ pub(crate) fn answer(reports: Vec<Value>) -> Value {
     whole
 }
 
-/// Moves a schema's definitions to the schema that it becomes a part of. The same name is the same
-/// thing in all documents.
+/// Moves a schema's definitions to the schema that it becomes a part of. A name has the same
+/// meaning in all documents.
 fn take_definitions(from: &mut Value, to: &mut Value) {
     let Some(object) = from.as_object_mut() else {
         return;

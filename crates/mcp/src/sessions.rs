@@ -45,7 +45,7 @@ struct Open {
     session: Session,
 }
 
-/// Recordings that are open, the one used last first.
+/// Recordings that are open, the most recently used first.
 pub(crate) struct Sessions {
     open: VecDeque<Open>,
     listener: Listener,
@@ -66,7 +66,7 @@ impl Sessions {
         self.open.clear();
     }
 
-    /// Opens recordings, or takes open ones, and asks.
+    /// Opens recordings, or reuses open ones, and passes them to `ask`.
     ///
     /// # Errors
     /// If a path is outside of the roots, or a file is not a recording, or `ask` fails.

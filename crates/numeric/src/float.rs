@@ -17,10 +17,10 @@ pub(crate) trait Float: Copy {
     /// Returns the greater operand; canonical NaN if one is NaN; -0 is less than +0.
     fn max_or_nan(self, other: Self) -> Self;
 
-    /// `other` if it is less, else `self`, bit for bit.
+    /// Returns `other` if it is less, otherwise `self`, bit for bit.
     fn pseudo_min(self, other: Self) -> Self;
 
-    /// `other` if it is greater, else `self`, bit for bit.
+    /// Returns `other` if it is greater, otherwise `self`, bit for bit.
     fn pseudo_max(self, other: Self) -> Self;
 
     /// `self * factor + term`, rounded once.

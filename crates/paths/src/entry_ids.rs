@@ -10,7 +10,7 @@ use crate::width_of;
 
 /// The numbers that functions write at their entry, because they may be called through a table.
 ///
-/// An indirect call compares types by structure, so a number only has to tell a function from
+/// An indirect call compares types by structure, so a number need only distinguish a function from
 /// others of the same type.
 #[derive(Clone, Debug, Default)]
 pub struct EntryIds {

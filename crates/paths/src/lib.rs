@@ -1,4 +1,4 @@
-//! Plans how a run writes down its path, and reads the path back.
+//! Plans how a run records its path, and reads the path back.
 //!
 //! There are two ways: witnesses on edges (Ball and Larus, "Optimally Profiling and Tracing
 //! Programs", 1992, section 4) and path numbers (Ball and Larus, "Efficient Path Profiling", 1996).
@@ -22,7 +22,7 @@ pub use regenerate::{
 };
 pub use steps::Step;
 
-/// The number of bits that tell `things` apart: 0 for one or none.
+/// The number of bits needed to distinguish `things` items: 0 for one or none.
 fn width_of(things: u64) -> u8 {
     (u64::BITS - things.saturating_sub(1).leading_zeros()) as u8
 }

@@ -17,7 +17,7 @@ use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind};
 
 use crate::width_of;
 
-/// How paths are cut.
+/// The rules for cutting paths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cuts {
     /// A vertex through which more paths than this lead to their ends is a start.
@@ -27,8 +27,8 @@ pub struct Cuts {
     pub rare: f64,
     /// Paths end where a loop is left, unless only one path continues from there.
     pub loop_exits: bool,
-    /// A vertex is a start if this makes the numbers of paths through it a bit shorter, and at most
-    /// one in this many of those paths reaches it. 0 for none.
+    /// A vertex is a start if this shortens the numbers of other paths by a bit, and at most one in
+    /// this many of those paths reaches it. 0 for none.
     pub shorter: f64,
 }
 

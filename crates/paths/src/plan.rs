@@ -1,4 +1,4 @@
-//! The parts of the path that each function writes, and their places.
+//! What each function writes of the path, and where.
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
 use afterimage_placement::{PlanError, function_weights};

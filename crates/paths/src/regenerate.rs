@@ -1,7 +1,7 @@
 //! Regenerates the paths that a run took from the bits that it wrote.
 //!
 //! A table per function gives the path for each start and number, and how it ends. The activations
-//! are kept on a stack, because a callee's paths stand between its caller's.
+//! are kept on a stack, because a callee's paths come between its caller's.
 
 mod bits;
 mod boundary;
@@ -81,7 +81,7 @@ pub enum RegenerateError {
     /// A call through a table reached a function that does not exist.
     #[error("a call through a table in {0} reached no function of its type")]
     NoSuchCallee(FuncId),
-    /// A word without bits, or a number that crosses a word's end.
+    /// A word has no bits, or a number crosses a word's end.
     #[error("the recorded bits are damaged")]
     Bits,
     /// An exception arrived where none can be thrown.
@@ -96,15 +96,15 @@ pub enum RegenerateError {
     /// The run continues after the recorded end.
     #[error("the path does not lead to where the recording ended")]
     Elsewhere,
-    /// The numbers of a waypoint are not a moment of the run.
+    /// The numbers of a waypoint do not describe a moment of the run.
     #[error("the activations stored for a moment of the run are damaged")]
     Waypoint,
-    /// More activations than the limit.
+    /// There are more activations than the limit.
     #[error("more than {0} activations are open at once")]
     TooDeep(usize),
 }
 
-/// The maximal number of open activations.
+/// The maximum number of open activations.
 const DEEPEST: usize = 1 << 26;
 
 /// Regenerates the sequence of paths of a run from its bits, piece by piece. O(1) per path, plus
@@ -115,7 +115,7 @@ pub struct Regenerator<'a> {
     /// The innermost activation; none between two calls by the host.
     current: Option<Activation>,
     outer: Vec<Activation>,
-    /// A pending call: its target and caller. The callee's first bits have not arrived yet.
+    /// A pending call, with its target and caller. The callee's first bits have not arrived yet.
     pending: Option<(Target, u32)>,
     /// Calls by the host that have not begun yet.
     host_calls: VecDeque<FuncId>,
@@ -126,9 +126,9 @@ pub struct Regenerator<'a> {
 /// The next action.
 enum Next {
     Go,
-    /// A call by the host is needed, but none is known yet.
+    /// A call by the host, of which none is known yet.
     Idle,
-    /// Nothing: the run ended in the call that was reached.
+    /// Nothing, because the run ended in the call that was reached.
     End,
 }
 
@@ -253,7 +253,8 @@ impl<'a> Regenerator<'a> {
         Ok(Next::Go)
     }
 
-    /// A call: begins now, or when the bits that the callee writes first have arrived.
+    /// Handles a call, which begins now, or when the bits that the callee writes first have
+    /// arrived.
     #[inline]
     fn reach<S: Sink>(
         &mut self,

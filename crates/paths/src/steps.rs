@@ -14,15 +14,15 @@ use crate::writers::Writers;
 /// The action of a probe on the accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Fetches it from the global.
+    /// Loads it from the global.
     Load,
-    /// Puts it into the global.
+    /// Stores it in the global.
     Save,
     /// Makes room for `width` bits, and sets them to `bits`.
     Begin {
         /// The number of bits, at least 1.
         width: u8,
-        /// Their value.
+        /// The value of the bits.
         bits: u64,
     },
     /// Adds to the bits that the last `Begin` made room for.
@@ -39,12 +39,12 @@ pub(crate) struct Written<'a> {
     pub on_edge: &'a dyn Fn(EdgeId) -> Option<Step>,
 }
 
-/// The actions on the accumulator around the bits that an edge writes.
+/// The actions on the accumulator before and after an edge writes bits.
 struct EdgeSteps {
     step: Option<Step>,
-    /// The local does not hold it before.
+    /// The local does not contain it beforehand.
     load: bool,
-    /// The local does not keep it afterwards.
+    /// The local does not contain it afterwards.
     save: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::calls::call_blocks;
 /// group itself. Recursion is expected to be about ten deep, as loops are.
 const LARGEST_RECURSION: f64 = 10.0 / 11.0;
 
-/// The number of rounds for which the flow around a recursion is followed.
+/// For how many rounds the flow around a recursion is followed.
 const ROUNDS: usize = 40;
 
 /// Estimates the activations of every defined function in one run, from weights for one activation

@@ -13,8 +13,8 @@ pub fn optimal_edges(graph: &FlowGraph, weights: &Weights) -> Vec<EdgeId> {
         .collect()
 }
 
-/// Whether counts of these edges determine the counts of all edges and of EXIT→root. They do
-/// exactly when the other edges, including EXIT→root, contain no undirected cycle. Near-linear.
+/// Whether counts of these edges determine the counts of all edges and of EXIT→root. They do if and
+/// only if the other edges, including EXIT→root, contain no undirected cycle. Near-linear.
 pub fn determines_edges(graph: &FlowGraph, edges: &[EdgeId]) -> bool {
     let mut measured = EntitySet::new();
     for &e in edges {

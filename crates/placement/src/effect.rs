@@ -27,7 +27,7 @@ pub(crate) struct Effects<'a> {
 #[derive(Clone, Copy)]
 struct Parent {
     vertex: u32,
-    /// The edge's number; one past the last edge means EXIT→root.
+    /// The edge's number; one past the last edge stands for EXIT→root.
     edge: u32,
     /// +1 if the edge leads from the vertex to its parent.
     sign: i64,

@@ -23,7 +23,7 @@ pub(crate) enum Verdict {
     TooDense,
 }
 
-/// The fill-in that avoiding a counter is worth.
+/// The fill-in that is accepted for avoiding a counter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// The maximum number of entries that a kept column may have after reduction.

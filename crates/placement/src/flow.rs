@@ -1,6 +1,6 @@
 //! Solving flow equations whose unknown edges form a forest.
 
-/// Why there is no unique solution.
+/// Why no unique solution exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlowError {
     /// This edge lies on a cycle of unknown edges.

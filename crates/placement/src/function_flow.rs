@@ -104,8 +104,8 @@ impl<'a> FunctionFlow<'a> {
         })
     }
 
-    /// Solves the equations, given the values of some edges that have no counter. Values may
-    /// come out negative.
+    /// Solves the equations, given the values of some edges without counters. Values may come out
+    /// negative.
     pub(crate) fn solve(
         &mut self,
         derived: impl Iterator<Item = (EdgeId, i128)>,

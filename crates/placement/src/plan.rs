@@ -64,8 +64,8 @@ pub struct FunctionPlan {
 pub struct Plan {
     /// How the counters were chosen.
     pub mode: Mode,
-    /// The counters alone suffice: they also determine which calls did not return, so no backtrace
-    /// is needed. Traps in the middle of a block remain unknown.
+    /// Whether the counters alone suffice, because they also determine which calls did not return.
+    /// No backtrace is then needed. Traps in the middle of a block remain unknown.
     pub standalone: bool,
     /// By defined function, in code-section order.
     pub functions: Vec<FunctionPlan>,
@@ -74,9 +74,10 @@ pub struct Plan {
     /// Chords without a counter, determined by the equations between functions, in the order in
     /// which the planner chose them ([`Mode::Program`] only).
     pub derived: Vec<(FuncId, EdgeId)>,
-    /// The host must count the calls of each imported function ([`Mode::Program`] only).
+    /// Whether the host must count the calls of each imported function ([`Mode::Program`] only).
     pub needs_import_calls: bool,
-    /// The plan allows for the host calling functions through tables and references.
+    /// Whether the plan takes into account that the host may call functions through tables and
+    /// references.
     pub host_uses_references: bool,
 }
 
@@ -85,11 +86,11 @@ pub struct Plan {
 pub struct PlanOptions<'a> {
     /// The kind of profile.
     pub mode: Mode,
-    /// Works without a backtrace of the run's end: see [`Plan::standalone`].
+    /// Whether the plan works without a backtrace of the run's end: see [`Plan::standalone`].
     pub standalone: bool,
     /// Counts of an earlier run of the same program.
     pub feedback: Option<&'a Counts>,
-    /// The host will count the calls of each imported function.
+    /// Whether the host will count the calls of each imported function.
     pub host_counts_import_calls: bool,
     /// Whether the host may call the program's functions through tables or references instead of by
     /// export, or put its own functions into tables.

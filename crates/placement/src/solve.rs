@@ -16,8 +16,8 @@ use crate::{Mode, Plan, RunFacts, SolveError};
 /// keeps sparse. The result is exact: every equation is used or checked in integers.
 ///
 /// # Errors
-/// Anything that does not add up is refused: see [`SolveError`]. A plan of [`Mode::Slow`]
-/// determines only blocks: see [`measured_blocks`](crate::measured_blocks).
+/// Inconsistent counters are refused: see [`SolveError`]. A plan of [`Mode::Slow`] determines only
+/// blocks: see [`measured_blocks`](crate::measured_blocks).
 pub fn solve(
     program: &Program,
     plan: &Plan,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use afterimage_ids::{BlockId, CounterId, EdgeId, FuncId};
 
-/// The thing that a count belongs to.
+/// What a count belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// Activations of the function.
@@ -28,7 +28,7 @@ impl fmt::Display for Counted {
     }
 }
 
-/// Why counters have no meaning, or no unique one.
+/// Why counters are meaningless or ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SolveError {
     /// The plan is for another program.
@@ -55,7 +55,7 @@ pub enum SolveError {
     CounterCount {
         /// Counters of the plan.
         expected: usize,
-        /// Counters given.
+        /// The given counters.
         found: usize,
     },
     /// A probe names a counter that the plan does not have.

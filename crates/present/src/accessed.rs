@@ -13,7 +13,7 @@ use crate::document::{Document, TakeRows};
 use crate::number::grouped;
 use crate::steps::StepScene;
 
-/// The first bytes in binary form.
+/// The bytes with which the binary form begins.
 const MAGIC: &[u8; 8] = b"AFADDRS1";
 
 /// Returns the next addresses of a load or store; `None` at the end.

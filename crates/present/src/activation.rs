@@ -22,7 +22,7 @@ use crate::{PresentError, Style, grouped};
 pub struct ActivationReport {
     /// The function.
     pub function: Function,
-    /// The number of the call, from 1; `null` if a filter left some out of the path.
+    /// The number of the call, from 1; `null` if a filter left out calls.
     pub call: Option<u64>,
     /// The number of calls of the function.
     pub calls: u64,
@@ -31,7 +31,7 @@ pub struct ActivationReport {
     /// The time of its last block, including its callees; `null` if it had not ended when the run
     /// did.
     pub end_t: Option<u64>,
-    /// The number of blocks executed meanwhile.
+    /// The number of blocks executed from its first to its last.
     pub blocks: u64,
     /// The number of activations around it.
     pub depth: usize,
@@ -41,20 +41,19 @@ pub struct ActivationReport {
     pub arguments: Vec<ActivationVariable>,
     /// The values it returned; `null` if it did not return.
     pub returned: Option<Vec<TypedValue>>,
-    /// The lines in the order in which they were arrived at: `4-6 (7 10 6)×3 12-15`. `(7 10 6)×3`
-    /// is a loop. Lines of files other than the function's have the file before them. A long path
-    /// is cut: `…`.
+    /// The lines in order of arrival: `4-6 (7 10 6)×3 12-15`. `(7 10 6)×3` is a loop. Lines of
+    /// other files are preceded by the file. A long path is cut with `…`.
     pub path: String,
     /// The number of arrivals at lines in the path.
     pub arrivals: u64,
-    /// If these are not all: where the path continues, as a position.
+    /// Where the path continues, as a position, if these are not all arrivals.
     pub more: Option<String>,
-    /// Its lines, those of its own file first, each file's in order; and the lines between them
-    /// that were not executed, where few are together.
+    /// Its lines in order, those of its own file first. Short gaps of lines that were not executed
+    /// are included.
     pub lines: Vec<ActivationLine>,
-    /// The number of arrivals, from the first, at which changes of variables were examined.
+    /// The number of arrivals whose changes of variables were examined, from the first on.
     pub watched: u64,
-    /// Why variables are not known.
+    /// Why the variables are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
 }
@@ -85,9 +84,9 @@ pub struct ActivationVariable {
 /// A line of an activation.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ActivationLine {
-    /// Which.
+    /// Its position.
     pub source: Position,
-    /// How it is named for people: `bank.c:12`.
+    /// Its displayed name: `bank.c:12`.
     #[serde(skip)]
     pub shown: String,
     /// Its text, if available.
@@ -106,8 +105,7 @@ pub struct ActivationLine {
     /// Its calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ActivationCall>,
-    /// The number of further writes and calls that are not listed, because there are many different
-    /// ones.
+    /// The number of writes and calls not listed because too many differ.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: u64,
 }
@@ -137,9 +135,9 @@ pub struct ActivationChange {
 pub struct ActivationWrite {
     /// The bytes written.
     pub access: MemoryRange,
-    /// The number of times.
+    /// The number of times they were written.
     pub times: u64,
-    /// The value that was written last, if it is one.
+    /// The value written last, if the bytes are one value.
     pub value: Option<String>,
 }
 
@@ -148,11 +146,11 @@ pub struct ActivationWrite {
 pub struct ActivationCall {
     /// The function.
     pub function: Function,
-    /// The number of times.
+    /// The number of times they were written.
     pub times: u64,
     /// The first of these calls, as a position: `parse#7`; `null` for an import.
     pub at: Option<String>,
-    /// The arguments of the first call, as WebAssembly has them.
+    /// The arguments of the first call, as WebAssembly values.
     pub arguments: Vec<String>,
     /// The results of the first call, if it is an import.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -165,13 +163,13 @@ impl Document for ActivationReport {
     type Row = NoRows;
 }
 
-/// Columns that a place takes, unless it is longer.
+/// The number of columns for a place, unless it is longer.
 const PLACE: usize = 18;
-/// Most columns that the text of a line takes.
+/// The largest number of columns for the text of a line.
 const SOURCE: usize = 56;
-/// Most columns of a value.
+/// The largest number of columns for a value.
 const VALUE: usize = 60;
-/// Most columns of the path.
+/// The largest number of columns for the path.
 const PATH: usize = 600;
 
 impl ActivationReport {

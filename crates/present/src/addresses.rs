@@ -205,7 +205,7 @@ pub struct AddressRow {
     /// The bytes that it accessed.
     #[serde(flatten)]
     pub range: MemoryRange,
-    /// If the run ended with it, the reason; then nothing was accessed.
+    /// Why the run ended, if it ended with this execution, which then accessed nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<String>,
 }
@@ -333,7 +333,7 @@ fn accesses_text(count: u64) -> String {
 pub struct AddressStatsHead {
     /// Counts above this bound are `null`.
     pub bound: u64,
-    /// The access that trapped. It is counted nowhere else.
+    /// The access that trapped. No other field counts it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<TrappedAccess>,
 }

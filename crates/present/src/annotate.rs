@@ -21,11 +21,11 @@ use crate::{PresentError, Sources, Style};
 /// The files and functions to annotate.
 #[derive(Clone, Debug)]
 pub struct Annotation {
-    /// The functions to annotate. All: whole files. Only some: the lines of their files that they
-    /// cover, with two lines around them.
+    /// The functions to annotate. If these are all, whole files are shown; otherwise the lines that
+    /// the functions cover, and two lines of context.
     pub scope: Scope,
     /// The number of functions without available source to write as WebAssembly text; those with
-    /// most instructions come first. The others are counted, not dropped silently.
+    /// most instructions come first. The report counts the others.
     pub listings: usize,
     /// The code to annotate. If it selects none, all is annotated.
     pub code: Option<CodeFilter>,

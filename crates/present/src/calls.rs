@@ -39,7 +39,7 @@ pub struct CallReport<'a> {
 
 /// The name of callers that are not functions of the module.
 const HOST: &str = "(host)";
-/// The name of the place of a call that was left out of the path.
+/// The name for the place of a call that was left out of the path.
 const LEFT_OUT: &str = "(left out)";
 
 impl CallReport<'_> {
@@ -190,7 +190,7 @@ pub fn function_calls_text(
     Ok(())
 }
 
-/// The message that there is no call of a function in a path, which may lack something.
+/// The message that a path, which may be incomplete, has no call of a function.
 pub fn absent(function: &str, left_out: &str) -> String {
     match left_out {
         "" => format!("{function} was never called"),

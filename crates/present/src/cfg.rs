@@ -91,7 +91,7 @@ pub struct CfgView<'a> {
     pub function: &'a Function,
     /// Its name.
     pub name: &'a str,
-    /// The counters that it would get, if requested.
+    /// The counters that instrumentation would add, if requested.
     pub counters: Option<Vec<CfgCounter>>,
 }
 

@@ -31,20 +31,20 @@ pub struct CompareView<'p> {
     pub sources: &'p dyn Sources,
 }
 
-/// The executions of functions or lines in A and in B: in two runs, or in two sums of runs.
+/// The executions of functions or lines in A and B, each a run or a sum of runs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CompareDocument<R = Vec<CompareRow>> {
     /// The kind of rows: `function` or `line`.
     pub by: &'static str,
-    /// The order of the rows: `ratio` (rows that are new in B first, then the greatest B/A),
-    /// `instructions` or `count` (both of B), `name` or `program`.
+    /// The order of the rows: `ratio` (rows new in B first, then by descending B/A), `instructions`
+    /// or `count` (both of B), `name` or `program`.
     pub sort: &'static str,
     /// The first profile.
     pub a: CompareSide,
     /// The second profile.
     pub b: CompareSide,
-    /// Whether functions are matched by name, because the programs differ. Functions with the same
-    /// name are then added up.
+    /// Whether functions are matched by name, because the programs differ. Counts of functions with
+    /// the same name are then added up.
     pub by_name: bool,
     /// The number of rows without `--limit`.
     pub available: usize,
@@ -243,7 +243,7 @@ impl CompareView<'_> {
         })
     }
 
-    /// The displayed end of a path, and the line.
+    /// The last parts of a path, as displayed, and the line.
     fn place(&self, pair: &Pair<FunctionRow>) -> String {
         let newest = pair
             .newest()

@@ -1,7 +1,7 @@
 //! Coverage: the lines, functions and branches of a profile by source file, for lcov and the HTML
 //! page.
 //!
-//! A line, a function or a way of a branch *ran* if its count is not zero.
+//! A line, function or branch direction *ran* if its count is not zero.
 
 mod html;
 mod overview;
@@ -22,7 +22,7 @@ pub(crate) struct Coverage<'p> {
     pub(crate) files: BTreeMap<&'p str, CoveredFile>,
     /// Functions without a known line.
     pub(crate) unplaced: Vec<FunctionRow>,
-    /// The ways of their branches.
+    /// The directions of their branches.
     pub(crate) unplaced_branches: Ran,
     /// The parts that the filter left out.
     pub(crate) left_out: LeftOut<'p>,
@@ -60,7 +60,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Summarizes one count for each.
+    /// Summarizes counts, one per item.
     fn of(counts: impl Iterator<Item = u64>) -> Self {
         let mut sum = Self::default();
         counts.for_each(|count| sum.add_one(count > 0));
@@ -95,7 +95,7 @@ impl CoveredFile {
         Ran::of(kept.chain(removed))
     }
 
-    /// Counts each way of the branches.
+    /// Counts each direction of the branches.
     pub(crate) fn branches_ran(&self) -> Ran {
         let ways = self.branches.iter().flat_map(|(_, row)| &row.ways);
         Ran::of(ways.map(|(_, taken)| *taken))

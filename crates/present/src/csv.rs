@@ -124,7 +124,8 @@ pub(crate) struct Csv<'o> {
 }
 
 impl<'o> Csv<'o> {
-    /// A table with the columns in `header`. An empty header continues a table.
+    /// A table with the columns in `header`. With an empty header, the rows continue an earlier
+    /// table.
     pub(crate) fn new(out: &'o mut dyn Write, header: &str) -> Result<Self, PresentError> {
         if !header.is_empty() {
             write!(out, "{header}\r\n")?;
@@ -138,7 +139,7 @@ impl<'o> Csv<'o> {
         })
     }
 
-    /// Writes a row. Each field is on one line, and no spreadsheet takes it for a formula: see
+    /// Writes a row. Each field is on one line, and no spreadsheet treats it as a formula: see
     /// [`harmless`].
     pub(crate) fn row(&mut self, fields: &[&dyn Display]) -> Result<(), PresentError> {
         for field in fields {

@@ -26,7 +26,7 @@ pub struct CurrencyReport {
     pub type_name: Option<String>,
     /// The line as named by the user.
     pub at: String,
-    /// The number of the stop, if the question was about a single one.
+    /// The number of the stop, if only one was requested.
     pub which: Option<u64>,
     /// The number of arrivals of the unoptimised and the optimised run at the line.
     pub arrivals: [u64; 2],
@@ -63,9 +63,9 @@ pub struct CurrencyRow {
 /// Whether the shown value is the expected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is.
+    /// It is the expected one.
     Current,
-    /// It is not.
+    /// It is not the expected one.
     NotCurrent {
         /// The differing part, as written after the expression; empty for the whole.
         part: String,
@@ -75,8 +75,8 @@ pub enum Verdict {
         /// The reason.
         why: String,
     },
-    /// Something else is shown, but the source has not assigned the variable yet, so it may hold
-    /// anything.
+    /// The shown value differs, but the source has not assigned the variable yet, so any value is
+    /// right.
     NotSet,
     /// It is unknown whether they are the same.
     NotComparable {
@@ -85,15 +85,15 @@ pub enum Verdict {
     },
     /// The corresponding moment of the unoptimised run is unknown.
     NotTold {
-        /// The reason, if there was a counterpart by counting.
+        /// Why counting's counterpart was rejected, if it found one.
         why: Option<Untold>,
     },
 }
 
-/// Why a counterpart by counting is not reported.
+/// Why a counterpart found by counting is not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untold {
-    /// An operator of the line gave something else.
+    /// An operator of the line gave a different value.
     Differs {
         /// The column.
         column: Option<u32>,
@@ -137,7 +137,7 @@ pub enum Assigned {
 /// The optimiser's change to an assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Hoisted: the source assigns the shown value only later, in the unoptimised run at this time.
+    /// Hoisted: the source assigns the shown value only later, at this time of the unoptimised run.
     Early {
         /// A time of the unoptimised run.
         time: u64,
@@ -167,7 +167,7 @@ pub enum Cause {
 }
 
 impl CurrencyReport {
-    /// The number of stops with this word as the verdict.
+    /// The number of stops with this verdict.
     fn count(&self, word: &str) -> u64 {
         let rows = self.rows.iter();
         rows.filter(|row| row.verdict.word() == word).count() as u64
@@ -185,7 +185,7 @@ const WORDS: [&str; 6] = [
 ];
 
 impl Verdict {
-    /// The word for it.
+    /// The word for this verdict.
     fn word(&self) -> &'static str {
         WORDS[match self {
             Self::Current => 0,
@@ -199,7 +199,7 @@ impl Verdict {
 }
 
 impl Cause {
-    /// The word for it.
+    /// The word for this verdict.
     fn word(&self) -> &'static str {
         match self {
             Self::Early { .. } => "hoisted",
@@ -232,7 +232,7 @@ impl Render for CurrencyView<'_> {
     }
 }
 
-/// All variables at a line.
+/// Reports all variables at a line.
 pub struct CurrenciesView<'r>(pub &'r [CurrencyReport]);
 
 impl Render for CurrenciesView<'_> {

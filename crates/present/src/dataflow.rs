@@ -42,8 +42,7 @@ pub struct FactRow {
     pub op: OpId,
     /// The answer.
     pub answer: FactAnswer,
-    /// For each decider, the executions that it decided, the first of them, and whether these are
-    /// all.
+    /// For each decider, the first executions that it decided, and whether these are all.
     pub instances: Vec<(Vec<InstanceRun>, bool)>,
     /// The execution in question, if there was only one.
     pub one: Option<FactInstance>,
@@ -112,7 +111,7 @@ impl FactScene<'_> {
     }
 }
 
-/// Describes how often it held, as a person would say it.
+/// Describes in words how often it held.
 fn verdict(answer: &FactAnswer) -> String {
     match answer.holds {
         0 => "never".to_owned(),
@@ -126,8 +125,8 @@ fn verdict(answer: &FactAnswer) -> String {
     }
 }
 
-/// Writes answers for a person: for each operator a sentence, what decided, and on request its path
-/// traces.
+/// Writes answers for a person: for each operator a sentence, the deciding sites, and on request
+/// its path traces.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.
@@ -261,7 +260,7 @@ fn of_one(
     Ok(())
 }
 
-/// Executions by their numbers: `#3-#9, every 2nd from #12 to #40`.
+/// Executions by number: `#3-#9, every 2nd from #12 to #40`.
 fn numbers(runs: &[InstanceRun], all: bool) -> String {
     let stretch = |first: u64, last: u64| {
         if first == last {
@@ -388,7 +387,7 @@ pub struct DataflowAnswer {
     /// The number of distinct path traces of the calls, distinguished by the path of the call and
     /// by the decisions of its callees.
     pub path_traces: u64,
-    /// With `--paths`, the path traces that most calls took.
+    /// With `--paths`, the path traces taken by the most calls.
     pub paths: Vec<DataflowPath>,
 }
 
@@ -399,12 +398,12 @@ pub struct DataflowDecided {
     /// `kill-call` the function.
     #[serde(flatten)]
     pub place: Option<DataflowPlace>,
-    /// `gen`, `kill`, `gen-call`, `kill-call`, `meets` (paths meet and select a value of the fact
-    /// again), `changed` or `open` (nothing decided it before the call's beginning or end).
+    /// `gen`, `kill`, `gen-call`, `kill-call`, `meets` (paths meet and choose one of the fact's
+    /// values), `changed` or `open` (nothing decided it before the call's beginning or end).
     pub kind: &'static str,
     /// The number of decisions.
     pub times: u64,
-    /// The executions, numbered from 1 in the order of time, as `[first, last, stride, times]`:
+    /// The executions, numbered from 1 in order of time, as `[first, last, stride, times]`:
     /// from `first` to `last`, repeated every `stride`, `times` times in total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instances: Option<Vec<[u64; 4]>>,
@@ -433,7 +432,7 @@ pub struct DataflowOne {
     pub number: u64,
     /// The time of its block.
     pub t: u64,
-    /// The position of its block among the blocks that its call executed itself.
+    /// The position of its block among those that its call executed itself.
     pub block_of_call: u64,
     /// The index of its entry in `decided`, from 0.
     pub decided: Option<usize>,

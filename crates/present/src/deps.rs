@@ -35,9 +35,9 @@ impl Document for DepsReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DepsDirection {
-    /// To the dependences of an execution.
+    /// Toward the dependences of an execution.
     Backward,
-    /// To what depends on it.
+    /// Toward its dependents.
     Forward,
 }
 
@@ -92,7 +92,7 @@ pub struct DepsStatement {
     pub number: u64,
     /// The values that it gave.
     pub values: Vec<TypedValue>,
-    /// Why it trapped, if the run ended with that. It then gave nothing.
+    /// Why it trapped, if the run ended with this execution, which then gave no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<String>,
     /// Its dependences, if requested.
@@ -121,7 +121,7 @@ pub struct Dependence {
     /// The operand's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<TypedValue>,
-    /// The number of bytes read, if these have several writers.
+    /// The number of bytes read, if several statements wrote them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// The number of elements of a table.
@@ -143,7 +143,7 @@ pub struct Dependence {
 }
 
 impl Dependence {
-    /// A dependence with nothing else known.
+    /// A dependence about which nothing else is known.
     pub fn new(role: &str, from: DependsOn) -> Self {
         Self {
             role: role.to_owned(),
@@ -166,20 +166,20 @@ fn contents<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum DependsOn {
-    /// A statement made it.
+    /// A statement produced it.
     Operator(DepsExecution),
     /// A branch led to it.
     Branch(DepsExecution),
     /// A call led to it.
     Call(DepsExecution),
-    /// It was handled after a throw.
+    /// A handler ran after a throw.
     Throw(DepsExecution),
     /// Something without an operator led to it.
     Block {
         /// Its time.
         t: u64,
     },
-    /// The host gave it.
+    /// The host supplied it.
     Host(HostGave),
     /// The host called the function.
     HostCall,
@@ -192,14 +192,14 @@ pub enum DependsOn {
     Constant,
     /// A local that nothing wrote.
     Zero,
-    /// The module, which defines the initial contents; nothing wrote it before.
+    /// The module defined the initial contents, and nothing wrote there before.
     Module,
     /// There are more parts than are listed.
     More {
         /// The number of further parts.
         parts: u64,
     },
-    /// Unknown, because values were not kept there.
+    /// Unknown, because no values are stored for that part of the run.
     Unknown {
         /// The reason, in words.
         why: String,
@@ -217,7 +217,7 @@ impl DependsOn {
     }
 }
 
-/// The host's data from a call.
+/// Data that the host supplied in a call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HostGave {
     /// The host function: `module.name`.
@@ -232,7 +232,7 @@ pub struct HostGave {
     pub called: Option<DepsExecution>,
 }
 
-/// The dependents of an execution, in the order of time: first data dependences, then control
+/// The dependents of an execution, in order of time: first data dependences, then control
 /// dependences.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct DepsUsers {
@@ -240,14 +240,14 @@ pub struct DepsUsers {
     pub uses: Vec<DepsUse>,
     /// The number of further ones.
     pub more: u64,
-    /// Descriptions of parts of the run about which nothing is known, because values were not kept
-    /// there.
+    /// Describes parts of the run about which nothing is known, because no values are stored for
+    /// them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }
 
 impl DepsUsers {
-    /// Whether there are none, as far as known.
+    /// Whether no dependents are known.
     pub fn is_empty(&self) -> bool {
         self.uses.is_empty() && self.more == 0 && self.unknown.is_empty()
     }
@@ -282,7 +282,7 @@ pub struct OperatorUse {
     /// The statement and its time.
     #[serde(flatten)]
     pub execution: DepsExecution,
-    /// The values that it made from it.
+    /// The values that it computed from it.
     pub values: Vec<TypedValue>,
     /// The number of bytes of memory it used.
     #[serde(skip_serializing_if = "Option::is_none")]

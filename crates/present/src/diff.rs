@@ -43,23 +43,23 @@ pub struct DiffReport<'r> {
     pub lengths: [u64; 2],
     /// The first difference; `None` if they are the same.
     pub first: Option<FirstDifference>,
-    /// The place where control parts, if it does.
+    /// Where control diverges, if it does.
     pub parting: Option<PartingDifference>,
-    /// The places where their output differs.
+    /// Where their output differs.
     pub outputs: Vec<OutputPlaces>,
     /// The lines with different counts, largest differences first; `None` if lines are unknown.
     pub lines: Option<Vec<LineDifference>>,
-    /// The number of known lines.
+    /// The number of lines of code known in both.
     pub known_lines: usize,
     /// How they ended, if they ended differently.
     pub endings: Option<[DiffEnding; 2]>,
-    /// The differences between their programs, if these are two that are alike.
+    /// The differences between their programs, if these are different but alike.
     pub alike: Option<AlikeReport>,
     /// The largest number of rows in a list of text, if not the default.
     pub top: Option<usize>,
 }
 
-/// How an execution ended that did not end like the other.
+/// How an execution ended, if the other ended differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffEnding {
     /// In words, to follow the name of the recording; `None` if that is not recorded.
@@ -91,7 +91,8 @@ pub struct AlikeReport {
 pub struct ReplacedReport {
     /// Its place.
     pub at: Replaced,
-    /// For a constant, the statement that takes it: line tables have lines only for statements.
+    /// For a constant, the statement that uses it, because line tables have lines only for
+    /// statements.
     pub taker: Option<OpId>,
     /// Its text in each program.
     pub texts: [String; 2],
@@ -119,7 +120,7 @@ pub struct OutputPlaces {
     pub numbers: [u64; 2],
 }
 
-/// The place where control parts.
+/// Where control diverges.
 #[derive(Clone, Debug)]
 pub struct PartingDifference {
     /// The place.
@@ -141,7 +142,7 @@ pub struct LineDifference {
     pub counts: [u64; 2],
 }
 
-/// The number of calls around a difference to list.
+/// The number of open calls to list for a difference.
 const CALLS: usize = 6;
 
 /// A place.
@@ -219,7 +220,7 @@ fn import_name(names: &Names, function: FuncId) -> String {
 pub struct NextQuestion {
     /// The command, for people.
     pub command: String,
-    /// If it is about a slice: the one of the two recordings, and the query.
+    /// For a slice: which of the two recordings, and the query.
     pub slice: Option<(usize, SliceQuery)>,
 }
 
@@ -284,7 +285,7 @@ fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Op
     }
 }
 
-/// Returns the slice that led to a differing step, or that the step led to.
+/// Returns the slice of a differing step: backward to its causes, or forward to its effects.
 fn slice_about(place: &str, number: u64, step: &Step) -> SliceQuery {
     match &step.what {
         What::Trap(..) => SliceQuery::new(SliceAbout::Trap),
@@ -332,8 +333,8 @@ fn ended(
 }
 
 impl DiffReport<'_> {
-    /// Returns questions to continue with: about the end of one of them, the operator that decided
-    /// where control went, the output, or the first difference.
+    /// Returns follow-up questions about the end of one of them, the operator that decided where
+    /// control went, the output, or the first difference.
     ///
     /// # Errors
     /// If the module cannot be read.

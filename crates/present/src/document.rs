@@ -1,9 +1,8 @@
 //! JSON documents: their common form, and their descriptions.
 //!
-//! A document is a plain struct. It is written as one object on one line, or as such a head
-//! followed by rows, each an object on a line of its own. Its JSON Schema, and from that
-//! `docs/JSON.md`, are made from the struct and its comments, so that document, schema and
-//! description cannot diverge.
+//! A document is a plain struct. It is written as one object on one line, or as a head of that form
+//! followed by rows, each an object on its own line. The struct and its comments give its JSON
+//! Schema, and the schema gives `docs/JSON.md`, so the three cannot diverge.
 
 pub mod objects;
 
@@ -22,17 +21,17 @@ pub const VERSION: u32 = 2;
 pub trait Document: Serialize {
     /// Its name: the middle of `afterimage/why/2`.
     const NAME: &'static str;
-    /// The command that writes it with `--format json`.
+    /// The command that writes it when given `--format json`.
     const COMMAND: &'static str;
     /// The rows on the lines after the head.
     type Row: Serialize;
 }
 
-/// For documents without rows.
+/// The row type of documents without rows.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub enum NoRows {}
 
-/// Rows that are made while being written, each once: all of them may not fit into memory.
+/// Rows made one at a time while being written, because all of them may not fit into memory.
 pub(crate) struct Lazy<I>(pub I);
 
 impl<I: Iterator<Item: Serialize> + Clone> Serialize for Lazy<I> {
@@ -156,7 +155,7 @@ fn line(out: &mut dyn Write, object: &impl Serialize) -> Result<(), PresentError
 pub struct Description {
     /// Its name: `why`.
     pub name: &'static str,
-    /// The command that writes it with `--format json`.
+    /// The command that writes it when given `--format json`.
     pub command: &'static str,
     /// The JSON Schema of the document, or of its head.
     pub head: Schema,

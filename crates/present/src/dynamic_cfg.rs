@@ -19,10 +19,10 @@ use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::{PresentError, Style};
 
-/// The largest number of blocks that were not executed and are all drawn.
+/// The largest number of unexecuted blocks that are all drawn.
 const DRAWN: usize = 40;
 
-/// The number of blocks of a node to write in a table, unless all are requested.
+/// The number of a node's blocks to write in a table, unless all are requested.
 const LONGEST: usize = 12;
 
 /// Writes the graph as two tables: the nodes with their timestamps, and the edges.
@@ -207,7 +207,7 @@ pub struct DynamicNode {
     pub blocks: Vec<u32>,
     /// The number of executions.
     pub count: u64,
-    /// The steps at which they were executed, as series `[l]`, `[l, h]` or `[l, h, s]`.
+    /// The steps at which the blocks were executed, as series `[l]`, `[l, h]` or `[l, h, s]`.
     pub timestamps: Vec<Vec<u64>>,
 }
 

@@ -17,7 +17,7 @@ pub enum PresentError {
     /// The contents cannot be derived.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// The format is about source lines, and none is known.
+    /// The format shows source lines, and none is known.
     #[error("this format needs source lines: {0}, or choose another format")]
     NoSource(NoDebug),
     /// No source file matches the filter.

@@ -1,5 +1,5 @@
-//! Answers for the explorer's page besides the reports of commands: source with counts, printed
-//! output and its times, the executions of a place, and the name of a moment.
+//! Answers for the explorer's page that no command reports: source with counts, output with its
+//! times, the executions of a place, and the name of a moment.
 
 use afterimage_profile::SourceLine;
 use schemars::JsonSchema;
@@ -25,36 +25,36 @@ impl Document for FilesDocument {
 /// A source file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FilesEntry {
-    /// The path, as the debug information has it.
+    /// The path, as in the debug information.
     pub file: String,
-    /// As much of it as commands take.
+    /// The part of it that commands accept.
     pub name: String,
-    /// Whether it is a library's.
+    /// Whether it belongs to a library.
     pub library: bool,
     /// The number of its lines with code.
     pub lines: u64,
     /// The number of these that were executed.
     pub executed: u64,
-    /// Instructions executed that come from it.
+    /// The number of executed instructions that come from it.
     pub instructions: u64,
 }
 
 /// A source file, line by line, with counts.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SourceDocument {
-    /// The path, as the debug information has it.
+    /// The path, as in the debug information.
     pub file: String,
-    /// As much of it as commands take.
+    /// The part of it that commands accept.
     pub name: String,
-    /// Whether it is a library's.
+    /// Whether it belongs to a library.
     pub library: bool,
     /// Why there is no text; `null` if there is.
     pub missing: Option<String>,
-    /// The functions that begin in it.
+    /// The functions that begin in this file.
     pub functions: Vec<SourceFunction>,
     /// Its lines: all of them if the text is available, otherwise those with code.
     pub lines: Vec<SourceRow>,
-    /// The stretch of the run that the counts are of; `null` for the whole run.
+    /// The stretch of the run that the counts cover; `null` for the whole run.
     pub range: Option<SourceRange>,
 }
 
@@ -93,12 +93,12 @@ pub struct SourceRow {
     pub text: String,
     /// The number of arrivals; `null` if it has no code.
     pub count: Option<u64>,
-    /// Instructions executed that come from it.
+    /// The number of executed instructions that come from it.
     pub instructions: u64,
     /// Its branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<SourceBranch>,
-    /// Whether it was executed, but not in the stretch that was asked for.
+    /// Whether it was executed, but not in the requested stretch.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub elsewhere: bool,
 }
@@ -110,15 +110,15 @@ pub struct SourceBranch {
     pub offset: u32,
     /// The number of executions.
     pub count: u64,
-    /// Its ways.
+    /// Its directions.
     pub ways: Vec<SourceWay>,
 }
 
-/// A way of a branch.
+/// A direction of a branch.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SourceWay {
-    /// Which one: `taken`, `not taken`, `then`, `else`, `table 3`. In a stretch, ways to the same
-    /// place are one: `table 1, table 3`.
+    /// Its name: `taken`, `not taken`, `then`, `else`, `table 3`. In a stretch, directions to the
+    /// same place are combined: `table 1, table 3`.
     pub kind: String,
     /// The count.
     pub count: u64,
@@ -137,10 +137,10 @@ pub struct FlowDocument {
     pub edges: Vec<FlowEdge>,
     /// The number of calls that begin in the stretch.
     pub calls: u64,
-    /// The ways of these calls from their beginning to their end, the most frequent first; `null`
-    /// if there are more calls than are looked at.
+    /// The paths of these calls from beginning to end, the most frequent first; `null` if there are
+    /// too many calls to examine.
     pub traces: Option<Vec<FlowTrace>>,
-    /// The largest number of calls whose ways are listed.
+    /// The largest number of calls whose paths are listed.
     pub most: u64,
 }
 
@@ -162,18 +162,18 @@ pub struct FlowBlock {
 /// The edges from one block to another.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowEdge {
-    /// Their numbers. Several from one block to another count together.
+    /// Their numbers. Edges with the same two ends count together.
     pub edges: Vec<u32>,
     /// The block that they leave.
     pub from: u32,
     /// The block that they enter.
     pub to: u32,
-    /// How often the block that they leave was executed in the stretch and then left by them. An
+    /// How often the block that they leave was executed in the stretch and then left along them. An
     /// edge that leaves a call counts if the call also returned in the stretch.
     pub count: u64,
 }
 
-/// A way through a function.
+/// A path through a function.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowTrace {
     /// Its number in the answer of `paths`.
@@ -191,12 +191,12 @@ pub struct FlowTrace {
 /// A program's output, and its times.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputDocument {
-    /// The calls that put something out to standard output or standard error, in order.
+    /// The calls that wrote to standard output or standard error, in order.
     pub writes: Vec<OutputWrite>,
     /// The number of bytes written to each in the whole run.
     pub totals: OutputTotals,
     /// Whether the output is complete. If not, it ends at the limit or, for a run whose values are
-    /// not built, where it is no longer quickly available.
+    /// not built, where obtaining more would take long.
     pub complete: bool,
 }
 
@@ -224,7 +224,7 @@ pub struct OutputWrite {
     pub call: u64,
     /// The time of the block that ends with the call.
     pub t: u64,
-    /// The number of its first byte, from 0, as `why --stdout` takes it.
+    /// The number of its first byte, from 0, in the form that `why --stdout` takes.
     pub first: u64,
     /// The bytes, as hexadecimal digits.
     pub bytes: String,
@@ -244,9 +244,9 @@ pub struct InfluenceDocument {
     pub address: u64,
     /// The time of the block that ends with the call that read it.
     pub t: u64,
-    /// Which call of the host, from 1.
+    /// The number of the host call, from 1.
     pub call: u64,
-    /// The bytes of output that depend on it, in the order in which they were put out.
+    /// The bytes of output that depend on it, in order of output.
     pub outputs: Vec<InfluencedOutput>,
     /// The number of statements that depend on it.
     pub statements: u64,
@@ -267,11 +267,11 @@ impl Document for InfluenceDocument {
 pub struct InfluencedOutput {
     /// `stdout` or `stderr`.
     pub stream: &'static str,
-    /// Which call of the host, from 1.
+    /// The number of the host call, from 1.
     pub call: u64,
     /// The time of the block that ends with the call.
     pub t: u64,
-    /// The number of the first byte, from 0, as `why --stdout` takes it.
+    /// The number of the first byte, from 0, in the form that `why --stdout` takes.
     pub first: u64,
     /// Their number.
     pub bytes: u64,
@@ -288,7 +288,8 @@ pub struct ExecutionsDocument {
     pub first: u64,
     /// The number of executions in it.
     pub within: u64,
-    /// Executions in it: all, or a selection up to the limit, evenly spread by number.
+    /// Executions in the stretch: all of them, or as many as the limit allows, evenly spread by
+    /// number.
     pub executions: Vec<ExecutionTime>,
     /// The number of executions up to the requested moment, its block included.
     pub by: Option<u64>,
@@ -303,7 +304,7 @@ impl Document for ExecutionsDocument {
 /// An execution.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct ExecutionTime {
-    /// Which, from 1.
+    /// Its number, from 1.
     pub number: u64,
     /// Its time.
     pub t: u64,
@@ -312,7 +313,7 @@ pub struct ExecutionTime {
 /// A moment and its name.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MomentDocument {
-    /// In the form that commands take: the execution of an operator if known, otherwise the time.
+    /// Its name for commands: the execution of an operator if known, otherwise the time.
     pub at: String,
     /// The time of its block.
     pub t: u64,
@@ -320,8 +321,8 @@ pub struct MomentDocument {
     pub length: u64,
     /// The function that is executed.
     pub function: Function,
-    /// The operator that is about to be executed, if it is within a block: where it is in the
-    /// original module.
+    /// For a moment within a block, the offset in the original module of the operator about to be
+    /// executed.
     pub offset: Option<u32>,
     /// Its line, if known.
     #[serde(serialize_with = "position")]
@@ -333,12 +334,12 @@ pub struct MomentDocument {
     pub around: Option<SourceLine>,
     /// The line, as commands take it: `bank.c:42`.
     pub line: Option<String>,
-    /// The number of the arrival at the line that it is, or follows.
+    /// The number of the arrival at the line: the moment itself, or the latest before it.
     pub arrival: Option<u64>,
     /// The number of arrivals at the line.
     pub arrivals: Option<u64>,
-    /// Whether it is right before the first operator of this arrival, so that `line#arrival` names
-    /// the same moment.
+    /// Whether the moment is right before the first operator of this arrival, so that
+    /// `line#arrival` names the same moment.
     pub arrives: bool,
 }
 

@@ -26,7 +26,7 @@ pub(crate) const LEFT_OVER: &str = "were left by an interrupted addition: nothin
 /// The contents of a recording: the program, how the run ended, and the data built for it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoReport {
-    /// The guest's name for itself.
+    /// The program's name, as the guest sees it.
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,
@@ -44,7 +44,7 @@ pub struct InfoReport {
     pub engine: String,
     /// The version of afterimage that recorded it.
     pub tool_version: String,
-    /// How the run ended, in words; `null` if the recording was cut off, or is unfinished.
+    /// How the run ended, in words; `null` if the recording was cut off or is unfinished.
     pub ending: Option<String>,
     /// The results of the invoked function; `null` if none was invoked, or it did not return.
     pub results: Option<Vec<ResultValue>>,
@@ -62,8 +62,8 @@ pub struct InfoReport {
     pub host_calls: Option<u64>,
     /// The lenses that were built: `counts`, `paths`, `full`.
     pub lenses: Vec<&'static str>,
-    /// Whether the path was written while the program ran, so that it can be followed even if the
-    /// end is unknown.
+    /// Whether the path was written while the program ran, so it can be followed even if the end is
+    /// unknown.
     pub path_words: bool,
     /// The whole path of the run, if it was built.
     pub path: Option<InfoPath>,
@@ -79,7 +79,7 @@ pub struct InfoReport {
     pub disclosed: InfoDisclosed,
     /// The size of the file in bytes.
     pub length: u64,
-    /// The number of these after its last complete state.
+    /// The number of bytes after the last complete state.
     pub ignored_bytes: u64,
     /// `true` if these bytes were left by an interrupted addition and are not damage; otherwise
     /// absent.
@@ -137,7 +137,7 @@ pub struct InfoPath {
     pub segments: u64,
     /// The number of distinct paths in it.
     pub nodes: u64,
-    /// The size of the segments, and of the data that readers need before they open one, in bytes.
+    /// The size in bytes of the segments, and of the data that readers need to open one.
     pub stored_bytes: u64,
     /// The same in bits per block; `null` if none was executed.
     pub bits_per_block: Option<f64>,
@@ -152,7 +152,7 @@ pub struct InfoValues {
     pub first: u64,
     /// The last one.
     pub last: u64,
-    /// The number of statements executed in between, without those of functions that were left out.
+    /// The number of statements executed in the window, except in functions that were left out.
     pub statements: u64,
     /// The functions that were left out, in words; empty for none.
     pub left_out: String,
@@ -162,7 +162,7 @@ pub struct InfoValues {
     pub stored_bytes: u64,
     /// The same per statement.
     pub bytes_per_statement: Option<f64>,
-    /// The size of each part, before chunks are packed.
+    /// The size of each part, before its chunks are compressed.
     pub parts: Vec<InfoPart>,
 }
 
@@ -195,7 +195,7 @@ pub struct InfoCheckpoints {
 pub struct InfoSimulation {
     /// The options that request it.
     pub simulation: String,
-    /// The number of executions with a bit.
+    /// The number of executions for which a bit is stored.
     pub executions: u64,
     /// The number of them that missed.
     pub missed: u64,

@@ -16,9 +16,9 @@ use crate::document::{Document, Lazy, NoRows, begin};
 
 /// Exact counts. Without `--limit`, all rows are included, even those of code that never ran.
 ///
-/// An execution of an instruction of line L is an *arrival* at L in any of these cases. The
+/// The execution of an instruction of line L is an *arrival* at L in any of these cases. The
 /// previous instruction of the same activation belongs to another line or to none, or does not
-/// exist. Control went round a loop that can go round without leaving L. Or control came through a
+/// exist. Control went around a loop that can iterate without leaving L. Or control came through a
 /// vertex that executes nothing. An edge that was taken leads to an arrival even if the run was
 /// stopped right before the next instruction.
 ///
@@ -28,8 +28,8 @@ use crate::document::{Document, Lazy, NoRows, begin};
 /// (`while (1) {`), belongs to the code before it; the line then has no code.
 ///
 /// An instruction without debug information, such as code that a compiler merged or made up,
-/// belongs to the line of the last earlier instruction that has one, if that line is the same on
-/// every way to it. Otherwise it belongs to no line.
+/// belongs to the line of the latest earlier instruction that has one, if every path to it agrees
+/// on that line. Otherwise it belongs to no line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileDocument<R = Vec<ProfileRow>> {
     /// The kind of rows: `function`, `line`, `block`, `edge` or `instruction`.
@@ -72,7 +72,7 @@ pub struct ProfileTotals {
     pub entries: u64,
     /// The number of functions that the module defines.
     pub functions: u64,
-    /// The number of them that were entered.
+    /// The number of these functions that were entered.
     pub executed_functions: u64,
     /// The number of activations that had not ended when the run did.
     pub open: u64,
@@ -94,8 +94,7 @@ pub enum ProfileRow {
     Line(ProfileLine),
 }
 
-/// A block. At a trap it counts as executed, but its instructions after the one that trapped do
-/// not.
+/// A block. A block that trapped counts as executed, but its instructions after the trap do not.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileBlock {
     /// Its function.
@@ -194,15 +193,15 @@ pub struct ProfileLine {
     pub count: u64,
     /// The number of executed instructions that come from it.
     pub instructions: u64,
-    /// These, and those of library code that was inlined into the line or called from it; with a
-    /// choice of code only.
+    /// The same, plus instructions of library code that was inlined into the line or called from
+    /// it. Present only if code was selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_library: Option<u64>,
     /// The line.
     pub source: Position,
 }
 
-/// Writes a report as one JSON document, a row at a time. `note` tells the reader about counts that
+/// Writes a report as one JSON document, a row at a time. `note` warns the reader of counts that
 /// are not exact.
 ///
 /// # Errors

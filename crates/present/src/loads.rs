@@ -16,15 +16,14 @@ use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::value::{bits_text, type_number, type_text, value_text};
 
-/// The first bytes of all values in binary form.
+/// The bytes with which the binary form of all values begins.
 const MAGIC: &[u8; 8] = b"AFLOADS1";
 
 /// Returns the next values of a load; `None` at the end.
 pub type NextLoads<'s> = dyn FnMut() -> Result<Option<LoadedValues>, PresentError> + 's;
 
-/// Writes a summary of the values that loads read as a table: in the order of the program, or, if
-/// the number of rows is limited, the most frequently executed first. Returns whether there are
-/// more.
+/// Writes a summary of the values that loads read as a table. Rows are in program order or, if
+/// their number is limited, the most frequently executed first. Returns whether there are more.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.
@@ -82,7 +81,7 @@ pub fn load_values_text(
     Ok(order.len() > limit)
 }
 
-/// A summary of the values that loads read, in the order of the program. Integers are compared as
+/// A summary of the values that loads read, in program order. Integers are compared as
 /// signed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LoadValuesHead {
@@ -128,7 +127,7 @@ pub struct LoadedValue {
     pub text: String,
 }
 
-/// Writes the summary as lines of JSON after a head, in the order of the program.
+/// Writes the summary as lines of JSON after a head, in program order.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.
@@ -222,7 +221,7 @@ pub struct LoadedRow {
     pub kind: Option<&'static str>,
     /// The number of the first of these executions, from 1.
     pub first: u64,
-    /// The values' bits in hexadecimal, at most 256 values.
+    /// The bits of at most 256 values, in hexadecimal.
     pub bits: Vec<String>,
 }
 

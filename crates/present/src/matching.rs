@@ -183,8 +183,8 @@ const LIKE: f64 = 0.75;
 /// functions with the same operators. It was 58 to 87 % in five pairs of versions, and 39 to 57 %
 /// in four pairs of different programs.
 const BY_VALUES: f64 = 0.5;
-/// This is only checked if at least this many statements, and this share of all, are in other
-/// functions: where little was changed, little of that has the same values.
+/// The check requires at least this many statements, and this share of all, in other functions.
+/// Where little was changed, few of the changed statements have the same values.
 const OTHERS: (usize, f64) = (200, 0.25);
 /// The default number of rows in a list.
 pub(crate) const ROWS: usize = 10;
@@ -235,7 +235,7 @@ pub fn match_text(
     Ok(())
 }
 
-/// The likelihood from which a match is taken to be right.
+/// The likelihood from which a match counts as right.
 const SURE: f32 = 0.95;
 
 /// Writes how likely the matches are.
@@ -263,7 +263,7 @@ fn how_likely(out: &mut dyn Write, matching: &Matching) -> Result<(), PresentErr
     Ok(())
 }
 
-/// Writes a warning if two programs are hardly versions of one.
+/// Writes a warning if two programs are hardly versions of one program.
 pub(crate) fn unlike(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), PresentError> {
     let all = report.matching.of_b.len();
     let found = report.matching.of_b.iter().flatten();
@@ -439,9 +439,9 @@ pub struct MatchDivergence {
     pub a: MatchStatement,
     /// The statement of the second version.
     pub b: MatchStatement,
-    /// `computed`: the operator or a constant differs, the operands were otherwise the same, no
-    /// maker of the operands differed earlier, and some user of its value does something else.
-    /// `read`: no maker differed earlier, but it takes something else, or all its users do the
+    /// `computed`: the operator or a constant differs, the operands were otherwise the same,
+    /// nothing that produced them differed earlier, and some user of the value does something else.
+    /// `read`: no producer differed earlier, but it takes something else, or all its users do the
     /// same. Otherwise `passed on`.
     pub origin: &'static str,
     /// How likely it is that they correspond.
@@ -452,14 +452,15 @@ pub struct MatchDivergence {
     pub bits: [String; 2],
     /// For calls, which arguments these are, from 1.
     pub arguments: Option<[u32; 2]>,
-    /// For tests and branches, whether each was decided differently than in its first execution.
+    /// For tests and branches, whether the outcome of each differs from that of its first
+    /// execution.
     pub decided_otherwise: Option<[bool; 2]>,
     /// The times of the two executions.
     pub t: [u64; 2],
 }
 
-/// Returns corresponding statements that stop doing the same, as objects, and the number of further
-/// ones.
+/// Returns corresponding statements that stop doing the same, as objects, and the number not
+/// listed.
 pub(crate) fn divergences(
     report: &MatchReport<'_>,
 ) -> Result<(Vec<MatchDivergence>, usize), PresentError> {
@@ -492,7 +493,7 @@ pub(crate) fn origin(origin: Origin) -> &'static str {
     }
 }
 
-/// A value of unknown type: as a signed 32-bit number, if it fits.
+/// Formats a value of unknown type, as a signed 32-bit number if it fits.
 fn value(bits: u64) -> String {
     match u32::try_from(bits) {
         Ok(low) => (low as i32).to_string(),

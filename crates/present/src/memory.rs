@@ -62,22 +62,22 @@ pub struct MemoryPart {
     pub address: u64,
     /// The number of bytes.
     pub bytes: u64,
-    /// The last write before; `null` if there is none; absent if it was not found.
+    /// The last write before the moment; `null` if there is none; absent if it was not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<Option<StepRow>>,
-    /// Set if the last write was not found: if it exists, it is before this time.
+    /// Set if the last write was not found: any such write is before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_before: Option<u64>,
-    /// The next read; `null` if there is none; absent if it was not found.
+    /// The next read after the moment; `null` if there is none; absent if it was not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_read: Option<Option<StepRow>>,
-    /// Set if the next read was not found: if it exists, it is after this time.
+    /// Set if the next read was not found: any such read is after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_read_after: Option<u64>,
-    /// The next write; `null` if there is none; absent if it was not found.
+    /// The next write after the moment; `null` if there is none; absent if it was not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_written: Option<Option<StepRow>>,
-    /// Set if the next write was not found: if it exists, it is after this time.
+    /// Set if the next write was not found: any such write is after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_written_after: Option<u64>,
 }
@@ -96,16 +96,16 @@ pub struct VariableThere {
     /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// The writer to its place since the call began; the place may hold something else.
+    /// What wrote to its place since the call began, so the place may hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
-    /// The call that it lives in: accesses before and after it belong to others. Absent if the
-    /// variable lives as long as the run.
+    /// The call during which it exists; earlier and later accesses belong to other variables.
+    /// Absent if the variable exists for the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<CallThere>,
 }
 
-/// The call that a variable lives in.
+/// The call during which a variable exists.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallThere {
     /// The function.

@@ -14,7 +14,7 @@ pub fn grouped(n: u64) -> String {
 }
 
 /// A part of a whole in percent, rounded to one decimal; `<0.1%` and `>99.9%` where rounding would
-/// wrongly show none or all.
+/// wrongly give 0 or 100.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 || part == 0 {
         return "0.0%".into();

@@ -1,13 +1,13 @@
 //! Makes program text (names, paths, source, strings) safe, so that no terminal, browser or editor
-//! takes it for a command.
+//! interprets it as a command.
 //!
 //! Input: any text. Output: one line in which each hidden character is written as an escape.
 
 use std::borrow::Cow;
 
-/// Whether a character is invisible but has an effect: it controls a terminal, changes the
-/// direction of text, or ends a line (Unicode's Bidi_Control, its separators of lines and
-/// paragraphs, and all of Cc).
+/// Whether a character is invisible but acts: it controls a terminal, changes the direction of
+/// text, or ends a line (Unicode's Bidi_Control, its separators of lines and paragraphs, and all of
+/// Cc).
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(

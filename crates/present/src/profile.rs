@@ -27,7 +27,7 @@ pub struct ProfileView<'p> {
     pub sources: &'p dyn Sources,
 }
 
-/// The number of functions without source that are listed as WebAssembly text if none is named.
+/// The number of functions without source to list as WebAssembly text if the user names none.
 const LISTINGS: usize = 3;
 
 impl ProfileView<'_> {

@@ -28,7 +28,7 @@ pub struct RankReport<'r> {
     pub failing: usize,
     /// The lines, the most suspicious first.
     pub rows: &'r [RankedLine],
-    /// The number of lines without a limit.
+    /// The number of lines that no limit would leave.
     pub available: usize,
     /// The source files.
     pub source: &'r dyn Source,
@@ -115,7 +115,7 @@ fn values_text(
     let telling = telling.filter(|row| row.failing == report.failing && row.passing == 0);
     writeln!(out)?;
     let head = format!(
-        "{} gave some value in every failing execution that it gave in no passing one",
+        "{} gave a value in every failing execution that it never gave in a passing one",
         counted(telling.count() as u64, "statement")
     );
     writeln!(out, "{}", style.paint(Paint::Bold, &head))?;
@@ -324,9 +324,9 @@ pub struct RankLine {
     pub passing: usize,
     /// Ochiai's coefficient.
     pub score: f64,
-    /// The total of arrivals at it in failing executions.
+    /// The number of arrivals at it in all failing executions.
     pub failing_arrivals: u64,
-    /// The total of arrivals at it in passing executions.
+    /// The number of arrivals at it in all passing executions.
     pub passing_arrivals: u64,
 }
 
@@ -346,9 +346,9 @@ pub struct RankValue {
     pub predicate: &'static str,
     /// The number of the predicate.
     pub than: Option<RankNumber>,
-    /// The number of failing executions in which it holds of some value.
+    /// The number of failing executions in which it holds for some value.
     pub failing: usize,
-    /// The number of passing executions in which it holds of some value.
+    /// The number of passing executions in which it holds for some value.
     pub passing: usize,
     /// Ochiai's coefficient.
     pub score: f64,

@@ -61,9 +61,9 @@ pub struct RedundancyReport {
     pub all: u64,
     /// The results by the path alone for the shown operators, in program order.
     pub by_path: Vec<PathRedundancy>,
-    /// The number of ways through paths to list for each operator.
+    /// The number of routes through paths to list for each operator.
     pub ways: usize,
-    /// The number of executions of all of them.
+    /// The total number of their executions.
     pub executions: u64,
     /// The number of redundant executions.
     pub redundant: u64,
@@ -99,7 +99,7 @@ impl RedundancyReport {
         report
     }
 
-    /// Returns the result by the path alone for an operator.
+    /// Returns the result for an operator by the path alone.
     fn path(&self, operator: &OperatorRedundancy) -> Option<&PathRedundancy> {
         let found = self
             .by_path

@@ -1,4 +1,4 @@
-//! The one way to show a report: the report, a format, and a receiver.
+//! Shows any report: takes the report, a format and a receiver.
 
 use std::fmt;
 use std::io::Write;
@@ -41,9 +41,9 @@ impl fmt::Display for Format {
     }
 }
 
-/// A report, in the formats that it has. All have text and JSON.
+/// A report that can be written in some formats. All reports support text and JSON.
 pub trait Render {
-    /// Its name in refusals of a format: "a slice".
+    /// Its name when a format is refused: "a slice".
     const NAME: &'static str;
 
     /// Writes it for a person.
@@ -61,7 +61,7 @@ pub trait Render {
     /// Writes it as comma-separated values.
     ///
     /// # Errors
-    /// If it has no such form, `out` fails, or data to be shown cannot be read.
+    /// If it does not support this format, `out` fails, or data to be shown cannot be read.
     fn csv(&self, _: &mut dyn Write) -> Result<(), PresentError> {
         Err(self.refuse(Format::Csv))
     }
@@ -69,7 +69,7 @@ pub trait Render {
     /// Writes it as a graph.
     ///
     /// # Errors
-    /// If it has no such form, `out` fails, or data to be shown cannot be read.
+    /// If it does not support this format, `out` fails, or data to be shown cannot be read.
     fn dot(&self, _: &mut dyn Write) -> Result<(), PresentError> {
         Err(self.refuse(Format::Dot))
     }
@@ -77,7 +77,7 @@ pub trait Render {
     /// Writes it as an HTML page.
     ///
     /// # Errors
-    /// If it has no such form, `out` fails, or data to be shown cannot be read.
+    /// If it does not support this format, `out` fails, or data to be shown cannot be read.
     fn html(&self, _: &mut dyn Write) -> Result<(), PresentError> {
         Err(self.refuse(Format::Html))
     }
@@ -85,12 +85,12 @@ pub trait Render {
     /// Writes it in a format that only other tools read.
     ///
     /// # Errors
-    /// If it has no such form, `out` fails, or data to be shown cannot be read.
+    /// If it does not support this format, `out` fails, or data to be shown cannot be read.
     fn export(&self, _: &mut dyn Write, format: Format) -> Result<(), PresentError> {
         Err(self.refuse(format))
     }
 
-    /// The error that it does not have a format.
+    /// The error for a format that it does not support.
     fn refuse(&self, format: Format) -> PresentError {
         PresentError::NoFormat {
             report: Self::NAME,
@@ -102,7 +102,7 @@ pub trait Render {
 /// Writes a report in a format.
 ///
 /// # Errors
-/// If the report does not have the format, `out` fails, or something to be shown cannot be read.
+/// If the report does not support the format, `out` fails, or something to be shown cannot be read.
 pub fn render(
     out: &mut dyn Write,
     report: &impl Render,

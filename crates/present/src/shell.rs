@@ -11,7 +11,7 @@ pub fn shell_word(word: &str) -> String {
     format!("'{}'", plain(word).replace('\'', "'\\''"))
 }
 
-/// The name of a file for a shell, in a form that no command takes for an option.
+/// The name of a file for a shell, in a form that no command mistakes for an option.
 pub fn shell_name(file: &str) -> String {
     if file.starts_with('-') {
         shell_word(&format!("./{file}"))

@@ -1,4 +1,4 @@
-//! Reports slices: by source line, by statement, and beside the source.
+//! Reports slices by source line, by statement, and next to the source.
 
 mod command;
 mod dot;
@@ -127,7 +127,7 @@ fn slice_lines(
     elsewhere(out, report, view.limit, style)
 }
 
-/// Writes what is not listed because it is not the user's own code.
+/// Writes what is omitted because it is not the user's own code.
 fn left_out(out: &mut dyn Write, files: &[FileLines<'_>]) -> Result<(), PresentError> {
     if files.is_empty() {
         return Ok(());
@@ -158,7 +158,7 @@ fn numbers(numbers: impl Iterator<Item = u32>) -> String {
     Vec::from_iter(texts).join(", ")
 }
 
-/// Writes what a limit left out.
+/// Writes what a limit omitted.
 fn rest(out: &mut dyn Write, all: usize, limit: usize, noun: &str) -> Result<(), PresentError> {
     if all > limit {
         let more = counted((all - limit) as u64, &format!("more {noun}"));
@@ -335,7 +335,7 @@ pub struct SliceView<'s> {
     pub report: &'s SliceReport,
     /// The kind of rows.
     pub rows: SliceRows,
-    /// The largest number of rows in a table.
+    /// The largest number of rows of a table, and of lines and statements in JSON.
     pub limit: usize,
     /// The texts of the statements to show, if any.
     pub texts: &'s [String],
@@ -384,11 +384,12 @@ impl Render for SliceView<'_> {
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        begin(out, self.report)
+        begin(out, &*self.report.limited(self.limit))
     }
 
     fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        json::csv(out, self.report, self.rows != SliceRows::Statements)
+        let by_line = self.rows != SliceRows::Statements;
+        json::csv(out, self.report, by_line, self.limit)
     }
 
     fn dot(&self, out: &mut dyn Write) -> Result<(), PresentError> {

@@ -18,7 +18,7 @@ impl Sources for NoSources {
     }
 }
 
-/// Files that were read before, each once.
+/// A cache that reads each file once.
 pub(crate) struct Cache<'s> {
     sources: &'s dyn Sources,
     files: HashMap<String, Option<Vec<String>>>,

@@ -335,9 +335,9 @@ pub struct StateDocument {
     pub t: u64,
     /// The number of blocks that the run executed.
     pub length: u64,
-    /// The thing that the moment precedes: `block`, or `operator`, the operator at the innermost
-    /// frame's `offset`. If the question named a place, the operator is the first one of the line,
-    /// the named one, or the first one after the function's prologue.
+    /// What the moment precedes: `block`, or `operator` for the operator at the innermost frame's
+    /// `offset`. If the question named a place, the operator is the first one of the line, the
+    /// named one, or the first one after the function's prologue.
     pub before: &'static str,
     /// The number of open activations.
     pub open: usize,
@@ -346,10 +346,10 @@ pub struct StateDocument {
     /// With `--globals`, the globals of WebAssembly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub globals: Option<Vec<StateLocal>>,
-    /// With `--globals`, the source variables that live as long as the run.
+    /// With `--globals`, the source variables that exist for the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<StateVariable>>,
-    /// The number of these left out.
+    /// The number of such variables left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
     /// At the end of an invoked function: its results.
@@ -386,7 +386,7 @@ pub fn with_results(ending: impl Display, results: Option<&[ResultValue]>) -> St
     }
 }
 
-/// An activation. If values were kept only for a part of the run, some of it may be unknown.
+/// An activation. If values are stored only for a part of the run, some of it may be unknown.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StateFrame {
     /// Its position; 0 for the innermost.
@@ -395,8 +395,8 @@ pub struct StateFrame {
     pub function: Function,
     /// The time of its first block.
     pub entered_t: u64,
-    /// The time of the block where it stands. For all activations except the innermost, this is the
-    /// block that ends with the call that it waits for, and its state is that before the call.
+    /// The time of the block it has reached. For all activations except the innermost, this block
+    /// ends with the call that it waits for, and the state is that before the call.
     pub t: u64,
     /// The offset of the operator in the original module.
     pub offset: u32,
@@ -447,7 +447,7 @@ pub struct StateVariable {
     pub type_name: String,
     /// Whether it is a parameter.
     pub parameter: bool,
-    /// Whether a variable further inside hides it.
+    /// Whether a variable of an inner scope hides it.
     pub shadowed: bool,
     /// Its value in C notation.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -78,8 +78,8 @@ impl Table {
     }
 
     /// Makes columns narrower until the table fits a terminal: first the last column, then others
-    /// with text. Then it drops the columns that tell a reader of source least; they get width 0,
-    /// and their names are returned. Anything still too wide wraps.
+    /// with text. Then it drops the columns least useful to a reader of source, by giving them
+    /// width 0, and returns their names. Anything still too wide wraps.
     fn fit(&self, widths: &mut [usize], room: usize) -> Vec<&'static str> {
         let over = |widths: &[usize]| {
             let shown = widths.iter().filter(|column| **column > 0);
@@ -247,7 +247,7 @@ impl Paint {
 }
 
 impl Style {
-    /// Returns the beginning of a line, as far as it fits on the terminal.
+    /// Returns as much of a line's beginning as fits on the terminal.
     pub(crate) fn cut(self, line: &str) -> std::borrow::Cow<'_, str> {
         match self.width {
             Some(room) if room > LEAST_CELL && width(line) > room => {

@@ -1,5 +1,5 @@
-//! Reports stretches of a run, entry by entry while they are read. Nothing is collected, so a run
-//! of any length can be written.
+//! Reports stretches of a run entry by entry, as they are read. Nothing is collected, so a run may
+//! have any length.
 
 mod binary;
 mod calls;

@@ -31,7 +31,7 @@ pub use variable::{
 pub struct ValuesReport {
     /// The place as named by the user.
     pub at: String,
-    /// One entry for each statement there that has something to show.
+    /// The statements at the place that have something to show.
     pub statements: Vec<StatementValues>,
     /// The number of memories. If there is only one, the text form does not number it.
     #[serde(skip)]
@@ -74,8 +74,7 @@ pub struct StatementValues {
     /// of it.
     #[serde(skip_serializing_if = "is_zero")]
     pub outside: u64,
-    /// Whether the executions were requested one by one, so that the text form does not mention
-    /// others.
+    /// Whether the executions were requested one by one, so the text form does not mention others.
     #[serde(skip)]
     pub named: bool,
 }
@@ -95,7 +94,7 @@ pub enum ValueRows {
     },
     /// With `--stats` and `--histogram`.
     Counts {
-        /// The values, and how often each was given.
+        /// The values, each with its number of occurrences.
         counts: Vec<ValueCount>,
         /// Why an execution gave nothing, if the run ended with it.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,7 +136,7 @@ pub struct RoleValue {
     /// The value.
     #[serde(flatten)]
     pub value: TypedValue,
-    /// Its rank among others of its type.
+    /// Its rank among values of its type.
     #[serde(skip)]
     pub rank: Rank,
 }
@@ -162,7 +161,7 @@ pub struct ValueCount {
     pub times: u64,
 }
 
-/// The rank of a value among others of its type.
+/// The rank of a value among values of its type.
 pub fn rank(ty: ValType, (low, high): Bits) -> Rank {
     match type_text(ty) {
         "i32" => Rank::Signed((low as u32 as i32).into()),

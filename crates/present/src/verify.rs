@@ -36,8 +36,7 @@ pub struct VerifyReport {
     pub interrupted: bool,
     /// The checks of the path, if there is one.
     pub path: Option<VerifiedPath>,
-    /// If the path was written live: the number of moments at which the run was found where the
-    /// path says.
+    /// For a path written live, the number of moments at which the run was where the path says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moments: Option<u64>,
     /// The windows of values that were confirmed by following the run.
@@ -45,10 +44,10 @@ pub struct VerifyReport {
     /// The simulations that were repeated, if any are stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulations: Option<Vec<VerifiedSimulation>>,
-    /// The slices that were made again, if any are stored.
+    /// The slices that were computed again, if any are stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slices: Option<Vec<VerifiedSlice>>,
-    /// The limit that prevents following the run, so that there cannot be values.
+    /// The limit that prevents following the run, and so storing values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_followed: Option<String>,
     /// Whether the run repeats; `null` if that was not tried.
@@ -98,7 +97,7 @@ pub struct VerifiedSimulation {
     pub executions: u64,
 }
 
-/// A slice that was made again.
+/// A slice that was computed again.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VerifiedSlice {
     /// Its name.

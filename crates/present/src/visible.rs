@@ -1,5 +1,5 @@
-//! The last gate of every report: whatever names a program has, none of their hidden characters
-//! reaches a terminal, a file or another program.
+//! The last gate of every report: no hidden character in a program's names reaches a terminal, a
+//! file or another program.
 //!
 //! Input: text, in pieces. Output: the same text with each hidden character as an escape; in JSON
 //! as a JSON escape, so that the meaning is the same. Only line ends, tabs and our own colors pass.
@@ -12,7 +12,7 @@ use crate::{COLORS, is_hidden};
 /// Writes text without hidden characters.
 pub struct Visible<W> {
     to: W,
-    /// Whether our colors pass.
+    /// Whether our own colors pass.
     colored: bool,
     form: Form,
     /// The beginning of an incomplete sequence.

@@ -17,7 +17,7 @@ pub use origin::{SEARCHED, why_origin};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::document::objects::{Function, Position, position};
+use crate::document::objects::{Function, MemoryRange, Position, TypedValue, position};
 use crate::name::short_function;
 use crate::number::counted;
 use crate::plain::plain;
@@ -35,12 +35,12 @@ pub struct WhyPlace {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// The line of the call that it was inlined for: if `source` is a line of a
-    /// library and this one is the user's own code; or if only this one's text is available.
+    /// The line of the call that it was inlined for. Present if `source` is a library's line and
+    /// this one is the user's own, or if only this one's text is available.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub around: Option<SourceLine>,
-    /// The text of the line, or of `around` if there is one, if available.
+    /// The text of the line, or of `around` if present, if available.
     pub text: Option<String>,
     /// Its name in the text format.
     pub operator: String,
@@ -52,9 +52,8 @@ pub struct WhyPlace {
     /// absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub library: bool,
-    /// For a step in a library: the call in the user's own code during which it was executed, the
-    /// innermost one. Its `at` names the operator, without an execution. Absent if
-    /// there is none.
+    /// For a step in a library, the innermost call in the user's own code during which it was
+    /// executed. Its `at` names the operator, without an execution. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called_from: Option<Box<WhyPlace>>,
 }
@@ -100,12 +99,14 @@ impl WhyPlace {
 pub struct WhyOperand {
     /// Its role in the operator.
     pub role: String,
-    /// Its value.
+    /// Its value, as text.
     pub value: String,
+    /// Its value, with type and exact bits.
+    pub typed: TypedValue,
     /// Whether it is a constant of the code.
     pub constant: bool,
     /// Whether it is a constant, like all operands, but was passed, returned, or set in another
-    /// block, which can be asked about.
+    /// block, so that `why` can follow it.
     #[serde(skip)]
     pub elsewhere: bool,
     /// Whether the next entry is about it.
@@ -119,10 +120,16 @@ pub struct WhyMove {
     pub how: String,
     /// The place of the value: `memory 0x1040..0x1043`, `global 0`.
     pub what: String,
+    /// The bytes of memory, if the place is in a memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryRange>,
     /// The value there; empty if unknown.
     #[serde(serialize_with = "unless_empty")]
     #[schemars(with = "Option<String>")]
     pub value: String,
+    /// The value there, with type and exact bits. Absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typed: Option<TypedValue>,
     /// The place in the program.
     pub place: WhyPlace,
     /// The number of other parts that were read. These are not followed.
@@ -132,17 +139,20 @@ pub struct WhyMove {
 /// A computed value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyMade {
-    /// How it was made.
+    /// How it was produced.
     pub step: WhyHow,
-    /// The value.
+    /// The value, as text.
     pub value: String,
-    /// Its operands. If none is followed, the way ends here.
+    /// The value, with type and exact bits. Absent if the operator gives none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typed: Option<TypedValue>,
+    /// Its operands. If none is followed, the chain ends here.
     pub operands: Vec<WhyOperand>,
     /// The place in the program.
     pub place: WhyPlace,
 }
 
-/// How a value was made.
+/// How a value was produced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum WhyHow {
     /// Computed from its operands.
@@ -165,11 +175,11 @@ impl WhyMade {
 pub struct WhyBranch {
     /// The branch.
     pub place: WhyPlace,
-    /// The value that decided it; empty if that was not kept.
+    /// The value that decided it; empty if it is not stored.
     pub value: String,
 }
 
-/// A branch that led to where an activation stood.
+/// A branch that led to the place an activation had reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyLed {
     /// The branch.
@@ -238,7 +248,7 @@ pub struct WhyEnd {
     pub remark: Option<String>,
 }
 
-/// A step of the way back.
+/// A step of the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "step", rename_all = "lowercase")]
 #[expect(
@@ -277,7 +287,7 @@ pub enum WhyEntry {
     Made(WhyMade),
 }
 
-/// Steps in libraries that are left out between two other entries.
+/// Library steps left out between two other entries.
 #[derive(Clone, Debug, Default)]
 pub struct LeftOut {
     steps: u64,
@@ -328,7 +338,7 @@ fn unless_empty<S: serde::Serializer>(text: &str, to: S) -> Result<S::Ok, S::Err
     (!text.is_empty()).then_some(text).serialize(to)
 }
 
-/// Writes the way back, entry by entry.
+/// Writes the chain, entry by entry.
 pub struct WhyText<'o> {
     /// The receiver.
     pub out: &'o mut dyn Write,
@@ -451,8 +461,7 @@ impl WhyText<'_> {
         Ok(())
     }
 
-    /// A remark, and the command that says more; on lines of their own if they are too long for
-    /// one.
+    /// A remark, and the command that says more, on separate lines if one is too short.
     fn hint(&mut self, remark: &str, command: &str) -> Result<(), PresentError> {
         let line = format!("      {remark}: {command}");
         if self.fits(&[&line]) {
@@ -465,7 +474,7 @@ impl WhyText<'_> {
         Ok(())
     }
 
-    /// The way that led somewhere.
+    /// The branch that led somewhere.
     fn led_by(&self, branch: &WhyPlace, decided: &str) -> String {
         let on = on(decided);
         if self.fold && branch.library {
@@ -644,7 +653,7 @@ impl WhyText<'_> {
     }
 }
 
-/// Describes what decided a branch, if that was kept.
+/// Describes the value that decided a branch, if it is stored.
 fn on(decided: &str) -> String {
     if decided.is_empty() {
         String::new()

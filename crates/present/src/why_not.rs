@@ -20,7 +20,7 @@ pub struct WhyNotReport {
     pub at: String,
     /// The time after which it was not executed; 0 for the whole run.
     pub after: u64,
-    /// The number of executions until then, if any.
+    /// The number of executions up to that time, if any.
     pub before: Option<WhyNotBefore>,
     /// The cause of its absence.
     pub cause: WhyNotCause,
@@ -38,7 +38,7 @@ impl Document for WhyNotReport {
     type Row = NoRows;
 }
 
-/// Executions of a place in the part of the run before the question.
+/// Executions of a place before the part of the run in question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotBefore {
     /// Whether arrivals at the line are counted instead of executions of its blocks.
@@ -67,7 +67,7 @@ pub enum WhyNotKind {
     Branch {
         /// Its last execution, or the first one after `after`.
         place: WhyPlace,
-        /// The number of executions after `after`, including the end of that moment's block.
+        /// The number of executions after `after`, including the end of the block at that moment.
         times: u64,
         /// The number of executions in the whole run.
         executions: u64,
@@ -82,7 +82,7 @@ pub enum WhyNotKind {
     Table {
         /// Its last execution, or the first one after `after`.
         place: WhyPlace,
-        /// The number of executions after `after`, including the end of that moment's block.
+        /// The number of executions after `after`, including the end of the block at that moment.
         times: u64,
         /// The number of executions in the whole run.
         executions: u64,
@@ -93,7 +93,7 @@ pub enum WhyNotKind {
         /// The function that it called; `null` for a host function.
         called: Option<Function>,
     },
-    /// Control did go that way, but did not reach a regular end.
+    /// Control went that way, but did not reach a regular end.
     Ended {
         /// Its operator.
         place: WhyPlace,
@@ -136,7 +136,7 @@ impl WhyNotKind {
     }
 }
 
-/// The outcome that a branch would have needed to go the other way.
+/// The outcome with which a branch would have gone the other way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNotNeeds {
@@ -161,7 +161,7 @@ pub enum WhyNotWent {
     },
     /// Out of its function.
     Left,
-    /// Nowhere: the run ended.
+    /// The run ended there.
     Ended,
 }
 

@@ -52,7 +52,7 @@ impl Profile<'_> {
     /// One row per function, ascending by index.
     ///
     /// # Errors
-    /// See [`Profile::operators`]; this also holds for the methods that follow.
+    /// See [`Profile::operators`]. The same applies to the following methods.
     pub fn function_rows(&self, scope: &Scope) -> Result<Vec<FunctionRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {

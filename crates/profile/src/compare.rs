@@ -43,7 +43,7 @@ pub struct Comparison {
     pub left_out: LeftOut,
     /// The sums over each program.
     pub totals: [Totals; 2],
-    /// The order of the rows; `None` is by ratio, the greatest first.
+    /// The order of the rows; `None` means by ratio, the greatest first.
     pub sort: Option<Sort>,
     /// Whether functions are matched by name, because the programs differ.
     pub by_name: bool,
@@ -101,7 +101,7 @@ impl<R: Measured> Pair<R> {
 }
 
 impl<R> Pair<R> {
-    /// The row of B, or that of A if B has none.
+    /// The row of B, or of A if B has none.
     pub fn newest(&self) -> Option<(usize, &R)> {
         let [a, b] = &self.rows;
         let b = b.as_ref().map(|row| (1, row));
@@ -194,8 +194,8 @@ impl Pairs {
     }
 }
 
-/// Merges functions with the same name. Functions without a name that ran are counted, and left
-/// out.
+/// Merges functions with the same name. Functions that ran but have no name are left out and
+/// counted.
 fn by_names(
     profile: &Profile<'_>,
     rows: Vec<FunctionRow>,
@@ -256,7 +256,7 @@ fn paired<R, K: Eq + Hash>(
     pairs
 }
 
-/// The first pairs in an order; the number of items in both; the number of pairs in all; and the
+/// The first pairs in an order, the number of items in both, the total number of pairs, and the
 /// number left out because they ran in neither.
 fn chosen<R: Measured>(
     mut pairs: Vec<Pair<R>>,

@@ -4,14 +4,14 @@
 //! arrival at L in these cases:
 //! - the instruction that the same activation executed before it belongs to another line or to
 //!   none, or there is none;
-//! - control came round a loop that can go round without leaving L: the edge is a back edge, and on
-//!   a cycle of blocks that are entirely of L;
+//! - control came around a loop that can iterate without leaving L: the edge is a back edge, and on
+//!   a cycle of blocks entirely of L;
 //! - control came through a vertex that executes nothing: the root of a function that begins with a
 //!   loop, or the dispatch of an exception to its handler.
 //!
-//! So `while (*p) p++;` on one line arrives once per iteration. The `for (…; …; i++)` of a loop
-//! with its body on later lines arrives once, and again whenever the body is done. A loop that
-//! can do both arrives for both reasons.
+//! So control arrives at `while (*p) p++;`, written on one line, once per iteration. It arrives at
+//! the `for (…; …; i++)` of a loop with its body on later lines once, and again after each
+//! execution of the body. For a loop that can do both, both kinds of arrivals count.
 //!
 //! A jump (`br`) is passed over if its line has other code in the function. Compilers give the jump
 //! at the end of an arm the line of its `if`, and the jump at the end of a loop the line of its
@@ -23,14 +23,14 @@
 //! only code is jumps back to code of a later line has no code and no count.
 //! `OperatorCount::position` and `OperatorCount::passed` hold the results of these rules.
 //!
-//! `gcov` counts the same with four exceptions. It counts blocks, not arrivals: if a block returns
-//! to a line (for example after call arguments on lines of their own), it counts the line once. It
-//! counts jumps to the next instruction, which WebAssembly does not have, so `do {` has a count
-//! there. It enters a line through any of its blocks, even one with only a jump of the line. And it
-//! counts a loop that stays on its line by subtracting all entries from outside.
+//! `gcov` counts in the same way, with four exceptions. It counts blocks, not arrivals: if a block
+//! returns to a line (for example after call arguments on lines of their own), it counts the line
+//! once. It counts jumps to the next instruction, which WebAssembly does not have, so `do {` has a
+//! count there. It enters a line through any of its blocks, even one with only a jump of the line.
+//! And it counts a loop that stays on its line by subtracting all entries from outside.
 //!
 //! A taken edge leads to an arrival even if the run was stopped right before the instruction that
-//! it leads to, or in jumps on the way.
+//! it leads to, or during jumps on the way.
 //!
 //! Every arrival happens at a fixed place: between two neighbours in a block, or at a block's entry
 //! over a fixed edge. So the counts of operators and edges give the number exactly: the sum of the
@@ -172,8 +172,8 @@ pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, 
     arrivals
 }
 
-/// For each block that holds only a jump to be passed over: the first later block that does not,
-/// and whether a back edge leads there. No block if the jumps form a cycle.
+/// For each block that contains only a jump to be passed over: the first later block that does not,
+/// if any, and whether a back edge leads there. There is none if the jumps form a cycle.
 struct Jumps(SecondaryMap<BlockId, Option<(Option<BlockId>, bool)>>);
 
 impl Jumps {

@@ -11,6 +11,8 @@
 //! and `:` (`run::{closure#0}`), so these have a meaning only at the very end. A text that is a
 //! function's whole name means that function.
 
+use std::str::FromStr;
+
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_program::{LineError, NameError};
 use thiserror::Error;
@@ -24,6 +26,18 @@ pub enum Occurrence {
     Kth(u64),
     /// The last.
     Last,
+}
+
+impl FromStr for Occurrence {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match (text, number(text)) {
+            ("last", _) => Ok(Self::Last),
+            (_, Some(number)) if number > 0 => Ok(Self::Kth(number)),
+            _ => Err("give a number from 1 on, or last"),
+        }
+    }
 }
 
 /// A place as written, classified by its form alone.
@@ -58,7 +72,7 @@ pub enum Place {
     Function(FuncId),
     /// An operator.
     Operator(FuncId, OpId),
-    /// The instructions of a source line, by function and operator, in the order of the program.
+    /// The instructions of a source line, by function and operator, in program order.
     Line(Line, Vec<(FuncId, OpId)>),
 }
 
@@ -111,7 +125,7 @@ pub enum ResolveError {
          counted from 1"
     )]
     Column(String),
-    /// It is a time, or a part of the run.
+    /// The text is a time, or a part of the run.
     #[error(
         "\"{0}\" is a moment of the run, not a place: write file.c:42, a function, func+0x2a or \
          @0x1f3"
@@ -126,7 +140,7 @@ pub enum ResolveError {
     /// It names no function, or several.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// It names no line with code.
+    /// The text names no line with code.
     #[error(transparent)]
     Line(#[from] LineError),
     /// A line has only inlined calls, in several places.
@@ -166,7 +180,7 @@ pub enum ResolveError {
         /// The nearest operator's offset.
         nearest: Option<OrigOffset>,
     },
-    /// It is not a range with two ends.
+    /// The text is not a range with two ends.
     #[error("\"{0}\" is not a range of locations: write FIRST..LAST, both included")]
     NoRange(String),
     /// The module's bytes are not those of the program.
@@ -261,7 +275,8 @@ pub(crate) fn is_moment(text: &str) -> bool {
     }) || time.and_then(number).is_some()
 }
 
-/// The ways to split `FIRST..LAST` in two, the last dots first: names may contain dots too.
+/// The ways to split `FIRST..LAST` in two, the last dots first, because names may contain dots,
+/// too.
 pub(crate) fn cuts(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let dots = text
         .rmatch_indices("..")

@@ -19,8 +19,8 @@ pub enum CodeFilter {
     Mine,
     /// All code with lines.
     All,
-    /// Files that match a glob such as `src/**/*.c`: with their whole path or, for files that are
-    /// not a library's, with an end of it.
+    /// Files that match a glob such as `src/**/*.c`: with their whole path or, for files that do
+    /// not belong to a library, with a suffix of it.
     Files(String),
 }
 
@@ -106,7 +106,7 @@ pub fn is_library_name(name: &str) -> bool {
     }
 }
 
-/// One star stays within a name; two match any folders.
+/// One star matches within a name; two match any folders.
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,

@@ -58,7 +58,7 @@ pub struct Options {
     pub scope: Scope,
     /// The code that has rows; all by default. If the filter matches nothing, all code has rows.
     pub code: Option<CodeFilter>,
-    /// The cost of lines with the library code that they call. Only for all functions.
+    /// The cost of lines including the library code that they call. Requires all functions.
     pub whole: Option<Arc<WholeLines>>,
 }
 
@@ -69,10 +69,10 @@ pub struct LeftOut {
     pub rows: usize,
     /// The number of its executed instructions.
     pub instructions: u64,
-    /// The number of instructions that count for no line, if library code counts for the lines that
-    /// call it.
+    /// If library code counts for the lines that call it: the number of instructions that count for
+    /// no line.
     pub elsewhere: Option<u64>,
-    /// Whether it is not only libraries' code.
+    /// Whether it includes code that is not a library's.
     pub is_mixed: bool,
 }
 
@@ -204,7 +204,7 @@ impl Rows {
     }
 }
 
-/// Adds what lines cost with library code, and lines that have only such code.
+/// Adds the cost of lines including library code, and lines that have only such code.
 fn add_whole(profile: &Profile<'_>, rows: &mut Vec<LineRow>, whole: &WholeLines) {
     let known: HashSet<Line> = rows.iter().map(|row| row.line).collect();
     let only_library = whole.lines.iter().filter(|(line, _)| !known.contains(line));
@@ -221,7 +221,7 @@ fn add_whole(profile: &Profile<'_>, rows: &mut Vec<LineRow>, whole: &WholeLines)
     rows.sort_unstable_by_key(|row| (profile.file(row.line.file), row.line));
 }
 
-/// Sorts rows that are in the order of the program.
+/// Sorts rows that are in program order.
 fn order<R, K: Ord>(
     rows: &mut [R],
     sort: Sort,

@@ -13,8 +13,8 @@ use crate::location::{
 };
 use crate::{Line, walk};
 
-/// The number of lines with rows in the line table among which the nearest with instructions is
-/// searched.
+/// The number of lines with rows in the line table to examine in search of the nearest with
+/// instructions.
 const LOOKED_AT: usize = 64;
 
 /// Receives remarks about how a text was interpreted, if not literally.
@@ -90,8 +90,8 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// The error for a text that has no form of a place and is no function's name: `unknown`, if it
-    /// looks like a name.
+    /// The error for a text that is neither in the form of a place nor a function's name. It is
+    /// `unknown` if the text looks like a name.
     fn misspelt(&self, text: &str, counted: bool, unknown: NameError) -> ResolveError {
         let whole = || text.to_owned();
         if !counted && let Some((place, which)) = text.rsplit_once('#') {
@@ -143,8 +143,8 @@ impl<'a> Resolver<'a> {
     /// The two locations of `FIRST..LAST`, both part of the range.
     ///
     /// # Errors
-    /// If there are not two. If there are several ways to split the text, the error is about the
-    /// last dots.
+    /// If there are not two. If the text can be split in several ways, the error concerns the split
+    /// at the last dots.
     pub fn range(&self, text: &str) -> Result<(Resolved, Resolved), ResolveError> {
         let mut error = None;
         for (first, last) in cuts(text) {

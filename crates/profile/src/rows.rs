@@ -31,8 +31,8 @@ pub struct LineRow {
     pub count: u64,
     /// Instructions executed that come from it.
     pub instructions: u64,
-    /// These, and those of the library code that was inlined into it or called from it; `None` if
-    /// that was not asked for.
+    /// The same, plus those of library code that was inlined into the line or called from it;
+    /// `None` if not requested.
     pub with_library: Option<u64>,
 }
 
@@ -107,7 +107,7 @@ pub struct InstructionRow {
     pub text: Box<str>,
 }
 
-/// A branch with the counts of its ways: a predicate that ends in `br_if` and the like, `if`, or
+/// A branch with the counts of its directions. It ends in `br_if` and the like, `if`, or
 /// `br_table`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BranchRow {
@@ -121,7 +121,7 @@ pub struct BranchRow {
     pub offset: OrigOffset,
     /// Executions of the branch.
     pub count: u64,
-    /// Each way out and how often it was taken, in the order of the edges.
+    /// Each direction and how often it was taken, in the order of the edges.
     pub ways: Vec<(EdgeKind, u64)>,
     /// Its source position.
     pub position: Option<Location>,

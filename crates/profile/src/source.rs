@@ -28,7 +28,7 @@ impl From<Location> for Line {
 pub struct SourceLine {
     /// The file's full path, as in the debug information.
     pub path: String,
-    /// The end of the path that is shown, enough to identify the file.
+    /// The suffix of the path that is shown, long enough to identify the file.
     pub short: String,
     /// From 1.
     pub line: u32,
@@ -52,7 +52,7 @@ pub trait Source {
     /// The paths of the files, by [`FileId`]; no path twice.
     fn files(&self) -> &[String];
 
-    /// The shortest end of a file's path that identifies the file.
+    /// The shortest suffix of a file's path that identifies the file.
     fn short_path(&self, file: FileId) -> &str {
         let path = self.files().get(file.0 as usize).map_or("", String::as_str);
         path.rsplit(['/', '\\']).next().unwrap_or(path)

@@ -25,10 +25,10 @@ pub struct OperatorCount {
     /// The number of executions, including a trap in it; for a marker, the number of times control
     /// passed it.
     pub count: u64,
-    /// Its source position. Compilers give no position to code that they merged or invented. An
-    /// instruction of this kind takes its position from the last earlier instruction with a
-    /// position, if all ways from there agree on the line. Otherwise it has none. Markers have
-    /// none. The jump back of a loop without a condition (`while (1) {`) counts as such code.
+    /// Its source position. Compilers give no position to code that they merged or invented. Such
+    /// an instruction takes the position of the last earlier instruction that has one, if all paths
+    /// from there agree on the line. Otherwise it has none. Markers have none. The jump back of a
+    /// loop without a condition (`while (1) {`) counts as such code.
     pub position: Option<Location>,
 }
 
@@ -187,11 +187,11 @@ fn settle_jumps(function: &Function, operators: &mut [OperatorCount]) {
 /// The position of the last earlier instruction with a position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Before {
-    /// No way to here has been found.
+    /// No path to this point has been found.
     #[default]
     Unknown,
     At(Location),
-    /// There is none, or it depends on the way.
+    /// There is none, or it depends on the path taken.
     Apart,
 }
 

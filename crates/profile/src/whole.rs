@@ -1,8 +1,8 @@
-//! Lines of the user's own code with the library code that they executed: inlined into them, or
-//! called from them.
+//! The cost of lines of the user's own code, including library code inlined into them or called
+//! from them.
 //!
-//! Counts say what was inlined. They do not say who called a function of a library how often, so
-//! the path has to add what its activations cost ([`Charged`]).
+//! Counts show what was inlined. They do not show how often each caller called a library function,
+//! so the path must supply the cost of its activations ([`Charged`]).
 
 use std::collections::HashMap;
 
@@ -14,11 +14,10 @@ use crate::{
     lines,
 };
 
-/// Lines of shown code with what they executed, including library code.
+/// Lines of shown code, with everything they executed, including library code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WholeLines {
-    /// For each line the arrivals at it, from code that is not of the line, and all its
-    /// instructions.
+    /// For each line, the arrivals at it from other code, and all its instructions.
     pub lines: HashMap<Line, LineCount>,
     /// The instructions for which no line is known: code that runs before and after the user's own,
     /// and code that the compiler gave no line.
@@ -37,13 +36,13 @@ pub enum PaidBy {
 /// The cost of a block's execution beyond its own lines, and the line that pays for its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charged {
-    /// The instructions that whoever called the function pays for.
+    /// The instructions charged to the caller of the function.
     pub instructions: u32,
     /// The line that pays for its calls; `None` is the line that called the function.
     pub calls: Option<PaidBy>,
 }
 
-/// What the counts alone say of [`WholeLines`], and what is missing.
+/// The part of [`WholeLines`] that follows from the counts alone, and the data that is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// The part that follows from the counts.
@@ -63,7 +62,7 @@ impl WholeLines {
         Some(())
     }
 
-    /// Adds another run's. `None` if a sum does not fit into 64 bits.
+    /// Adds those of another run. `None` if a sum does not fit into 64 bits.
     pub fn add(&mut self, other: Self) -> Option<()> {
         self.pay(PaidBy::Nobody, other.elsewhere)?;
         for (line, count) in other.lines {
@@ -82,7 +81,7 @@ impl WholeLines {
 }
 
 impl Profile<'_> {
-    /// The whole cost of lines as far as it follows from the counts. O(operators).
+    /// The whole cost of lines, as far as it follows from the counts. O(operators).
     ///
     /// # Errors
     /// See [`Profile::operators`]; also if a sum does not fit into 64 bits.

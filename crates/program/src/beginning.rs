@@ -1,7 +1,7 @@
-//! Tells from its beginning whether a file is a module.
+//! Decides from its beginning whether a file is a module.
 
-/// The part of a file that decides whether it is a module. Comments before the module may be this
-/// long.
+/// The size of the part of a file that decides whether it is a module. Comments before the module
+/// may be this long.
 pub const BEGINNING: u64 = 1 << 16;
 
 /// The possible first words of a module in text form: the module itself, or one of its fields.

@@ -163,7 +163,7 @@ impl MayThrow {
         }
     }
 
-    /// For a module in which nothing is thrown.
+    /// The result for a module in which nothing is thrown.
     pub(crate) fn nobody(functions: usize, types: usize) -> Self {
         Self {
             functions: vec![false; functions],

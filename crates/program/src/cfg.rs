@@ -2,7 +2,7 @@
 //!
 //! A block ends at a control operator, before the target of a branch, and at a call, so that the
 //! sequence of completed blocks is the order of execution. Of the operators that may trap, only
-//! `unreachable` and throws end a block. Any other trap is one virtual edge at the run's end.
+//! `unreachable` and throws end a block. Any other trap is a single virtual edge at the run's end.
 //!
 //! Blocks without operators are not created: an edge leads straight to the next real block. The
 //! exception is the root, which exists even when it is empty, so that the root has no predecessor.
@@ -24,7 +24,7 @@ pub struct Cfg {
     /// table, the default last; return before throw; the clauses of a `try_table` in order, with
     /// unwinding last.
     pub edges: PrimaryMap<EdgeId, Edge>,
-    /// The same vertices and edges, as the graph algorithms take them.
+    /// The same vertices and edges, in the form that graph algorithms take.
     pub graph: FlowGraph,
 }
 
@@ -92,7 +92,7 @@ pub enum Callee {
     Indirect {
         /// Index of the table.
         table: u32,
-        /// The type expected.
+        /// The expected type.
         ty: TypeId,
     },
 }

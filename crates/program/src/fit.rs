@@ -8,9 +8,9 @@
 //! claims fit exactly. A function's entry begins where a body begins and ends where it ends. A
 //! sequence of the line table begins with a body, before or after the declarations of its locals,
 //! and ends where this or a later body ends. An extent that does not fit shows that code moved, so
-//! the functions that it overlaps are separated from the others. A sequence that is part of one
-//! body proves nothing by itself: the function's entry decides. Extents of code that the linker
-//! removed are not claims: they begin at 0, −1 or −2, outside all bodies.
+//! the functions that it overlaps count as foreign. A sequence that is part of one body proves
+//! nothing by itself, so the function's entry decides. Extents of code that the linker removed are
+//! not claims: they begin at 0, −1 or −2, outside all bodies.
 //!
 //! Not detected: code that was replaced by code of the same length, function by function.
 

@@ -54,7 +54,7 @@ impl NoDebug {
     }
 }
 
-/// The maximal number of characters of a name in a message.
+/// The maximum number of characters of a name in a message.
 const LONGEST: usize = 200;
 
 /// The text that fills a section, preceded by its length.

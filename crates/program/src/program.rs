@@ -23,7 +23,7 @@ pub struct Program {
     /// The start function.
     pub start: Option<FuncId>,
     /// Functions that a table or a reference may hold: those named by an element segment or by
-    /// `ref.func` anywhere. Exports count too if any table or global of a reference type is
+    /// `ref.func` anywhere. Exports count, too, if a table or a global of a reference type is
     /// exported, or if an import returns a reference.
     pub address_taken: EntitySet<FuncId>,
     /// The number of memories, imported ones included.
@@ -74,10 +74,10 @@ pub struct Function {
     /// The number of operators in its body, including the last `end`.
     pub operators: u32,
     /// Whether an exception can leave it: its own, or one of a function that it calls or
-    /// tail-calls. Errs towards yes: ignores which tags a handler names, and includes unreachable
-    /// code.
+    /// tail-calls. Errs on the side of yes: ignores which tags a handler names, and includes
+    /// unreachable code.
     pub may_throw: bool,
-    /// Operators that exceed a memory whatever their address is, because their offset alone does.
+    /// Operators that exceed a memory at any address, because their offset alone does.
     pub out_of_bounds: Box<[OpId]>,
     /// Operators that wait at an address of a memory, or wake waiters there.
     pub waits: Box<[OpId]>,

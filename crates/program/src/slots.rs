@@ -24,7 +24,7 @@ pub struct Slots {
     /// For each operator, the number of slots in use before it; [`NO_HEIGHT`] where it is not
     /// executed.
     pub heights: PrimaryMap<OpId, u32>,
-    /// The maximal number of slots in use.
+    /// The maximum number of slots in use.
     pub deepest: u32,
     /// For each block of code, the types of the slots in use at its start, the lowest first.
     pub at_start: PrimaryMap<BlockId, Box<[ValType]>>,

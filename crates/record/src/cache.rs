@@ -1,9 +1,9 @@
 //! A cache of compiled modules, and of counts of earlier runs.
 //!
-//! Compiled code is loaded unchecked, so it must not come from anybody else. The cache is a folder
-//! of the user's own that no other user can write, and nothing is ever loaded from a recording. A
-//! file's name is a digest of the module's bytes, which include the instrumentation, and of the
-//! engine's version and settings.
+//! The engine loads compiled code unchecked, so it must not come from anybody else. The cache is a
+//! folder of the user's own that no other user can write, and nothing is ever loaded from a
+//! recording. A file's name is a digest of the module's bytes, which include the instrumentation,
+//! and of the engine's version and settings.
 //!
 //! Damaged code must not be loaded either. A file begins with a label and a digest of its name and
 //! all its code, which is checked before the engine sees any of it. A file that does not match is
@@ -55,10 +55,10 @@ const COUNTS: Kind = Kind {
     label: &TRACE_LABEL,
     limit: 64 << 20,
 };
-/// Compilations that took fewer milliseconds than this are not kept.
+/// Code is cached only if compiling it took at least this many milliseconds.
 const WORTH_KEEPING_MS: u128 = 50;
 
-/// A folder for compiled modules and counts, or none.
+/// A cache folder for compiled modules and counts, if there is one.
 #[derive(Clone, Debug)]
 pub struct Cache {
     /// The user's folder.
@@ -99,7 +99,7 @@ impl Cache {
     }
 
     /// Keeps the counts of a run of a module, unless counts of an earlier run exist. So the
-    /// placement of counters never changes again, and compiled code can be reused.
+    /// placement of counters stays the same, and compiled code can be reused.
     pub(crate) fn keep_counts(&self, module: &[u8], counts: &CountsLens) {
         let keep = || {
             let path = self.own(&COUNTS)?.join(counts_key(module));

@@ -16,13 +16,14 @@ use afterimage_rewrite::Large;
 /// about half a second.
 const MOST: u64 = 100_000_000;
 
-/// The number of blocks from which a function gets hinges, however broad it is.
+/// Functions with at least this many blocks get hinges, however broad they are.
 const BROAD: usize = 20_000;
 
-/// The treatment of large functions, the same in every execution of a program.
+/// How large functions are compiled, in every execution of a program alike.
 pub(crate) struct Treatment {
     pub large: Large,
-    /// Off if any function is too deep to be optimised; the engine optimises all functions or none.
+    /// Whether to optimise: off if any function is too deep for it; the engine optimises all
+    /// functions or none.
     pub optimised: bool,
 }
 

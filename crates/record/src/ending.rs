@@ -21,8 +21,8 @@ pub(crate) enum Outcome {
     /// The guest ended early.
     Early {
         how: Early,
-        /// Functions and offsets in the rewritten module, innermost first. Without an offset, the
-        /// place is before the first operator.
+        /// Functions and offsets in the rewritten module, innermost first. If there is no offset,
+        /// the place is before the first operator.
         stack: Vec<(FuncId, Option<InstrOffset>)>,
     },
 }
@@ -200,8 +200,7 @@ impl Outcome {
         ))
     }
 
-    /// Whether the trap may come from a load that was merged with another operator into one
-    /// instruction.
+    /// Whether the trap may come from a load merged with another operator into one instruction.
     fn may_be_folded(&self) -> bool {
         self.beyond().is_some()
     }
@@ -226,8 +225,8 @@ impl Outcome {
     /// The engine merges a load and the operator that takes its value into one instruction if
     /// nothing is between them. It reports a trap at that operator, or nowhere if the operator
     /// became several instructions. An operator that cannot trap like this may have been moved, so
-    /// its block does not show where the load is. A store that another store overwrites may be
-    /// omitted, so the trap occurs in the other one.
+    /// its block does not show where the load is. A store that another one overwrites may be
+    /// omitted, so the trap occurs in the other store.
     pub(crate) fn in_doubt(
         &self,
         program: &Program,
@@ -376,8 +375,8 @@ impl Outcome {
         )
     }
 
-    /// Whether activations were left: the run ended before the host's last call returned, and not
-    /// by an exception, which leaves none.
+    /// Whether activations were still open: the run ended before the host's last call returned, but
+    /// not by an exception, which leaves none open.
     pub(crate) fn stands(&self) -> bool {
         matches!(self, Outcome::Early { how, .. } if !matches!(how, Early::Exception))
     }

@@ -15,9 +15,8 @@ pub(crate) const REPLAY_STACK: usize = 96 << 20;
 /// Additional stack for host functions, in bytes.
 const HOST_STACK: usize = 4 << 20;
 
-/// A lower bound for the size of a frame, which holds at least a return address and a frame
-/// pointer. It limits the number of frames on a stack. The engine reserves room for that number, so
-/// the limit must not be larger.
+/// A lower bound for the size of a frame, which contains at least a return address and a frame
+/// pointer. The bound limits the number of frames on a stack, for which the engine reserves room.
 const SMALLEST_FRAME: usize = 16;
 
 /// The engine's version, as in the lock file.
@@ -33,7 +32,7 @@ pub fn engine_description() -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub stack: usize,
-    /// Off only to measure its cost.
+    /// Whether it is on; off only to measure its cost.
     pub deterministic: bool,
     pub epochs: bool,
     /// Off for modules with functions that would take too long; see `deep`.

@@ -202,7 +202,7 @@ fn exports_hint(exports: &[String]) -> String {
 }
 
 impl RecordError {
-    /// Whether the reason is the program itself: nothing can run it.
+    /// Whether the reason is the program itself, so that nothing can run it.
     pub fn is_of_program(&self) -> bool {
         matches!(
             self,

@@ -21,7 +21,8 @@ use crate::weights::{self, weighted_plan};
 use crate::{Cache, RecordError};
 use wasmtime::Engine;
 
-/// The most entries of the same function, between two polls, to try before the one that overflowed.
+/// The largest number of entries of a function between two polls to try in search of the one that
+/// overflowed.
 const OVERFLOW_TRIES: u64 = 256;
 
 /// Computes the exact counts of a recorded execution.

@@ -36,8 +36,8 @@ use crate::values::{argument, parse_arguments, raw, zero};
 use crate::weights::{self, weighted_plan};
 use crate::{Cache, HostFunction, Interrupt, RecordError, wasi};
 
-/// The least time limit for compiling. A time limit applies to the run; compiling gets the same
-/// limit again, but never less than this, because small limits are meant for runs.
+/// The least time limit for compiling. A time limit applies to the run, and separately to
+/// compiling. Compiling always gets at least this much, because small limits are meant for runs.
 const COMPILING: Duration = Duration::from_secs(1);
 
 /// The program to run, and its input.
@@ -45,13 +45,13 @@ const COMPILING: Duration = Duration::from_secs(1);
 pub struct Command {
     /// The guest's own name, `argv[0]`.
     pub name: String,
-    /// The arguments after that. With `invoke`, the function's arguments as literals.
+    /// The arguments after the name. With `invoke`, the function's arguments as literals.
     pub args: Vec<String>,
     /// Environment variables granted to the guest.
     pub env: Vec<(String, String)>,
     /// Folders granted to the guest: host path and guest path.
     pub dirs: Vec<(PathBuf, String)>,
-    /// A file for standard input; with `None`, the guest reads ours.
+    /// A file for standard input; if `None`, the guest reads ours.
     pub stdin: Option<PathBuf>,
     /// An exported function to call instead of `_start`.
     pub invoke: Option<String>,
@@ -718,7 +718,7 @@ pub(crate) fn word(memory: &[u8], address: u64) -> u64 {
 
 /// Stops the run after a time limit, unless dropped first.
 struct Timer {
-    /// Dropping it tells the waiting thread that the run is over.
+    /// Dropping it signals the waiting thread that the run is over.
     _over: mpsc::Sender<()>,
 }
 

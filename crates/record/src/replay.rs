@@ -26,7 +26,7 @@ use crate::{Cache, Interrupt, RecordError};
 /// The interval at which a thread that waits for the compiler checks whether to continue.
 pub(crate) const ASK: Duration = Duration::from_millis(20);
 
-/// The point at which to stop a re-execution that the recording itself does not end.
+/// Where to stop a re-execution that does not end by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// No additional stop.
@@ -191,7 +191,7 @@ pub(crate) struct Source<'a> {
     pub program: &'a Program,
     pub file: &'a TraceFile,
     pub progress: &'a Progress,
-    /// Can stop it during compilation and, with the clock, at each poll.
+    /// A handle that can stop it during compilation and, with the clock, at each poll.
     pub interrupt: Option<&'a Interrupt>,
 }
 

@@ -10,11 +10,11 @@ use crate::Cache;
 /// compiling the module again with other counters.
 const MANY: u64 = 1 << 23;
 
-/// Places counters over the whole program by the counts in the cache, unless the options ask for
-/// something else.
+/// Places counters over the whole program by the counts in the cache, unless the options say
+/// otherwise.
 ///
 /// # Errors
-/// If the options, or the counts that they name, do not fit this program.
+/// If the options, or the counts that they name, do not match this program.
 pub(crate) fn weighted_plan(
     program: &Program,
     bytes: &[u8],

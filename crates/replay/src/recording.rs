@@ -25,8 +25,8 @@ use crate::{WatchFn, Writers};
 
 /// A recording and the data built for it: its program, its path, its values and its checkpoints.
 ///
-/// It only reads: if something was not built, the error names it. Each part is opened on first use
-/// and then kept. Threads can share a recording.
+/// It only reads. If something was not built, the error names what is missing. Each part is opened
+/// on first use and then kept. Threads can share a recording.
 ///
 /// ```no_run
 /// use afterimage_replay::Recording;
@@ -91,7 +91,7 @@ pub enum RecordingError {
     Written(#[from] WrittenLinesError),
 }
 
-/// The number of stretches of a run that may be built in any case.
+/// The number of stretches of a run that may always be built.
 const FEW_STRETCHES: usize = 16;
 
 /// The operator that trapped and ended a run.
@@ -141,16 +141,17 @@ impl Recording {
         }
     }
 
-    /// Uses a path that was already read, or is only in memory. An earlier path stays in use.
+    /// Uses a path that was already read, or exists only in memory, unless a path is already in
+    /// use.
     pub fn use_path(&self, path: RecordedPath) -> &RecordedPath {
         self.path.get_or_init(|| Arc::new(path))
     }
 
-    /// Answers from stretches, each built when an answer needs it, in place of stored values. The
-    /// path must consist of the stretches. At most one in `share` is built, and a few more; any
-    /// number if that is 0. `watch` executes stretches again to find who wrote a byte. If values or
-    /// stretches are in use, these stay. `false` if the file has no snapshots, or no written lines
-    /// that belong to the stretches.
+    /// Answers from stretches instead of stored values, and builds each when an answer needs it.
+    /// The path must consist of the stretches. Builds at most one in `share`, plus a few more, or
+    /// any number if `share` is 0. `watch` executes stretches again to find who wrote a byte. If
+    /// values or stretches are in use, these stay. `false` if the file has no snapshots, or no
+    /// written lines that belong to the stretches.
     ///
     /// # Errors
     /// If there is no path, or the path, the snapshots or the end of the run are damaged.
@@ -216,7 +217,8 @@ impl Recording {
         newest.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the file as it is now. [`newest`](Self::newest) returns this state from now on.
+    /// Reads the current state of the file. [`newest`](Self::newest) returns this state from then
+    /// on.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -347,7 +349,7 @@ impl Recording {
         })
     }
 
-    /// Finds positions in the run. Calls have the numbers that they have in the whole run, whatever
+    /// Finds positions in the run. Calls keep the numbers that they have in the whole run, whatever
     /// was left out of the path.
     ///
     /// # Errors
@@ -447,8 +449,8 @@ impl Recording {
     }
 }
 
-/// The contents of a cell, made if it is empty. Two threads may both make it; one of the results is
-/// kept.
+/// Returns the contents of a cell, and makes them if it is empty. Two threads may both make it; one
+/// of the results is kept.
 fn kept<T>(
     cell: &OnceLock<T>,
     make: impl FnOnce() -> Result<T, RecordingError>,

@@ -31,7 +31,7 @@ pub struct Writers {
     last_line: Mutex<Option<(LineKey, Option<usize>)>>,
 }
 
-/// The stretch before which the last writer is wanted, the memory, and the line.
+/// The stretch before which to find the last writer, the memory, and the line.
 type LineKey = (usize, u32, u64);
 
 impl fmt::Debug for Writers {

@@ -1,7 +1,7 @@
 //! Turns a plan's sites into actions at each operator.
 //!
 //! A probe on an edge goes to the cheapest place that only this edge passes. This is the end of its
-//! source if that has no other way out, or the start of its target if that has no other way in.
+//! source if no other edge leaves it, or the start of its target if no other edge enters it.
 //! Otherwise it goes on the edge itself, for which code must be added.
 
 use std::collections::BTreeMap;
@@ -191,7 +191,7 @@ fn push(list: &mut Vec<(u32, Vec<Step>)>, key: u32, step: Step) {
     }
 }
 
-/// The name of a site in messages.
+/// The name of a site, for messages.
 pub(crate) fn site_name(site: Site) -> String {
     match site {
         Site::Block(block) => format!("block {}", block.index()),

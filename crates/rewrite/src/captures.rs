@@ -16,7 +16,7 @@
 //! ```
 //!
 //! At the place of the snapshot itself, the same code follows at once. The last line ends all open
-//! activations, each after capturing itself, when nothing else would.
+//! activations, each after it has captured itself, if nothing else would.
 
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_program::{Function, Program, validator};
@@ -30,7 +30,7 @@ use crate::clock::MayPoll;
 use crate::layout::{CAPTURED, UNWIND_AT};
 use crate::shared::SharedLocals;
 
-/// The maximal number of locals and operands that a module stores at all its sites and keeps at all
+/// The maximum number of locals and operands that a module stores at all its sites and keeps at all
 /// its blocks. Each takes about 10 bytes of code.
 const MOST: u64 = 1 << 22;
 
@@ -67,7 +67,7 @@ pub(crate) struct Captures {
     pub ty: u32,
     pub may_poll: MayPoll,
     pub sites: Vec<CaptureSite>,
-    /// The maximal number of bytes that a site captures.
+    /// The maximum number of bytes that a site captures.
     pub bytes: u64,
     total: u64,
 }
@@ -325,7 +325,7 @@ impl Writer<'_, '_> {
     }
 
     /// Captures the activation if a snapshot was taken. The operands are in added locals; the
-    /// topmost `given` ones, which a call returned, are not captured.
+    /// topmost `given` ones, which the call returned, are not captured.
     pub(crate) fn capture_if_taken(&mut self, given: usize) {
         let (Some(capture), Some(captures), Some((_, table))) = (
             &self.capture,

@@ -23,9 +23,9 @@ use crate::types::TypePool;
 /// The locals that replace the values carried by labels.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carriers {
-    /// For a condition on top of the values that a label carries.
+    /// The local for a condition on top of the values that a label carries.
     pub condition: u32,
-    /// For the values that a label carries.
+    /// The locals for the values that a label carries.
     pub locals: SharedLocals,
 }
 
@@ -95,8 +95,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Like `keep` and `bring`, below a condition, which stays on top. The values also stay on the
-    /// stack if `stays`.
+    /// Like `keep` and `bring`, but below a condition, which stays on top. The values also stay on
+    /// the stack if `stays`.
     pub(crate) fn keep_below(&mut self, carried: &[ValType], stays: bool) {
         let Some(condition) = self.carriers.as_ref().map(|carriers| carriers.condition) else {
             return;

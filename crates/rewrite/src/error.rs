@@ -9,7 +9,7 @@ pub enum RewriteError {
     /// The bytes turned out not to be that module when a function was read again.
     #[error(transparent)]
     Program(#[from] afterimage_program::ParseError),
-    /// The plan asks for a probe on a site that the function does not have.
+    /// The plan requires a probe at a site that the function does not have.
     #[error(
         "function {function}: the plan wants a probe on {site}, which the function does not have"
     )]

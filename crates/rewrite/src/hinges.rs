@@ -1,4 +1,5 @@
-//! Adds *hinges* to functions with very many branches, so that the engine compiles them in time.
+//! Adds *hinges* to functions with very many branches, so that the engine compiles them in
+//! acceptable time.
 //!
 //! At a join of control flow, each local written on one of the incoming ways becomes a parameter of
 //! the join. regalloc2 takes quadratic time in these parameters if nothing interrupts them. For
@@ -47,7 +48,7 @@ pub(crate) struct Hinges {
     last: Vec<usize>,
     here: Way,
     open: Vec<Open>,
-    /// Unreachable: the engine leaves the code out.
+    /// The code is unreachable, so the engine leaves it out.
     is_dead: bool,
 }
 
@@ -71,9 +72,9 @@ impl Way {
 /// A block, loop or condition that is open.
 struct Open {
     begin: Way,
-    /// The ways found so far that lead to its end.
+    /// The paths found so far that lead to its end.
     end: Option<Way>,
-    /// Branches lead to its beginning.
+    /// Whether branches lead to its beginning.
     is_loop: bool,
     /// Whether its beginning may lead to its end: an `if` without an `else` so far.
     is_open_if: bool,
@@ -108,7 +109,7 @@ impl Hinges {
         Some(written)
     }
 
-    /// Follows the ways past an operator. O(1), or O(targets) for a `br_table`.
+    /// Follows the paths past an operator. O(1), or O(targets) for a `br_table`.
     fn see(&mut self, operator: &Operator<'_>) {
         match operator {
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {

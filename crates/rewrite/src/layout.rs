@@ -42,7 +42,7 @@ pub const LAYOUT_VERSION: u32 = 1;
 /// The name under which a rewritten module exports the probes' memory.
 pub const MEMORY_EXPORT: &str = "afterimage.counters";
 /// The name under which a rewritten module exports its start function, if it had one and the caller
-/// asked to start it itself.
+/// wants to start it itself.
 pub const START_EXPORT: &str = "afterimage.start";
 
 pub(crate) const VERSION_AT: u64 = 0x08;
@@ -92,13 +92,13 @@ pub const WATCHED: u64 = 4096;
 pub struct Layout {
     /// The number of counters.
     pub counters: u32,
-    /// The number of counters, after these, for activations started from outside.
+    /// The number of counters after these, for activations started from outside.
     pub entry_counters: u32,
     /// The number of words in each of the two halves of the path's ring; 0 without a ring.
     pub half: u32,
     /// The bytes taken by the marks of written memory: a multiple of 64 KiB.
     pub marks: u64,
-    /// The maximal number of bytes that an activation captures.
+    /// The maximum number of bytes that an activation captures.
     pub captured: u64,
 }
 
@@ -150,7 +150,7 @@ impl Layout {
 pub struct Dump {
     /// The plan's mode, as numbered by the module's maker.
     pub mode: u16,
-    /// The maker's flags.
+    /// The flags set by the module's maker.
     pub flags: u16,
     /// Digest of the original module and the plan.
     pub digest: [u8; 32],
@@ -195,7 +195,7 @@ impl Dump {
 /// Why bytes are not a dump of counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DumpError {
-    /// They do not begin like one.
+    /// They do not begin like a dump.
     #[error("this is not a dump of an instrumented module's counters")]
     NoDump,
     /// The layout is of another version.

@@ -3,9 +3,9 @@
 //! # Lines
 //!
 //! Each line of 64 bytes of the program's memories has a byte in the probes' memory, which is 1
-//! once something in the line was written. A store marks the lines of its first and of its last
-//! byte, but only after it has succeeded. A store that traps marks nothing. A successful store's
-//! last byte is in memory, so no sum overflows.
+//! once something in the line was written. After a store has succeeded, the lines of its first and
+//! its last byte are marked. A store that traps marks nothing. A successful store's last byte is in
+//! memory, so no sum overflows.
 //!
 //! ```wat
 //! (i32.store offset=4 (ADDRESS) (VALUE))
@@ -18,7 +18,7 @@
 //! (i32.const 1))
 //! ```
 //!
-//! An operator that writes any number of bytes marks the lines between those, too:
+//! An operator that writes any number of bytes also marks the lines in between:
 //!
 //! ```wat
 //! (memory.fill (ADDRESS) (VALUE) (LENGTH))
@@ -56,7 +56,7 @@ use crate::body::Writer;
 use crate::layout::{LINE, PAGE, WATCHED};
 use crate::shared::SharedLocals;
 
-/// Bytes of marks, beyond which a program is refused: what all its memories need.
+/// The largest number of bytes of marks. A program whose memories need more is refused.
 const MOST: u64 = 1 << 31;
 
 /// The size of the widest store in bytes.
@@ -67,7 +67,7 @@ const WIDEST: u64 = 16;
 pub enum Marking {
     /// Each [`LINE`] that is written.
     Lines {
-        /// The maximal size of the program's memories together, in bytes.
+        /// The maximum size of the program's memories together, in bytes.
         most: u64,
     },
     /// Each written byte of one region per memory. The caller writes the region's address to the
@@ -128,7 +128,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Places line marks from `start` on, for the maximal sizes of these memories.
+    /// Places line marks from `start` on, for the maximum sizes of these memories.
     pub(crate) fn new(
         first: u64,
         memories: &[MemoryType],

@@ -72,8 +72,8 @@ pub enum Snapshots {
     Debugged,
     /// They capture themselves. See [`can_capture`](crate::can_capture).
     Captured,
-    /// Not at all, and nothing is exported: the called function learns only that the run has
-    /// reached the place.
+    /// They are not captured, and nothing is exported: the called function learns only that the run
+    /// has reached the place.
     Cuts,
 }
 
@@ -175,7 +175,7 @@ pub struct Rewritten {
     /// The number of counting probes.
     pub probes: u64,
     /// The functions whose frames differ from the program's because they were changed for the
-    /// engine's sake. Ascending.
+    /// engine. Ascending.
     pub reshaped: Vec<FuncId>,
 }
 

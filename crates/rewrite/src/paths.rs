@@ -11,7 +11,7 @@ use wasm_encoder::{ConstExpr, Encode, GlobalType, ValType};
 use crate::RewriteError;
 use crate::actions::{Actions, Step};
 
-/// How a path is written down.
+/// How a path is recorded.
 #[derive(Clone, Copy, Debug)]
 pub enum TracePlan<'a> {
     /// Path numbers.
@@ -33,23 +33,23 @@ impl<'a> TracePlan<'a> {
 ///
 /// Full words go into a ring of two halves in the probes' memory. No code tests whether a half is
 /// full. The host protects the beginning of the half that it is reading. The guest's first store
-/// there faults, and resumes when the host is done. (A call instead, even one never made, would
-/// cost the surrounding loops their registers.)
+/// there faults, and resumes when the host is done. (A call instead, even one that is never made,
+/// would cost the surrounding loops registers.)
 #[derive(Clone, Copy, Debug)]
 pub struct PathProbes<'a> {
     /// The words to write, and their places.
     pub plan: TracePlan<'a>,
-    /// A function that keeps nothing in a local, like those with hinges. The run ends inside it,
-    /// which would lose the local.
+    /// A function that keeps nothing in a local, like those with hinges, because the run ends
+    /// inside it and would lose the local.
     pub in_memory: Option<FuncId>,
     /// The number of words in each half of the ring: a power of two, at least [`SMALLEST_HALF`].
     pub half: u32,
 }
 
-/// The minimal number of words in a half of the ring: one page of a memory, which the host can
+/// The minimum number of words in a half of the ring: one page of a memory, which the host can
 /// protect on every system.
 pub const SMALLEST_HALF: u32 = 8192;
-/// The maximal number: the ring's size in bytes is an `i32`.
+/// The maximum number: the ring's size in bytes is an `i32`.
 pub(crate) const LARGEST_HALF: u32 = 1 << 26;
 
 /// The name of the global with the bits that are not yet in a word of the ring: an `i64`, 1 if

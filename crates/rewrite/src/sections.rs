@@ -303,8 +303,8 @@ impl<'a> Assembler<'a> {
         self.section(id, &contents);
     }
 
-    /// The functions that `ref.func` could name only because they were exported. Now their wrappers
-    /// are exported instead.
+    /// The functions that `ref.func` could name only because they were exported, and whose wrappers
+    /// are exported now.
     fn undeclared(&self) -> Vec<FuncId> {
         if self.options.external.is_none() {
             return Vec::new();

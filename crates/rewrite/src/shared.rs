@@ -1,4 +1,4 @@
-//! Added locals that several places of a function share, each for a moment.
+//! Added locals that several places of a function share, each only briefly.
 
 use wasmparser::ValType;
 

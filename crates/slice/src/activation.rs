@@ -23,7 +23,7 @@ pub(crate) struct Activation<L> {
     pub last: Option<(BlockId, L)>,
     /// The exception to be handled by the next block.
     pub handles: Option<L>,
-    /// None of its code follows: it returns whatever it receives next.
+    /// Whether none of its code follows, so that it returns whatever it receives next.
     pub returns: bool,
 }
 

@@ -28,7 +28,7 @@ use keeping::Keeping;
 /// The number of registers examined at once.
 const CHUNK: usize = 8;
 
-/// The maximal size in bytes of the memoised outcomes of nodes.
+/// The maximum size in bytes of the memoised outcomes of nodes.
 const ROOM: usize = 64 << 20;
 
 /// Walks back over a run, stretch by stretch, and finds the dependences of a criterion: a full
@@ -52,10 +52,10 @@ pub struct Backward<'a> {
     criteria: Criteria,
     /// The query about the current execution.
     asked: Option<Box<ExecutionQuery>>,
-    /// The depth to which to follow the registers of the current node.
+    /// How deep to follow the registers of the current node.
     registers: Vec<Reach>,
-    /// The depth to which to follow the decisions to execute the node's blocks, because wanted
-    /// values were moved there.
+    /// How deep to follow the decisions to execute the node's blocks, because wanted values were
+    /// moved there.
     moved: Vec<Reach>,
     /// Whether the end of the current node is in the slice.
     ended: bool,
@@ -112,8 +112,8 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Uses about this many bytes for memoised outcomes, instead of 64 MiB. With less, the slice is
-    /// the same, but takes longer.
+    /// Uses about this many bytes for memoised outcomes, instead of 64 MiB. With fewer, the slice
+    /// is the same but takes longer.
     pub fn with_room(mut self, bytes: usize) -> Self {
         if let Some(memo) = &mut self.memo {
             *memo = Memo::new(self.plans.len(), bytes);
@@ -124,7 +124,7 @@ impl<'a> Backward<'a> {
     /// Restricts the slice to these executions. With those of a forward slice, the result is a chop
     /// (Jackson and Rollins 1994). Stretches must begin where those of the forward slice began, or
     /// combine several of them. The result is empty unless the slice contains one of the
-    /// instructions or ends wanted in `from`: otherwise no path leads from these.
+    /// instructions or ends wanted in `from`, because otherwise no path leads from these.
     pub fn within(mut self, instances: Instances, from: &[Criterion]) -> Self {
         self.within = Some(instances);
         // Equal outcomes may have different executions within the set.
@@ -263,7 +263,7 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Wants the blocks in which a wanted value was moved.
+    /// Marks the blocks in which a wanted value was moved as wanted.
     fn want_moved(&mut self, taker: Taker, plan: &Plan, reach: Reach) {
         if reach.is_some() {
             for block in plan.moved(taker) {
@@ -544,7 +544,7 @@ impl<'a> Backward<'a> {
     }
 }
 
-/// Wants something by its number, at least this far.
+/// Marks something as wanted by its number, at least this far.
 fn want(wanted: &mut Vec<Reach>, number: u32, reach: Reach) {
     let number = number as usize;
     if reach.is_none() {

@@ -7,7 +7,7 @@ use crate::reach::Reach;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-/// The depth to which to follow the bytes of a page.
+/// How deep to follow the bytes of a page.
 #[derive(Debug)]
 enum Page {
     All(Reach),
@@ -32,8 +32,8 @@ impl Page {
     }
 }
 
-/// The depth to which to follow each byte. O(1) per examined byte; pages that are wanted entirely,
-/// or not at all, cost only their entry.
+/// How deep to follow each byte. O(1) per examined byte; pages that are wanted entirely, or not at
+/// all, cost only their entry.
 #[derive(Debug, Default)]
 pub(crate) struct ByteSet {
     memories: Vec<Vec<Page>>,
@@ -91,7 +91,7 @@ impl ByteSet {
         false
     }
 
-    /// Wants the bytes of a range, at least this far.
+    /// Marks the bytes of a range as wanted, at least this far.
     pub fn add(&mut self, range: Range, reach: Reach) {
         if reach.is_none() {
             return;

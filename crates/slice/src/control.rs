@@ -1,4 +1,4 @@
-//! The decisions made by going from one block of an activation to the next.
+//! The decisions made when control goes from one block of an activation to the next.
 
 use std::rc::Rc;
 
@@ -18,8 +18,8 @@ pub(crate) struct Decision {
     pub decided: Box<[BlockId]>,
 }
 
-/// The decisions made by going from one block to another, the last edge first. There are several
-/// edges only where an exception chooses its handler.
+/// The decisions made when control goes from one block to another, the last edge first. There are
+/// several edges only where an exception chooses its handler.
 pub(crate) type Decisions = Rc<[Decision]>;
 
 /// The control dependences of a function, computed on demand.
@@ -74,7 +74,7 @@ impl FunctionControl {
         next.any(|next| Some(next) != after || is_dispatch(cfg, next))
     }
 
-    /// The decisions made by going from one block to another.
+    /// The decisions made when control goes from one block to another.
     pub fn decisions(&mut self, cfg: &Cfg, from: BlockId, to: BlockId) -> Decisions {
         if let Some(known) = self.known.get(&(from, to)) {
             return Rc::clone(known);
@@ -138,7 +138,7 @@ fn is_dispatch(cfg: &Cfg, v: BlockId) -> bool {
 }
 
 /// Returns the vertices from one block to another, through vertices that execute nothing. Returns
-/// only these two if there is no such way.
+/// only these two if there is no such path.
 fn way(cfg: &Cfg, from: BlockId, to: BlockId) -> Vec<BlockId> {
     let graph = &cfg.graph;
     if graph.successors(from).any(|next| next == to) {

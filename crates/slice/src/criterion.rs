@@ -46,13 +46,13 @@ impl Follows {
 pub struct Criterion {
     /// The time of the execution's first block.
     pub start: u64,
-    /// The things asked about.
+    /// The things in question.
     pub wants: Vec<Want>,
-    /// The depth to which to follow their origins.
+    /// How deep to follow their origins.
     pub reach: Reach,
 }
 
-/// A thing asked about.
+/// A thing in question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// The execution of an instruction.

@@ -14,7 +14,7 @@ pub enum Why {
     Address,
     /// Its execution was decided.
     Control,
-    /// It takes a value that was moved where this allowed the move, and so chose the value.
+    /// It takes a value whose move this allowed, which thereby chose the value.
     Moved,
 }
 

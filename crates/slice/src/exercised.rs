@@ -28,7 +28,8 @@ pub struct Edge {
     pub why: Why,
 }
 
-/// The maker of a thing: 0 for none, an operator's number from 1, or, from [`SETS`] on, several.
+/// What produced a thing: 0 for nothing, an operator's number from 1, or, from [`SETS`] on, several
+/// operators.
 type Label = u32;
 
 /// The first label of a set of operators.

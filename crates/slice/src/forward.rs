@@ -130,7 +130,7 @@ pub struct Forward<'a> {
     walk: Walk<'a, Reached>,
     /// By time, ascending.
     criteria: VecDeque<Criterion>,
-    /// The depth to which to follow their dependents.
+    /// How deep to follow their dependents.
     reach: Reach,
 }
 

@@ -10,16 +10,16 @@ use crate::reach::Reach;
 pub(crate) struct Frame {
     /// The function, once one of its nodes was processed.
     pub function: Option<FuncId>,
-    /// The depth to which to follow the values of its variables.
+    /// How deep to follow the values of its variables.
     pub wanted: Vec<Reach>,
     /// The number of wanted variables.
     pub count: u32,
-    /// Later blocks in the slice whose last decision is sought, ascending, with the depth to which
-    /// to follow it.
+    /// Later blocks in the slice whose last decision is sought, ascending, with how deep to follow
+    /// it.
     pending: Vec<(BlockId, Reach)>,
     /// The number of this set of blocks, if known.
     pub number: Option<u32>,
-    /// The depth to which to follow the call, because something in the slice depends on it.
+    /// How deep to follow the call, because something in the slice depends on it.
     pub of_call: Reach,
     /// The first block of the node executed next.
     pub next: Option<BlockId>,
@@ -27,11 +27,11 @@ pub(crate) struct Frame {
     pub returned: Option<(u32, Wanted)>,
 }
 
-/// The positions of wanted values, with the depth to which to follow each.
+/// The positions of wanted values, with how deep to follow each.
 pub(crate) type Wanted = Vec<(u32, Reach)>;
 
 impl Frame {
-    /// Wants a variable, at least this far.
+    /// Marks a variable as wanted, at least this far.
     #[inline]
     pub fn want(&mut self, variable: u32, reach: Reach) {
         let at = variable as usize;
@@ -78,8 +78,7 @@ impl Frame {
                 .is_none_or(|(_, wanted)| wanted.is_empty())
     }
 
-    /// Returns the blocks that wait for a decision, ascending, with the depth to which to follow
-    /// it.
+    /// Returns the blocks that wait for a decision, ascending, with how deep to follow it.
     pub fn pending(&self) -> &[(BlockId, Reach)] {
         &self.pending
     }

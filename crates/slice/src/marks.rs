@@ -24,7 +24,7 @@ pub(crate) struct Marks {
 pub struct Slice {
     /// The operators in it, with the number of executions of each.
     pub operators: BTreeMap<(FuncId, OpId), u64>,
-    /// Bytes of memory that existed before the processed part: initial data or zero.
+    /// Bytes of memory that existed before the processed part, as initial data or zeros.
     pub initial: Vec<Range>,
 }
 

@@ -18,13 +18,13 @@ use crate::stretch::unpacked;
 /// The wanted set after a node, as far as it concerns the node. Positions are bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    /// Among its output variables.
+    /// The wanted ones among its output variables.
     pub outputs: u64,
-    /// Among the globals that it uses.
+    /// The wanted ones among the globals that it uses.
     pub globals: u32,
-    /// Among the arguments of its call.
+    /// The wanted ones among the arguments of its call.
     pub arguments: u32,
-    /// Among its return values.
+    /// The wanted ones among its return values.
     pub returned: u32,
     /// The number of the set of blocks that its activation waits for.
     pub waits: u32,
@@ -99,7 +99,7 @@ const NEW: At = At::MAX;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Load(Access, At),
-    /// The place to continue if its data is not wanted, and if it is.
+    /// Where to continue if its data is not wanted, and where if it is.
     Store(Access, [At; 2]),
     /// The outcome with this number.
     End(u32),
@@ -125,7 +125,7 @@ pub(crate) struct Memo {
     waits: FxHashMap<FuncId, Waits>,
 }
 
-/// The maximal number of outcomes per node, and of sets of blocks per function.
+/// The maximum number of outcomes per node, and of sets of blocks per function.
 const MOST_OF_NODE: usize = 1 << 10;
 const MOST_WAITS: usize = 1 << 12;
 
@@ -134,7 +134,7 @@ const MOST_WAITS: usize = 1 << 12;
 pub(crate) enum Lookup {
     /// An outcome; all accesses were processed.
     Outcome(Rc<Outcome>),
-    /// No outcome that goes far enough.
+    /// No outcome covers enough.
     Nothing(Did),
 }
 
@@ -147,7 +147,7 @@ pub(crate) struct Did {
 }
 
 impl Did {
-    /// The maximal number of stores that it can describe.
+    /// The maximum number of stores that it can describe.
     pub const MOST: usize = u64::BITS as usize;
 
     #[inline]

@@ -126,9 +126,9 @@ pub(crate) struct Plan {
     /// The number of variables, which is also the first register after them.
     pub variables: u32,
     pub registers: usize,
-    /// By block: whether it depends on an edge.
+    /// Whether each block depends on an edge.
     pub conditional: Box<[bool]>,
-    /// By block except the last: the decisions made by going to the next one.
+    /// For each block except the last: the decisions made when control goes to the next one.
     pub decisions: Box<[Decisions]>,
     /// All blocks that these decide, ascending.
     pub decided: Box<[BlockId]>,
@@ -159,7 +159,7 @@ pub(crate) struct Plan {
     moved: Box<[Moved]>,
 }
 
-/// The maximal number of items in a 32-bit mask; a 64-bit mask has twice as many.
+/// The maximum number of items in a 32-bit mask; a 64-bit mask has twice as many.
 const BITS: usize = u32::BITS as usize;
 
 impl Plan {

@@ -1,10 +1,9 @@
 //! Limits on following dependences.
 
-/// The depth to which to follow something: not at all, for a number of dependences, or without
-/// limit.
+/// How deep to follow something: not at all, for a number of dependences, or without limit.
 ///
-/// Something reached in several ways is followed as far as the shortest way allows. So a slice with
-/// a depth is exactly the set that this many dependences lead to.
+/// Something reached by several routes is followed as far as the shortest one allows. So a slice
+/// with a depth is exactly the set that this many dependences lead to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reach(u8);
 
@@ -22,7 +21,7 @@ impl Reach {
         (depth <= Self::DEEPEST).then_some(Self(depth + 1))
     }
 
-    /// The maximal number of dependences; `None` if unlimited.
+    /// The maximum number of dependences; `None` if unlimited.
     pub fn depth(self) -> Option<u8> {
         match self {
             Self::ALL => None,
@@ -46,7 +45,7 @@ impl Reach {
         self != Self::NONE
     }
 
-    /// Whether it is not.
+    /// Whether it is not wanted.
     #[inline(always)]
     pub fn is_none(self) -> bool {
         self == Self::NONE

@@ -5,7 +5,7 @@ use afterimage_machine::Range;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-/// A label for each byte. Pages whose bytes all got one label at once cost only their entry.
+/// A label for each byte. A page whose bytes all got the same label at once costs only its entry.
 #[derive(Debug)]
 pub(crate) struct Shadow<L> {
     memories: Vec<Vec<Page<L>>>,

@@ -30,7 +30,7 @@ pub(crate) enum Event {
     Copy { inst: u32, from: Range, to: Range },
     /// An activation begins.
     Enter { function: FuncId, by: Caller },
-    /// An activation ends, and its results go to variables of the one around it.
+    /// An activation ends, and its results go to variables of the surrounding one.
     Leave(Option<(u32, u32)>),
     /// The guest calls the host.
     HostCall,
@@ -55,7 +55,7 @@ pub struct Stretch {
     /// The addresses of loads and stores, in order, packed.
     pub(crate) addresses: Vec<u64>,
     pub(crate) events: Vec<Event>,
-    /// The events before the first node.
+    /// The number of events before the first node.
     pub(crate) before: usize,
     start: u64,
 }
@@ -63,7 +63,7 @@ pub struct Stretch {
 /// Accesses of this length or more are in events.
 const LONG: u64 = 255;
 
-/// An address, with the length in its upper byte. No memory is so large that this would not fit.
+/// An address, with the length in its upper byte. No memory is too large for this.
 #[inline(always)]
 fn packed(range: Range) -> u64 {
     range.address | range.length.min(LONG) << 56
@@ -87,7 +87,7 @@ impl Stretch {
         self.start = start;
     }
 
-    /// Forgets everything, but keeps the room.
+    /// Removes all contents but keeps the allocations.
     pub fn clear(&mut self) {
         self.executions.clear();
         self.addresses.clear();

@@ -211,7 +211,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// Whether an execution reads nothing with a label, and overwrites nothing that has one.
+    /// Whether an execution neither reads nor overwrites anything with a label.
     fn is_plain(&self, plan: &Plan, ahead: &Ahead<'_>) -> bool {
         let none = D::Label::default();
         if let Some(frame) = self.frames.last() {
@@ -424,7 +424,8 @@ impl<'a, D: Domain> Walk<'a, D> {
         (label, range)
     }
 
-    /// Processes the instruction at which the run trapped: it took its operands, and did nothing.
+    /// Processes the instruction at which the run trapped, which took its operands but had no
+    /// effect.
     fn trap(
         &mut self,
         plan: &Plan,
@@ -729,7 +730,7 @@ impl<'a, D: Domain> Walk<'a, D> {
     }
 }
 
-/// The maximal number of a rethrown exception's values examined; each has the reference's label.
+/// The maximum number of a rethrown exception's values examined; each has the reference's label.
 const MOST_CARRIED: usize = 1024;
 
 fn is_own(event: &Event) -> bool {

@@ -12,7 +12,7 @@ pub enum StreamError {
     /// A position after the end.
     #[error("position {position} in a stream of {len} values")]
     OutOfBounds {
-        /// The position asked for.
+        /// The requested position.
         position: u64,
         /// The number of values.
         len: u64,

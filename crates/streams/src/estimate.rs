@@ -4,7 +4,7 @@ use crate::predicted::Recurrence;
 
 /// The number of values per examined stretch.
 const STRETCH: usize = 256;
-/// The maximal number of examined stretches.
+/// The maximum number of examined stretches.
 const STRETCHES: usize = 8;
 
 /// The approximate size of `values` in bits when [encoded](crate::encode). Good enough to choose

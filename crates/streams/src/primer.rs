@@ -19,10 +19,10 @@ pub(crate) struct Primer {
 }
 
 impl Primer {
-    /// At most 2^this blocks prime a model.
+    /// The binary logarithm of the largest number of blocks that prime a model.
     const MOST_LOG: u8 = 3;
-    /// At most 2^this blocks are chosen, because a request for a single value waits for all of
-    /// them.
+    /// The binary logarithm of the number of blocks chosen at most, because a request for a single
+    /// value waits for all of them.
     const CHOSEN_LOG: u32 = 2;
 
     /// Chooses the blocks for a stream of at least two.

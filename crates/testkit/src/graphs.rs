@@ -45,8 +45,8 @@ impl Shape {
         ..Self::ANY
     };
 
-    /// Graphs of WebAssembly functions, as these algorithms see them: no edge returns to the root,
-    /// and EXIT may be unreachable.
+    /// Graphs of WebAssembly functions, in the form that these algorithms take: no edge returns to
+    /// the root, and EXIT may be unreachable.
     pub const FUNCTION: Self = Self {
         all_reachable: true,
         fresh_root: true,

@@ -7,9 +7,9 @@ use zstd::bulk::{Compressor, Decompressor};
 
 use crate::layout::{CODEC_RAW, CODEC_ZSTD, ChunkHeader};
 
-/// The compression level while a caller waits.
+/// The compression level used while a caller waits.
 pub(crate) const FAST: i32 = 1;
-/// The level for everything else.
+/// The level used otherwise.
 pub(crate) const NORMAL: i32 = 3;
 
 /// Appends `raw`, encoded, to `out` and returns the codec used.
@@ -71,7 +71,8 @@ pub(crate) fn decode_to(
 }
 
 thread_local! {
-    /// Shared, because it is as large as a short chunk, and a section has many chunks.
+    /// The decompressor is shared, because it is as large as a short chunk, and a section has many
+    /// chunks.
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 

@@ -20,8 +20,8 @@ pub struct CountsLens {
     pub increments: u64,
 }
 
-/// Zeros are written out, one byte each, so that no length in the file exceeds the bytes that
-/// follow it. Compression makes functions that never ran nearly free.
+/// Zeros are stored as one byte each, so that no length in the file exceeds the bytes that follow
+/// it. Compression makes functions that never ran nearly free.
 pub(crate) fn encode(lens: &CountsLens) -> Result<Vec<u8>> {
     let functions = &lens.counts.functions;
     check("the number of functions", functions.len(), MAX_FUNCTIONS)?;

@@ -51,7 +51,7 @@ pub enum Ending {
     StackOverflow,
     /// The run was stopped from outside.
     Interrupted {
-        /// The one who stopped it.
+        /// Who stopped it.
         by: Interrupter,
     },
     /// An import failed.
@@ -100,7 +100,7 @@ impl fmt::Display for Interrupter {
 pub enum Interrupter {
     /// The user, with Ctrl-C (SIGINT).
     CtrlC,
-    /// Another process, by asking to terminate (SIGTERM, SIGHUP).
+    /// Another process, with SIGTERM or SIGHUP.
     Terminate,
     /// The time limit.
     Timeout,

@@ -160,7 +160,7 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// For `map_err`: a [`TraceError::Io`] with its action.
+    /// Makes a [`TraceError::Io`] with its action, for `map_err`.
     pub(crate) fn io(action: &'static str) -> impl Fn(io::Error) -> TraceError {
         move |source| TraceError::Io { action, source }
     }

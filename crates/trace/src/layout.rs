@@ -67,8 +67,8 @@ impl Kind {
     /// The part of a whole execution trace that readers need first. The latest section belongs to
     /// the latest [`Kind::VALUES`].
     pub const VALUES_INDEX: Kind = Kind(10);
-    /// Checkpoints of the machine, and the changes to memory between them. All sections count that
-    /// belong to the latest path.
+    /// Checkpoints of the machine, and the changes to memory between them. All sections that belong
+    /// to the latest path count.
     pub const CHECKPOINTS: Kind = Kind(11);
     /// The misses of a branch predictor or of caches: one epoch per chunk, and a summary in the
     /// last chunk. The latest section of each name counts.
@@ -331,7 +331,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(array_at(bytes, at))
 }
 
-/// The integer at `at`; the caller guarantees that the bytes exist.
+/// The integer at `at`. The caller guarantees that the bytes exist.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array_at(bytes, at))
 }

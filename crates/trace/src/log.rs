@@ -12,12 +12,12 @@ use crate::limits::{MAX_EVENT, check};
 use crate::wire::{Bytes, Fault, put_varint};
 use crate::{Event, Kind, Result, SectionReader, SectionWriter, TraceError, TraceFile};
 
-/// A chunk is written when it holds this many bytes, which is the most that a kill can lose.
+/// A chunk is written when it reaches this many bytes, which is the most that a kill can lose.
 const FLUSH: usize = 128 << 10;
 /// A long event is cut into chunks of this length.
 const PIECE: usize = 1 << 20;
 
-/// The maximal number of chunks that wait for the writing thread. Beyond it the run waits for the
+/// The maximum number of chunks that wait for the writing thread. Beyond it the run waits for the
 /// disk.
 const WAITING: usize = 8;
 
@@ -31,7 +31,7 @@ pub struct LogWriter {
     event: Vec<u8>,
 }
 
-/// Writes, from another thread, the events that a [`LogWriter`] holds until its chunk is full.
+/// Writes, from another thread, the events that a [`LogWriter`] keeps until its chunk is full.
 #[derive(Clone, Debug)]
 pub struct LogFlusher {
     queue: Arc<Mutex<Queue>>,
@@ -48,7 +48,7 @@ struct Queue {
     raw: Vec<u8>,
     /// The number of events before `raw`.
     written: u64,
-    /// The number of events in all.
+    /// The number of events in total.
     events: u64,
 }
 
@@ -169,7 +169,7 @@ impl LogFlusher {
     }
 }
 
-/// A thread that panicked while holding the lock left nothing half-done.
+/// Ignores poisoning: a thread that panicked while holding the lock left nothing half-done.
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
 //! Finds a file's last complete state.
 //!
-//! A properly closed file ends in a footer, which names the index, which lists every chunk. Finding
-//! each takes one read. Otherwise the chunks are walked from the start, by their headers, as long
-//! as these are sound. If they end in the middle of a file, the rest is searched for footers:
+//! A properly closed file ends in a footer, which names the index, which lists every chunk. Each of
+//! these steps takes one read. Otherwise the chunks are walked from the start, by their headers, as
+//! long as these are sound. If they end in the middle of a file, the rest is searched for footers:
 //! damage to one chunk must not hide the index that lists all others. The last footer with a sound
 //! index gives the state. A file without any footer is a first recording that is being written or
 //! was killed: its state is the complete chunks.
@@ -10,8 +10,8 @@
 //! Bytes after the state are classified. Chunks of an interrupted addition may be removed, because
 //! nothing in them could be read; anything else may be data.
 //!
-//! All of this reads, and maps nothing, because a writer may be changing the bytes after the last
-//! complete state at this moment. No writer ever changes the state itself.
+//! All of this reads and does not map, because a writer may be changing the bytes after the last
+//! complete state. No writer ever changes the state itself.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -112,8 +112,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         )
     }
 
-    /// The state that the footer at `at` ends; `None` if there is no footer or its index is
-    /// unsound.
+    /// The state ended by the footer at `at`; `None` if there is no footer or its index is unsound.
     fn state_at(&mut self, at: u64) -> Result<Option<State>> {
         let Some(footer) = self.footer_at(at)? else {
             return Ok(None);
@@ -159,7 +158,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         }
     }
 
-    /// Walks the chunks and footers from a place on, by their headers.
+    /// Walks the chunks and footers from an offset on, by their headers.
     pub fn walk(&mut self, from: u64) -> Result<Walk> {
         let (mut chunks, mut footers) = (Vec::new(), Vec::new());
         let mut offset = from;
@@ -224,8 +223,8 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         Ok(state)
     }
 
-    /// Whether a walk ended at the file's end, or in a truncated chunk, or in a truncated footer
-    /// after an index: a writer was killed while writing it.
+    /// Whether a walk ended at the file's end, in a truncated chunk, or in a truncated footer after
+    /// an index, as when a writer was killed while writing.
     fn is_torn(&mut self, walk: &Walk) -> Result<bool> {
         let last = walk.chunks.last();
         let is_indexed = last.is_some_and(|last| {
@@ -240,7 +239,8 @@ impl<'a, R: Read + Seek> Source<'a, R> {
             || rest < FOOTER_LEN && is_indexed && begins(&FOOTER_LABEL))
     }
 
-    /// The last complete state whose footer is after `from`, where the chunks cannot be walked.
+    /// The last complete state whose footer is after `from`. Used where the chunks cannot be
+    /// walked.
     fn state_behind(&mut self, from: u64) -> Result<Option<State>> {
         let mut found = Vec::new();
         let mut at = from;

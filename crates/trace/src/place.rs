@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::{Result, TraceError};
 
-/// The fate of a file that already has the name of a new one.
+/// What happens to a file that already has the name of a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// It stays, and the new file is refused.
@@ -166,8 +166,8 @@ fn part_path(target: &Path) -> PathBuf {
     name(attempt)
 }
 
-/// The number of attempts to lock, within a tenth of a second. [`writer`] holds the lock for a
-/// moment. So does a process started by another thread, until it executes its program.
+/// The number of attempts to lock, within a tenth of a second. [`writer`] briefly holds the lock,
+/// as does a process started by another thread, until it executes its program.
 const TRIES: u32 = 10;
 
 fn lock(file: &File) -> Result<()> {

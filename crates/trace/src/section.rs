@@ -179,8 +179,8 @@ impl SectionReader {
         })
     }
 
-    /// The bytes of some chunks, by their positions in the section. Decodes several in parallel
-    /// where that pays.
+    /// The bytes of some chunks, by their positions in the section. Decodes several in parallel if
+    /// that is worthwhile.
     ///
     /// # Errors
     /// If the section lacks any of them, or one is damaged.

@@ -11,7 +11,7 @@ use std::fmt;
 
 use crate::{Result, TraceError, TraceFile};
 
-/// The maximal number of findings listed for each rule.
+/// The maximum number of findings listed for each rule.
 const MAX_FINDINGS: usize = 10;
 
 /// An invariant of a trace file.
@@ -39,7 +39,7 @@ pub enum Rule {
     /// Every return from the guest has a matching call into it, and a host call that did not return
     /// is the last event.
     Nesting,
-    /// All calls of an import have arguments of the same types, and results of the same types.
+    /// All calls of an import agree in the types of their arguments and of their results.
     Signatures,
     /// END states the number of events in LOG, and of the calls of each import.
     EventCounts,

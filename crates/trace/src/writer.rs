@@ -23,7 +23,7 @@ use crate::place::{Existing, LockedFile};
 use crate::state::ChunkEntry;
 use crate::{CountsLens, End, LogWriter, Meta, Result, TraceError, TraceFile, codec, counts, end};
 
-/// Sections that are written at once are cut into chunks of this length.
+/// A section written all at once is cut into chunks of this length.
 pub(crate) const CHUNK: usize = 1 << 20;
 
 /// Writes a trace file, or appends to one. Sections may be written from several threads.
@@ -240,7 +240,7 @@ impl TraceWriter {
     /// and replaces the description of the run.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`rewrite_without`](Self::rewrite_without).
     pub fn rewrite_as(path: &Path, meta: &Meta, kinds: &[Kind], stop: &AtomicBool) -> Result<()> {
         Self::rewritten(path, |out| {
             out.meta(meta)?;
@@ -438,8 +438,8 @@ struct Core {
     failed: bool,
 }
 
-/// A thread that panicked while holding the lock left nothing half-done, except what `failed`
-/// records.
+/// Ignores poisoning: a thread that panicked while holding the lock left nothing half-done, except
+/// what `failed` records.
 fn lock(core: &Shared) -> MutexGuard<'_, Core> {
     core.lock().unwrap_or_else(PoisonError::into_inner)
 }

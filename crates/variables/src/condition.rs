@@ -105,12 +105,11 @@ pub struct ConditionError {
 pub struct Held {
     /// Its value, if it is a single number.
     pub number: Option<Number>,
-    /// Its value as text: of a string with quotation marks, of a constant its name. Needed for
-    /// values that are not numbers, and if the condition [compares
-    /// texts](Condition::compares_texts).
+    /// Its value as text: a string in quotation marks, or the name of a constant. Needed for values
+    /// that are not numbers, and if the condition [compares texts](Condition::compares_texts).
     pub text: String,
-    /// Whether it is not a variable but a constant of an enumeration or a variant, with its name as
-    /// the text.
+    /// Whether it is a constant of an enumeration or a variant instead of a variable; the text is
+    /// its name.
     pub is_constant: bool,
 }
 
@@ -126,8 +125,7 @@ pub enum Truth {
 }
 
 impl Condition {
-    /// Whether it compares something with a text, for which it needs the text of what its paths
-    /// hold.
+    /// Whether it compares something with a text, and so needs the values of its paths as text.
     pub fn compares_texts(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Text(_)))
     }

@@ -20,7 +20,7 @@ pub struct Constant {
 const EMPTY: [&str; 2] = ["nullopt", "std::nullopt"];
 
 impl Variables<'_> {
-    /// The constant or the variant that a name means: `TRANSFER`, `Kind::Transfer`, `None`,
+    /// The constant or variant that a name denotes: `TRANSFER`, `Kind::Transfer`, `None`,
     /// `nullopt`. `None` if there is none. Reads the entries of all units.
     ///
     /// # Errors

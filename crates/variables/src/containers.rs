@@ -79,9 +79,9 @@ struct Printer {
     read: fn(&Reader<'_, '_>, &Object) -> Option<Contents>,
 }
 
-/// The maximal nesting depth of structures when searching for a part.
+/// The maximum nesting depth of structures when searching for a part.
 const DEEPEST: usize = 16;
-/// The maximal number of links to the next node of a tree; a balanced tree with 2^32 nodes needs no
+/// The maximum number of links to the next node of a tree; a balanced tree with 2^32 nodes needs no
 /// more.
 const LINKS: usize = 80;
 
@@ -144,7 +144,7 @@ impl Reader<'_, '_> {
         self.variables.describe(plain).ok()?.name.clone()
     }
 
-    /// The contents of a nested part of an object, given by the names on the way.
+    /// The contents of a nested part of an object, given by the names of its path.
     fn held(&self, object: &Object, names: &[&str]) -> Option<Contents> {
         Some(Contents::Held(Some(self.parts(object, names)?)))
     }
@@ -178,8 +178,8 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// A member by its name, including those of base classes and anonymous members; of several, the
-    /// outermost first one.
+    /// A member by its name, including those of base classes and anonymous members; among several,
+    /// the first of the outermost.
     fn part(&self, object: &Object, name: &str) -> Option<Object> {
         let mut level = vec![object.clone()];
         for _ in 0..DEEPEST {
@@ -202,7 +202,7 @@ impl Reader<'_, '_> {
         None
     }
 
-    /// A nested member, given by the names on the way.
+    /// A nested member, given by the names of its path.
     fn parts(&self, object: &Object, names: &[&str]) -> Option<Object> {
         let mut found = object.clone();
         for name in names {
@@ -392,7 +392,7 @@ impl Reader<'_, '_> {
         self.between(begin, end, element)
     }
 
-    /// The value of a node; in a map split into key and value.
+    /// The value of a node; for a map, split into key and value.
     fn entry(&self, node: &Object) -> Option<(Option<Object>, Object)> {
         if let Some(element) = self.part(node, "element") {
             return Some((None, element));

@@ -34,11 +34,11 @@ pub(crate) struct EntryId {
     pub(crate) offset: UnitOffset,
 }
 
-/// The maximal number of origins and specifications followed: honest producers need two, hostile
+/// The maximum number of origins and specifications followed: honest producers need two, hostile
 /// ones make cycles.
 const ORIGINS: usize = 8;
 
-/// The maximal number of attributes cached.
+/// The maximum number of attributes cached.
 const ATTRIBUTES: usize = 1 << 14;
 
 /// Longer names are replaced by their length. Names of deep C++ templates have a few thousand
@@ -60,7 +60,7 @@ pub(crate) struct Debug<'a> {
     /// Cached attributes, because a variable may be examined at thousands of moments.
     attributes: Mutex<HashMap<(EntryId, DwAt), Option<UnitValue<'a>>>>,
     /// Whether a tool rewrote the module without updating the locals named in the debug
-    /// information, once that was checked.
+    /// information; `None` until checked.
     pub(crate) foreign_locals: OnceLock<bool>,
     pub(crate) warnings: Vec<String>,
 }
@@ -141,9 +141,9 @@ impl<'a> Debug<'a> {
         Some(Arc::clone(found))
     }
 
-    /// Whether the function around an offset keeps its frame in a local: then it writes the local
-    /// only once, at the beginning. `None` if that is unknown, because optimised code reuses the
-    /// frame's local when it no longer needs the frame. O(operators).
+    /// Whether the function around an offset keeps its frame in a local: in that case, the function
+    /// writes the local only once, at the beginning. `None` if that is unknown, because optimised
+    /// code reuses the frame's local when it no longer needs the frame. O(operators).
     pub(crate) fn is_frame(&self, at: OrigOffset, local: u32) -> Option<bool> {
         let writes = self.writes(at, local)?;
         let first = self.prologue(at)?.is_frame(local);

@@ -65,7 +65,7 @@ pub enum DebugError {
         /// The number of functions.
         functions: usize,
     },
-    /// The function was compiled without debug information.
+    /// The function has no debug information.
     #[error("there is no debug information about {0}{hint}", hint = .1.hint())]
     NotDescribed(Called, NoDebug),
     /// The debug information there belongs to other code.
@@ -191,7 +191,7 @@ pub enum Unavailable {
     /// The location uses something that is meaningless in WebAssembly or not supported.
     #[error("its location uses {0}, which is not supported")]
     Unsupported(&'static str),
-    /// Before DWARF 4 a location does not say whether it is an address or the value itself.
+    /// Before DWARF 4, a location does not say whether it is an address or the value itself.
     #[error(
         "its location may be its value or its address, which DWARF 2 and 3 do not distinguish; \
          compile it with -gdwarf-4 or -gdwarf-5"

@@ -7,8 +7,8 @@
 //! when something is computed from them.
 //!
 //! DWARF 2 and 3 have no `DW_OP_stack_value`, and compilers omit it: the result of an expression
-//! may be the value or its address. Its width and origin decide which it must be; otherwise it is
-//! refused.
+//! may be the value or its address. Its width and origin decide between the two; if they cannot,
+//! the expression is refused.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ mod operands;
 mod operations;
 mod step;
 
-/// A limit on steps: expressions may loop, though compilers' do not.
+/// A limit on steps, because expressions may loop, although those of compilers do not.
 const STEPS: usize = 10_000;
 
 /// The surroundings of an expression.
@@ -123,8 +123,8 @@ impl<'a> Context<'_, 'a> {
         }
     }
 
-    /// The arguments that hold a parameter of `bytes` bytes, if it will be in the function's frame
-    /// but is not there yet.
+    /// The arguments that hold a parameter of `bytes` bytes, if it belongs in the function's frame
+    /// but is not stored there yet.
     pub(crate) fn argument(
         self,
         unit: u32,
@@ -157,7 +157,7 @@ impl<'a> Context<'_, 'a> {
         self.debug.foreign_locals.get().copied().unwrap_or_default()
     }
 
-    /// Checks that the local where the frame should be does hold the frame.
+    /// Checks that the local that should hold the frame does.
     fn check_frame(self, at: OrigOffset) -> Result<(), Unavailable> {
         if !self.has_foreign_locals() {
             return Ok(());

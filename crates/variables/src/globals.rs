@@ -114,8 +114,8 @@ impl Variables<'_> {
         self.find_global_from(query, None)
     }
 
-    /// Like [`find_global`](Self::find_global), seen from a unit, whose own variables take
-    /// precedence.
+    /// Like [`find_global`](Self::find_global), from the perspective of a unit, whose own variables
+    /// take precedence.
     pub(crate) fn find_global_from(
         &self,
         query: &str,

@@ -16,7 +16,7 @@ use crate::debug::{Debug, Entry, EntryId, Next, local_of};
 pub(crate) struct Index {
     /// The bodies that the functions' entries claim.
     pub(crate) fit: Fit,
-    /// Ascending by start; no two at one place.
+    /// Ascending by start; no two at the same place.
     functions: Vec<(Range<OrigOffset>, EntryId)>,
     pub(crate) globals: Vec<GlobalEntry>,
     /// Namespaces and types that contain global variables.
@@ -239,7 +239,7 @@ fn declaration(entry: &Entry<'_>) -> Option<(u64, u64)> {
     Some((file, entry.number(gimli::DW_AT_decl_line)?))
 }
 
-/// Whether a function's variable is at one place during the whole run.
+/// Whether a function's variable has the same place during the whole run.
 fn is_static(entry: &Entry<'_>, encoding: gimli::Encoding) -> bool {
     let Some(gimli::AttributeValue::Exprloc(location)) = entry.value(gimli::DW_AT_location) else {
         return false;

@@ -90,7 +90,7 @@ pub struct Variables<'a> {
     index: OnceLock<Index>,
     types: Types,
     methods: OnceLock<methods::Methods>,
-    /// By unit: why it describes no variables.
+    /// Why each unit describes no variables, by unit.
     missing: Mutex<HashMap<u32, Option<DebugError>>>,
 }
 

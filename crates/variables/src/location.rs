@@ -18,7 +18,7 @@ pub(crate) enum EntryLocation<'a> {
     Nothing,
 }
 
-/// The location that an attribute gives at an offset. Without an offset, lists do not count.
+/// The location that an attribute gives at an offset. Without an offset, lists are ignored.
 ///
 /// # Errors
 /// [`Unavailable::NotHere`] if there is a list without an entry for this offset.

@@ -14,7 +14,7 @@ pub(crate) fn without(sections: &Sections<'_>) -> DebugError {
     DebugError::None(NoDebug::of(|name| sections.custom(name)))
 }
 
-/// The maximal number of characters of a name in a message.
+/// The maximum number of characters of a name in a message.
 const LONGEST: usize = 200;
 
 fn shown(name: &str) -> String {

@@ -44,7 +44,7 @@ impl Object {
     }
 }
 
-/// The maximal size in bytes of a number.
+/// The maximum size in bytes of a number.
 pub(crate) const NUMBER: u64 = 16;
 
 impl Variables<'_> {

@@ -24,7 +24,7 @@ pub struct Part {
 pub struct Parts {
     /// The number of its parts.
     pub count: u64,
-    /// They are elements, numbered from 0.
+    /// Whether they are elements, numbered from 0.
     pub indexed: bool,
     /// The requested parts.
     pub parts: Vec<Part>,
@@ -65,8 +65,8 @@ impl Parts {
 }
 
 impl Variables<'_> {
-    /// The parts of an object that are numbered `wanted`, from 0. None, if it has none: a number, a
-    /// text, a null pointer.
+    /// The parts of an object whose numbers, from 0, are in `wanted`. A number, a text or a null
+    /// pointer has none.
     ///
     /// # Errors
     /// If the object has no value, or its type is broken.
@@ -167,7 +167,7 @@ impl Variables<'_> {
         Ok(Parts::default())
     }
 
-    /// The members of a structure, and of the alternative that it has.
+    /// The members of a structure, and of its active alternative.
     fn members(
         &self,
         object: &Object,

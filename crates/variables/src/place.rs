@@ -16,7 +16,7 @@ pub enum Place {
     OperandStack(u32),
     /// An address of memory 0.
     Memory(u64),
-    /// No place, but these are the bytes.
+    /// No place, only these bytes.
     Value(Arc<[u8]>),
     /// No place at all.
     OptimisedOut,
@@ -40,8 +40,8 @@ impl fmt::Display for Place {
 pub struct Piece {
     /// The place.
     pub place: Place,
-    /// The first of its bytes, from 0 at the least significant one. Always 0 for memory, where the
-    /// address already says it.
+    /// The position of its first byte in the place, from 0 at the least significant one. Always 0
+    /// for memory, where the address includes it.
     pub offset: u32,
     /// The number of bytes.
     pub bytes: u64,
@@ -79,8 +79,8 @@ impl Word {
     }
 }
 
-/// A moment of a run, in one activation of one function. It must say if it does not know something:
-/// the answer is then [`Unavailable`], never a guess.
+/// A moment of a run, in one activation of one function. It must report what it does not know; the
+/// answer is then [`Unavailable`], never a guess.
 pub trait Machine {
     /// The value of a local.
     fn local(&self, index: u32) -> Option<Word>;

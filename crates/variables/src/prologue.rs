@@ -62,7 +62,7 @@ pub(crate) struct Held {
     pub(crate) bytes: u64,
 }
 
-/// A limit that no real function's stores reach; each is examined for each parameter.
+/// A limit that no real function's stores reach. Each store is examined for each parameter.
 const STORES: usize = 1 << 10;
 
 impl Prologue {

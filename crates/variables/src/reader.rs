@@ -15,7 +15,7 @@ impl<'t> Reader<'t> {
         rest
     }
 
-    /// Consumes a token, if it is next.
+    /// Consumes a token if it comes next.
     pub fn take(&mut self, token: &str) -> bool {
         let found = self.rest().starts_with(token);
         self.at += if found { token.len() } else { 0 };

@@ -64,7 +64,7 @@ impl Variables<'_> {
 struct Room {
     depth: u8,
     pointers: u8,
-    /// Whether a reference or a box of Rust is followed.
+    /// Whether to follow a Rust reference or box.
     borrows: bool,
 }
 
@@ -459,7 +459,7 @@ impl Renderer<'_, '_> {
         })
     }
 
-    /// Elements of one byte that are numbers, whatever their type says.
+    /// Elements of one byte that are numbers, regardless of their type.
     fn numbers(
         &self,
         into: &mut Rendered,
@@ -513,7 +513,7 @@ impl Renderer<'_, '_> {
         Ok(())
     }
 
-    /// Characters that are not text: numbers, with runs of equal ones counted.
+    /// Characters that are not text, shown as numbers, with runs of equal ones counted.
     fn bytes(&self, into: &mut Rendered, element: &Type, found: &Characters, count: u64) {
         let signed = element.name.as_deref() == Some("signed char");
         let mut shown = 0;

@@ -48,7 +48,7 @@ pub(crate) struct Scalar {
     pub(crate) kind: Kind,
 }
 
-/// The maximal number of bytes to which constants are extended: hostile locations could ask for any
+/// The maximum number of bytes to which constants are extended: hostile locations could request any
 /// number.
 const EXTENDED: u64 = 1 << 12;
 

@@ -32,11 +32,11 @@ pub(crate) struct Scope {
     pub(crate) depth: u32,
     /// The number of inlined calls around it.
     pub(crate) inlined: u32,
-    /// The entry of the inlined call, or of the function, to which it belongs.
+    /// The entry of the inlined call or function to which it belongs.
     pub(crate) function: EntryId,
-    /// Whether it is that call's or function's whole scope.
+    /// Whether it is the whole scope of that call or function.
     pub(crate) whole: bool,
-    /// The scope of which this one is an instance, and which may have variables missing here.
+    /// The scope of which this one is an instance. It may have variables that are missing here.
     pub(crate) origin: Option<EntryId>,
     /// Its code, or the enclosing scope's if it has none of its own.
     pub(crate) code: Arc<[Range<OrigOffset>]>,
@@ -96,9 +96,9 @@ impl FunctionScopes {
         })
     }
 
-    /// The scopes around an offset, innermost first. A block whose own code contains it counts,
-    /// whatever the surrounding blocks say. So do the surrounding blocks, because some tools give
-    /// them an invalid end. O(scopes · log + ranges).
+    /// The scopes around an offset, innermost first. A block counts if its own code contains the
+    /// offset, whatever the surrounding blocks say. The surrounding blocks then count, too, because
+    /// some tools give them an invalid end. O(scopes · log + ranges).
     pub(crate) fn around(&self, at: OrigOffset) -> Vec<&Scope> {
         let mut inside = vec![false; self.scopes.len()];
         // The function or inlined call to which each scope belongs.

@@ -35,7 +35,7 @@ impl Sequence {
     }
 }
 
-/// The maximal nesting of structures around a pointer.
+/// The maximum nesting of structures around a pointer.
 const DEEPEST: usize = 8;
 
 impl Variables<'_> {
@@ -92,7 +92,7 @@ impl Variables<'_> {
     }
 
     /// The places of the elements that are shown for a vector, a string or a slice, in order. Empty
-    /// if it is none of these, has none, or its elements are outside the machine's memory.
+    /// if it is none of these or has no elements, or these are outside the machine's memory.
     pub fn content(&self, object: &Object, limits: &Limits, machine: &dyn Machine) -> Vec<Piece> {
         let Some(Contents::Sequence(sequence)) = self.contents(object, limits, machine) else {
             return Vec::new();

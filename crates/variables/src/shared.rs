@@ -25,7 +25,7 @@ use crate::{DebugError, Variables};
 struct Base {
     /// Whether each place read is a local, and its index or the global's.
     read: RefCell<Vec<(bool, u32)>>,
-    /// Whether anything else was read, so that the address means nothing.
+    /// Whether anything else was read, which makes the address meaningless.
     unknown: RefCell<bool>,
 }
 

@@ -46,7 +46,7 @@ pub enum VariableKind {
     Global,
 }
 
-/// The maximal number of variables in scope; hostile entries could refer to the same long list
+/// The maximum number of variables in scope; hostile entries could refer to the same long list
 /// again and again.
 const IN_SCOPE: usize = 1 << 16;
 
@@ -85,8 +85,8 @@ impl Variables<'_> {
     }
 
     /// The variables in scope at an offset: parameters and locals, including those of inlined
-    /// functions. Innermost first, and within a scope in the order of their declarations. Without
-    /// global variables.
+    /// functions. Innermost first, and within a scope in the order of their declarations. Global
+    /// variables are excluded.
     ///
     /// # Errors
     /// As [`function`](Self::function); also if the offset is not in the function.

@@ -7,7 +7,7 @@ use afterimage_ids::NodeId;
 pub enum Origin {
     /// The initial contents of memory or of a global.
     Initial,
-    /// Written before the stretch that was built alone, or not at all.
+    /// They were written before the stretch that was built alone, or never.
     Before,
     /// The host wrote them.
     Host,

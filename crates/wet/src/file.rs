@@ -17,11 +17,11 @@ use crate::index::{Index, LeftOut};
 use crate::locked;
 use crate::trace::{DefinedBy, Epochs, HostCalls, Lent, Place, Span, VariableBefore};
 
-/// The maximal number of an epoch's bytes in one chunk.
+/// The maximum number of an epoch's bytes in one chunk.
 const PART: usize = 15 << 20;
-/// The maximal size of an epoch in bytes.
+/// The maximum size of an epoch in bytes.
 const LARGEST: u64 = 1 << 30;
-/// The maximal size of an index in bytes.
+/// The maximum size of an index in bytes.
 const LARGEST_INDEX: u64 = 1 << 28;
 
 /// Why the epochs of a file cannot be read.
@@ -104,8 +104,8 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
     fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError>;
 
     /// The last earlier stretch that wrote exactly this byte, not only others near it; `None` if
-    /// there is none. Also returns the number of stretches that could have been built in the same
-    /// time.
+    /// there is none. Also returns the cost, as the number of stretches that could have been built
+    /// in the same time.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -215,7 +215,7 @@ pub struct FileEpochs {
     made: Option<Made>,
 }
 
-/// The blocks traced in one go.
+/// The blocks of one trace.
 #[derive(Debug)]
 struct Window {
     index: Index,
@@ -278,7 +278,8 @@ impl FileEpochs {
     }
 
     /// Epochs built on demand. `before` has the number of blocks executed before each, and `end`
-    /// that before the end of the last one. At most `most` are built, unless that covers all.
+    /// that before the end of the last one. At most `most` are built, unless there are no more than
+    /// that.
     pub fn made(
         file: &TraceFile,
         (before, end): (Vec<u64>, u64),

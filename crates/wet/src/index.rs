@@ -50,13 +50,13 @@ impl LeftOut {
 pub struct Index {
     /// The [`fingerprint`] of its path's nodes.
     pub nodes: u32,
-    /// Whether earlier traces in the same file are obsolete.
+    /// Whether it makes earlier traces in the same file obsolete.
     pub anew: bool,
     /// The first traced block.
     pub first: u64,
     /// The number of blocks executed up to its end.
     pub length: u64,
-    /// The number of instructions executed in it, except those of functions that were left out.
+    /// The number of instructions executed in it, except those of functions left out.
     pub statements: u64,
     /// The functions that were left out.
     pub left_out: LeftOut,

@@ -28,7 +28,7 @@ pub use trace::{
     TableOrSize, Taken, TakenBy, Takers, TraceError, VariableBefore, WholeTrace, Writer,
 };
 
-/// Locks a cache. It is sound even after a panic, because each change is one insertion.
+/// Locks a cache. The cache is sound even after a panic, because each change is a single insertion.
 fn locked<T>(cache: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     cache
         .lock()

@@ -70,8 +70,8 @@ pub(crate) enum Event {
     /// It ends with a call of the host. Stores the number of the call, from 1.
     HostCall,
     /// It throws an exception that is caught. Stores the number of ended activations. The upper
-    /// half, as in a vector, holds the first variable for the caught values in its own upper half,
-    /// and the number of the exception's values.
+    /// half, as in a vector, stores two numbers: in its own upper half the first variable for the
+    /// caught values, in its lower half the number of values.
     Caught,
     /// The run ends inside it. Stores the number of its instructions executed.
     Stopped,
@@ -121,7 +121,7 @@ impl NodeModel {
         self.inputs() + event as usize
     }
 
-    /// The input that a variable is.
+    /// The input for a variable.
     pub fn of_variable(&self, variable: u32) -> Option<usize> {
         self.variables.binary_search(&variable).ok()
     }

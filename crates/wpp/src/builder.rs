@@ -20,8 +20,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// A quarter of a million: about 8 MB while the segment grows, and a tenth of a second to open
-    /// it. On paths of real programs, eight times this limit saves no space.
+    /// A quarter of a million takes about 8 MB while the segment grows, and a tenth of a second to
+    /// open. On paths of real programs, eight times this limit saves no space.
     fn default() -> Self {
         Self { symbols: 250_000 }
     }
@@ -45,9 +45,9 @@ pub struct Builder {
     lists: Lists,
     /// The open activations, the outermost first.
     frames: Vec<Frame>,
-    /// The loops that the innermost activation is in. Each activation, and the host around all, has
-    /// one list for itself and two for each of these loops: the loop's iterations, and the current
-    /// iteration.
+    /// The loops around the innermost activation's current position. Each activation, like the host
+    /// around all of them, has one list for itself and two for each of these loops: its iterations,
+    /// and the current iteration.
     place: LoopNest,
     before: u64,
     length: u64,
@@ -219,8 +219,8 @@ impl Builder {
         self.cut()
     }
 
-    /// Moves the innermost activation to another loop nest. Returns whether it only left inner
-    /// loops, if any, into loops where it already was.
+    /// Moves the innermost activation to another loop nest. Returns whether it entered no loop, and
+    /// left at most inner ones.
     #[cold]
     fn go(&mut self, place: LoopNest) -> bool {
         let common = self.loops.common(self.place, place);
@@ -233,7 +233,8 @@ impl Builder {
         common == place
     }
 
-    /// Ends loops until the innermost activation is in this loop nest around its own.
+    /// Ends loops until the innermost activation is in the given loop nest, which surrounds its
+    /// current one.
     fn leave_loops(&mut self, place: LoopNest) {
         while self.place != place {
             self.place = self.loops.parent(self.place);

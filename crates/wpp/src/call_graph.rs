@@ -40,7 +40,7 @@ pub struct CallEdge {
     pub inclusive: u64,
 }
 
-/// The calls of a function, all together.
+/// The calls of a function, in total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallTotal {
     /// The number of activations.

@@ -33,7 +33,7 @@ impl Visit {
 /// A position in a path: at an execution of a node, before the first, or after the last.
 ///
 /// A step takes O(1) amortised over a walk in one direction; a search takes O(log n) for each rule
-/// on the way down. Nearby positions are found without returning to the top.
+/// on its way down. Nearby positions are found without returning to the top.
 pub struct Cursor<'a, S: Segments> {
     path: &'a WholePath<S>,
     at: At,

@@ -100,7 +100,7 @@ impl Default for Directory {
     }
 }
 
-/// The maximal size of a directory.
+/// The maximum size of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectoryLimits {
     /// The number of nodes.

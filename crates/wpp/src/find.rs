@@ -13,10 +13,10 @@ use self::count::{Counting, Search};
 use self::list::list;
 use crate::{PathError, Root, Segments, Summary, WholePath};
 
-/// A pattern of blocks. An activation of a function executes some blocks consecutively. Without
-/// executing another block, it then calls the next part's function, which begins with the next
-/// part's blocks. Alternatively it ends, and its caller continues with those blocks without another
-/// call. This repeats for each part.
+/// A pattern of blocks, in parts. An activation of the first part's function executes that part's
+/// blocks consecutively. Then it directly calls the next part's function, which begins with the
+/// next part's blocks. Alternatively it ends, and its caller directly continues with those blocks.
+/// Each further part follows in the same way.
 ///
 /// Blocks executed by an activation's callees do not interrupt its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,13 +56,13 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// The maximal number of parts of a pattern.
+    /// The maximum number of parts of a pattern.
     pub const MOST_PARTS: usize = 64;
 
     /// Creates a pattern.
     ///
     /// # Errors
-    /// If there are no parts, one has no blocks, or there are too many.
+    /// If there are no parts or too many, or if one has no blocks.
     pub fn new(parts: Vec<Part>) -> Result<Self, PatternError> {
         if parts.is_empty() || parts.iter().any(|part| part.blocks.is_empty()) {
             return Err(PatternError::Empty);
@@ -73,7 +73,7 @@ impl Pattern {
         Ok(Self { parts })
     }
 
-    /// The parts, in the order of time.
+    /// The parts, in order of time.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }

@@ -20,16 +20,16 @@ pub trait Marking {
     fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64;
 }
 
-/// All marks of a run, in the order of time.
+/// All marks of a run, in order of time.
 ///
 /// Like [`Occurrences`](crate::Occurrences), but marks may depend on the activation's earlier
 /// executions. All segments are counted at construction.
 pub struct Marks<'a, S, M> {
     path: &'a WholePath<S>,
     marking: M,
-    /// The number of marks before each segment, and in all.
+    /// The number of marks before each segment, and in total.
     before: Vec<u64>,
-    /// For each segment, what each activation open at its beginning executed last.
+    /// For each segment, the node that each activation open at its beginning executed last.
     open: Vec<Vec<Option<NodeId>>>,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Measured {
     pub(crate) words: Vec<Word>,
     /// Whether each rule is an activation or contains one.
     pub(crate) calls: PrimaryMap<RuleId, bool>,
-    /// The number of the segment's blocks executed before each item of the root, and in all.
+    /// The number of the segment's blocks executed before each item of the root, and in total.
     pub(crate) root_starts: Vec<u64>,
     /// The number of activations open before each item of the root, and at the end.
     pub(crate) depths: Vec<u32>,

@@ -25,8 +25,8 @@ impl Node {
 pub struct Shape {
     /// The number of executed blocks that it represents, at least 1.
     pub length: u64,
-    /// The headers of the loops around its first block, the outermost first. Their numbers have a
-    /// meaning only within its function.
+    /// The headers of the loops around its first block, the outermost first. Their numbers are
+    /// meaningful only within its function.
     pub loops: Box<[u32]>,
     /// Whether its first block is the header of the last of these loops, so that an iteration
     /// begins with it.

@@ -37,7 +37,7 @@ enum Target {
     Calls(FuncId),
 }
 
-/// Positions of blocks in nodes, from 0; ascending, each as often as it counts.
+/// Positions of blocks in nodes, from 0, ascending; each is repeated as often as it counts.
 #[derive(Default)]
 struct Positions {
     /// The range of each node's positions.
@@ -55,7 +55,7 @@ struct Positions {
 pub struct Occurrences<'a, S> {
     path: &'a WholePath<S>,
     target: Target,
-    /// The number of occurrences before each segment, and in all.
+    /// The number of occurrences before each segment, and in total.
     before: Vec<u64>,
     /// The counts of segments.
     cache: Mutex<Recent<Tally>>,

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// The paths at which distributions install it.
+/// The paths where distributions install it.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -14,7 +14,7 @@ const NAMES: [&str; 4] = [
     "google-chrome-stable",
 ];
 
-/// A browser, with what drives it.
+/// A browser and its driver.
 pub struct Browser {
     packages: PathBuf,
     /// The path of the browser, if it is installed.
@@ -22,8 +22,8 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Installs npm's packages into a folder of their own; `None`, and why is said, if that cannot
-    /// be.
+    /// Installs npm's packages into a separate folder. If that is impossible, prints the reason and
+    /// returns `None`.
     pub fn new(folder: &Path) -> Result<Option<Self>> {
         for program in ["node", "npm"] {
             if !installed(program) {
@@ -63,8 +63,8 @@ impl Browser {
         self.program.is_some()
     }
 
-    /// Runs a script of this folder with the browser; arguments are those before, the browser, and
-    /// those after.
+    /// Runs a script of this folder. Its arguments are the first ones given, the browser, and the
+    /// last ones given.
     pub fn run(&self, script: &str, before: &[&str], after: &[&str]) -> Result<bool> {
         let program = self.program.as_deref().context("there is no browser")?;
         let mut node = tool::start("node");
@@ -74,7 +74,7 @@ impl Browser {
         Ok(node.status().context("cannot run node")?.success())
     }
 
-    /// Checks the types that the page's scripts say in their comments.
+    /// Checks the types that the page's scripts declare in their comments.
     pub fn types(&self) -> Result<bool> {
         let mut compiler = tool::start("node");
         compiler.current_dir(corpus::workspace());

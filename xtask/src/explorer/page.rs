@@ -26,10 +26,10 @@ pub struct Page {
 
 impl Page {
     /// Serves a recording. The server's folder is the recording's, so that commands on the page
-    /// name the file alone.
+    /// name only the file.
     ///
     /// # Errors
-    /// If there is no recording, or it is not served.
+    /// If there is no recording, or it cannot be served.
     pub fn of(tool: &Path, recording: &Path) -> Result<Self> {
         let folder = recording.parent().context("a recording is in a folder")?;
         let name = recording.file_name().context("a recording has a name")?;

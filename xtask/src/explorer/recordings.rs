@@ -1,4 +1,4 @@
-//! The recordings whose pages are looked at.
+//! The recordings whose pages are tested.
 
 use crate::{corpus, tool, toolchain};
 use anyhow::{Context, Result, bail};
@@ -105,7 +105,7 @@ pub fn sessions(tool: &Path) -> Result<Vec<(&'static str, PathBuf)>> {
     Ok(found)
 }
 
-/// Runs a command that records. Its exit code says nothing, because these programs fail.
+/// Runs a command that records. Its exit code is ignored, because these programs fail.
 fn recorded(mut record: std::process::Command, recording: &Path) -> Result<PathBuf> {
     for old in ["aft", "aft.notes.md"] {
         let _ = fs::remove_file(recording.with_extension(old));
@@ -118,7 +118,7 @@ fn recorded(mut record: std::process::Command, recording: &Path) -> Result<PathB
     Ok(recording.to_owned())
 }
 
-/// Builds all that questions need.
+/// Builds everything that questions need.
 ///
 /// # Errors
 /// If it cannot be built.

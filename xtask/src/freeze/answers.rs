@@ -138,7 +138,7 @@ fn checksum(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, step)
 }
 
-/// Whether only words differ, or facts.
+/// Whether facts differ, or only words.
 pub fn difference(then: &Answer, now: &Answer) -> Difference {
     if then.lines == now.lines {
         return Difference::None;

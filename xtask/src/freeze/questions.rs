@@ -14,7 +14,7 @@ pub type Question = Vec<String>;
 const FUNCTIONS: usize = 2;
 const LINES: usize = 3;
 
-/// The possible subjects of questions.
+/// What questions can be about.
 struct Subjects {
     functions: Vec<String>,
     /// Executed lines, as `file.c:42`.
@@ -81,7 +81,7 @@ impl Asked {
         self.list.push(words.chain([self.file.clone()]).collect());
     }
 
-    /// In text and in JSON.
+    /// The question in text and in JSON.
     fn ask_both(&mut self, words: &[&str]) {
         self.ask(words);
         let format = ["--format", "json"];

@@ -1,4 +1,4 @@
-//! Commands that pages mention and nothing runs: the command and its options must exist.
+//! Checks commands that pages mention but nothing runs: the command and its options must exist.
 
 use crate::tool;
 use anyhow::{Context, Result};

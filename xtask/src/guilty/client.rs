@@ -1,4 +1,4 @@
-//! A client of `afterimage mcp`: as much of one as the policy needs.
+//! A client of `afterimage mcp` with the features that the policy needs.
 
 use crate::tool;
 use anyhow::{Context, Result, bail};
@@ -19,13 +19,13 @@ pub struct Client {
 /// An answer of a tool.
 pub struct Answer {
     pub text: String,
-    /// The structured answer; `null` of a refusal.
+    /// The structured answer; `null` for a refusal.
     pub document: Value,
     pub took: Duration,
 }
 
 impl Client {
-    /// Starts a server that may look into a folder.
+    /// Starts a server that may read a folder.
     ///
     /// # Errors
     /// If it does not start, or does not speak the protocol.
@@ -56,7 +56,7 @@ impl Client {
     /// Calls a tool.
     ///
     /// # Errors
-    /// If the server fails; a refusal is an answer.
+    /// If the server fails. A refusal counts as an answer.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> Result<Answer> {
         let begun = Instant::now();
         let parameters = json!({ "name": tool, "arguments": arguments });

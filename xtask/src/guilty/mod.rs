@@ -1,5 +1,5 @@
-//! `cargo xtask guilty`: counts in how many of thirty bugs the guilty line appears in an answer of
-//! `afterimage mcp`, by a fixed policy.
+//! `cargo xtask guilty`: counts for how many of thirty bugs the guilty line appears in an answer of
+//! `afterimage mcp`, under a fixed policy.
 //!
 //! A seed draws lines that a program's right run executes, and mutations that fit them. A mutated
 //! package is built without optimisation; if the program then prints something else, its run is
@@ -26,7 +26,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Output, Stdio};
 
-/// A program that bugs are drawn in.
+/// A program in which bugs are drawn.
 struct Subject {
     /// The guest of the corpus.
     guest: &'static str,
@@ -34,11 +34,11 @@ struct Subject {
     binary: &'static str,
     /// The package whose lines are mutated.
     package: &'static str,
-    /// The folder in it that holds these.
+    /// The folder that contains these lines.
     folder: &'static str,
-    /// Whether that is C.
+    /// Whether it is written in C.
     c: bool,
-    /// The file that Cargo must consider changed, so that a file of the package is compiled again.
+    /// The file that Cargo must consider changed in order to compile the package's files again.
     touched: &'static str,
     input: fn() -> Input,
 }
@@ -169,7 +169,7 @@ pub fn run(arguments: &GuiltyArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Copies the guests' workspace and the packages, and lets Cargo take the copies.
+/// Copies the guests' workspace and the packages, and makes Cargo use the copies.
 fn sources(out: &Path, packages: &[PathBuf]) -> Result<PathBuf> {
     let mut patches = "\n[patch.crates-io]\n".to_owned();
     for (subject, from) in SUBJECTS.iter().zip(packages) {
@@ -316,7 +316,7 @@ impl Program<'_> {
         self.out.join(format!("{}.wasm", self.subject.guest))
     }
 
-    /// Lets Cargo build the package again.
+    /// Makes Cargo build the package again.
     fn touch(&self) -> Result<()> {
         let path = match self.subject.touched.strip_prefix("PACKAGE/") {
             Some(inner) => self.package.join(inner),

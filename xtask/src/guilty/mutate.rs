@@ -34,7 +34,7 @@ impl Kind {
     }
 }
 
-/// The members of each variable of a file, as far as they are used there.
+/// The members of each variable that a file uses.
 pub type Fields = BTreeMap<String, Vec<String>>;
 
 /// Operators with spaces around them, and their replacements.

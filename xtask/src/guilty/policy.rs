@@ -1,5 +1,5 @@
-//! The fixed policy: the questions of a simple agent, whatever the bug is. `docs/AGENTS.md` has it
-//! in words; it was committed before the first bug was drawn.
+//! The fixed policy: the questions of a simple agent, whatever the bug is. `docs/AGENTS.md`
+//! describes it. It was committed before the first bug was drawn.
 
 use super::client::{Answer, Client};
 use anyhow::Result;
@@ -19,20 +19,20 @@ pub enum About {
 
 /// A line of source.
 pub struct Line {
-    /// The file's path, or an end of it.
+    /// The file's path, or a suffix of it.
     pub file: String,
     pub line: usize,
 }
 
 /// The result of following the policy.
 pub struct Outcome {
-    /// In which call's answer the line is, from 1.
+    /// The number of the call whose answer contains the line, from 1.
     pub found: Option<usize>,
     /// The number of calls made.
     pub calls: usize,
-    /// The number of lines of text they gave, up to the guilty line.
+    /// The number of lines of text that they gave, up to the guilty line.
     pub lines: usize,
-    /// The number of different source lines in these, among which the guilty one is.
+    /// The number of different source lines in this text, including the guilty one.
     pub shown: usize,
     /// The questions asked, for inspection.
     pub asked: Vec<String>,
@@ -119,7 +119,7 @@ impl Followed<'_> {
         self.outcome.found.is_some() || self.outcome.calls == CALLS
     }
 
-    /// Asks, if that is allowed still; looks for the line in the answer.
+    /// Makes a call, if one is still allowed, and looks for the line in the answer.
     fn ask(&mut self, tool: &str, arguments: &Value) -> Result<Option<Answer>> {
         if self.is_over() {
             return Ok(None);
@@ -138,8 +138,8 @@ impl Followed<'_> {
     }
 
     /// Asks for the activation around a step, unless it was shown before. Only the answer
-    /// identifies it. An activation that was shown costs no call, because an agent sees in the
-    /// answer of `why` when two steps are in one call.
+    /// identifies it. An activation shown before costs no call, because an agent sees in the answer
+    /// of `why` that two steps are in the same call.
     fn shown(&mut self, step: &Value, known: &HashSet<String>) -> Result<Option<String>> {
         if self.is_over() {
             return Ok(None);
@@ -173,7 +173,7 @@ fn places(text: &str) -> Vec<String> {
 }
 
 impl Line {
-    /// Whether a text shows the line: `FILE:LINE`, with any end of the file's path.
+    /// Whether a text shows the line: `FILE:LINE`, with any suffix of the file's path.
     pub fn is_in(&self, text: &str) -> bool {
         let name = self.file.rsplit('/').next().unwrap_or(&self.file);
         let place = format!("{name}:{}", self.line);

@@ -26,7 +26,7 @@ pub struct Input {
     pub stdin: Option<&'static str>,
 }
 
-/// The folder of a guest's files, as the guest sees it.
+/// The guest's path to the folder of its files.
 pub const GUEST_FOLDER: &str = "/in";
 
 impl Input {
@@ -269,7 +269,7 @@ pub fn tiny_quickjs() -> Input {
     tiny_javascript()
 }
 
-/// The two patterns that compile fastest, since compiling takes longer than searching.
+/// The two patterns that compile fastest, because compiling takes longer than searching.
 pub fn tiny_regex() -> Input {
     let mut input = c_file(2_000, &["/in/patterns.txt", "/in/text.c"]);
     let patterns = include_str!("patterns.txt").lines().skip(3).take(2);
@@ -294,7 +294,8 @@ pub fn tiny_zstd() -> Input {
     c_file(1_000, &["9", "/in/text.c"])
 }
 
-/// For programs that print all they make of it, so that each wrong byte can be asked about.
+/// An input for programs that print everything they compute from it, so that each wrong byte can be
+/// asked about.
 pub fn short_c() -> Input {
     Input::stdin("text.c", c_text::generate(18, 1_500), &[])
 }

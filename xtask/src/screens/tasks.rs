@@ -1,7 +1,7 @@
 //! The twelve tasks with their commands for each program.
 //!
-//! Each task takes at most two commands, and each first screen names a line of the program's own
-//! source.
+//! Each task takes at most two commands, and the first screen of each names a line of the program's
+//! own source.
 
 /// A program in `xtask/screens`.
 pub struct Program {

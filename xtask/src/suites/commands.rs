@@ -98,7 +98,7 @@ fn next(waiting: &Mutex<Vec<PathBuf>>) -> Option<PathBuf> {
 
 struct Asked<'a> {
     tool: &'a Path,
-    /// Nobody else writes here.
+    /// Nothing else writes here.
     folder: PathBuf,
     wabt: bool,
 }
@@ -150,7 +150,7 @@ impl Asked<'_> {
         Ok(())
     }
 
-    /// Validates an instrumented module with two validators. Theirs may not support everything in
+    /// Validates an instrumented module with two validators. These may not support everything in
     /// the module.
     fn instrumented(&self, module: &Path, file: &str, done: &mut Done) -> Result<()> {
         let known = self.wabt && valid(module)?;

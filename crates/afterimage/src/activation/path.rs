@@ -1,4 +1,4 @@
-//! The path of an activation by lines, in one line of text: what repeats is written once.
+//! The path of an activation by lines, in one line of text that writes each repetition once.
 
 use std::collections::HashMap;
 

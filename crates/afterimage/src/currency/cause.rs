@@ -35,11 +35,11 @@ pub struct Causes<'c, 'a> {
     lines: RefCell<HashMap<(String, u32), Rc<LineOfBoth>>>,
 }
 
-/// When code that one run executed was executed in the other run.
+/// When the other run executed code that one run executed.
 enum Elsewhere {
     /// Its first part and its last part.
     At { first: (u64, u32), last: (u64, u32) },
-    /// Never in the same call.
+    /// It was never executed in the same call.
     Never,
     /// The other program has no code of the line.
     NoCode,
@@ -237,7 +237,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         })
     }
 
-    /// When the unoptimised run executed the code that made a value in the optimised run.
+    /// When the unoptimised run executed the code that produced a value in the optimised run.
     fn in_a(&self, spot: Spot) -> Result<Elsewhere> {
         let Some((file, number, column)) = position(&self.pair.b, spot)? else {
             return Ok(Elsewhere::Unknown);
@@ -311,7 +311,7 @@ fn assigned(side: &Side<'_, '_>, maker: &Maker) -> Result<Option<Assigned>> {
     })
 }
 
-/// The maker of a variable's value at a stop; of the first part if there are several.
+/// What produced a variable's value at a stop, or its first part if there are several.
 fn maker(side: &Side<'_, '_>, seen: &Seen) -> Result<Maker> {
     let scene = side.scene;
     let walk = scene.walk();

@@ -125,7 +125,7 @@ struct OneLine {
     functions: Vec<FuncId>,
 }
 
-/// The events of both runs at a line.
+/// What happened in both runs at a line.
 pub struct Both {
     pub moments: Moments,
     /// The number of arrivals in each.
@@ -135,7 +135,7 @@ pub struct Both {
 /// A line of both programs, if they have code of it.
 pub enum LineOfBoth {
     Both(Box<Both>),
-    /// One version has no such line: the unoptimised or the optimised one.
+    /// The unoptimised or the optimised version has no such line.
     Lacking(&'static str),
 }
 
@@ -169,7 +169,7 @@ impl Pair<'_, '_> {
         Ok(())
     }
 
-    /// Returns the events of both runs at the line in `text`, and the selected stop.
+    /// Returns what happened in both runs at the line in `text`, and the selected stop.
     pub fn at(&self, text: &str) -> Result<(Both, Option<Occurrence>)> {
         let (b, occurrence) = self
             .b
@@ -207,8 +207,8 @@ impl Pair<'_, '_> {
         }
     }
 
-    /// Returns the events of both runs at a line. The file is given by its path, and by the
-    /// shortest end of the path that identifies it, since the other version may have been compiled
+    /// Returns what happened in both runs at a line. The file is identified by its path and by the
+    /// shortest suffix of the path that is unique, since the other version may have been compiled
     /// elsewhere.
     pub fn at_line(&self, [path, short]: [&str; 2], number: u32) -> Result<LineOfBoth> {
         let find = |side: &dyn Fn(&str) -> Result<OneLine, NoLine>| {
@@ -250,8 +250,8 @@ impl Pair<'_, '_> {
         })
     }
 
-    /// Checks the counted counterparts of some parts of the optimised run by their values. Follows
-    /// both runs.
+    /// Checks the counterparts found by counting for some parts of the optimised run, by comparing
+    /// values. Follows both runs.
     pub fn settled<'m>(
         &self,
         moments: &'m Moments,

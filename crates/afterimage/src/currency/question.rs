@@ -17,12 +17,12 @@ use crate::explain::explain_both;
 use crate::given::say_if_given_otherwise;
 use crate::places::{number, times};
 
-/// Does a debugger show for a variable what the programmer expects?
+/// Asks whether a debugger shows the value of a variable that the programmer expects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrencyQuery {
     /// The line, and the arrival at it in the optimised run: `file.c:42`, `file.c:42#7`.
     pub at: String,
-    /// The variable, or an expression. Without it, every variable in scope there.
+    /// The variable, or an expression. The default is every variable in scope there.
     pub variable: Option<String>,
     /// Whether to also match statements by their effects, to find the moment that corresponds to a
     /// stop.
@@ -128,7 +128,7 @@ impl CurrencyQuery {
     }
 }
 
-/// Refuses runs that cannot be compared. Reports where the host gave them different results.
+/// Refuses runs that cannot be compared. Reports where the host gave them different data.
 ///
 /// # Errors
 /// If they are of the same program, had different arguments, or a recording is damaged.
@@ -158,7 +158,7 @@ struct Question<'q, 'a> {
     settled: &'q Alignment<'q>,
     /// The line as named by the user.
     place: &'q str,
-    /// Whether it is about one stop.
+    /// Whether it concerns a single stop.
     is_one: bool,
     stops: Range<u32>,
 }

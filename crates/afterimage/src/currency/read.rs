@@ -44,7 +44,7 @@ pub struct Nowhere {
 }
 
 impl Nowhere {
-    /// Whether the expression has no meaning, whatever the values.
+    /// Whether the expression is meaningless for any values.
     pub fn is_misnomer(&self) -> bool {
         matches!(
             self.why,
@@ -78,7 +78,7 @@ const COMPARED: Limits = Limits {
     parts: 1 << 14,
 };
 
-/// Texts of at most this length are shown as compared.
+/// Texts up to this length are shown as they are compared.
 const SHORT: usize = 64;
 
 /// A stop's number in its trail, from 0.

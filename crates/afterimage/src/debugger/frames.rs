@@ -20,9 +20,9 @@ pub struct StackFrame {
     pub function: FuncId,
     /// The name of the frame's function.
     pub name: String,
-    /// Its current line. In all frames except the innermost, this is the line that calls the next.
+    /// Its current line. In all frames except the innermost, this line makes the call to the next.
     pub line: Option<SourceLine>,
-    /// The operator before which the activation stands.
+    /// The operator that the activation is about to execute.
     pub offset: OrigOffset,
     /// The operator's number in the function.
     pub op: u32,
@@ -30,7 +30,7 @@ pub struct StackFrame {
     pub entered: u64,
     /// The time of the block where it stands.
     pub time: u64,
-    /// It is not the user's own code.
+    /// Whether it is not the user's own code.
     pub library: bool,
 }
 

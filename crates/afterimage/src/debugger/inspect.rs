@@ -1,4 +1,4 @@
-//! The state at a position: the run is followed to it.
+//! The state at a position, to which the run is followed.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,10 +20,10 @@ use anyhow::{Context, Result, anyhow};
 use super::{Debugger, Position};
 use crate::early::Failure;
 
-/// The number of blocks between two snapshots near a position, and the most blocks followed without
-/// one.
+/// The number of blocks between two snapshots near a position, and the largest number of blocks
+/// followed without one.
 const EVERY: u64 = 1 << 16;
-/// Bytes that the snapshots of one stretch may have.
+/// The limit on the bytes of the snapshots of one stretch.
 const ROOM: usize = 1 << 25;
 /// The number of stretches with snapshots to keep.
 const KEPT: usize = 8;
@@ -33,7 +33,7 @@ const KEPT: usize = 8;
 pub struct Near(Vec<Rc<Snapshots>>);
 
 impl Near {
-    /// The last snapshot before a block, and the set that has it.
+    /// The last snapshot before a block, and the set that contains it.
     fn before(&self, time: u64) -> Option<(u64, &Rc<Snapshots>)> {
         let found = self.0.iter().filter_map(|set| {
             let number = set.at(time.saturating_sub(1))?;
@@ -55,8 +55,8 @@ pub struct Inspection<'i, 'a> {
 }
 
 impl<'a> Debugger<'a> {
-    /// Follows the run to a position, and asks what there is, in the innermost `most` activations.
-    /// `ask` may be called twice; the second answer counts.
+    /// Follows the run to a position, and passes the state in the innermost `most` activations to
+    /// `ask`. `ask` may be called twice; the second answer counts.
     ///
     /// # Errors
     /// If the run cannot be followed, or `ask` fails.
@@ -170,8 +170,8 @@ impl<'a> Debugger<'a> {
         Ok(self.session().file().log()?)
     }
 
-    /// The snapshots from which a block is near, taken if there are none. `None` if those of the
-    /// recording are as near, or checkpoints are.
+    /// The snapshots near a block, taken if there are none. `None` if the recording's own snapshots
+    /// or checkpoints are as near.
     pub(super) fn near(&self, time: u64) -> Result<Option<Rc<Snapshots>>> {
         let Some(coarse) = self
             .run
@@ -244,9 +244,9 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// Follows the run once to several positions, which are ascending, and shows the innermost
-    /// activation at each: its number among them, and whether all requested data is known. A
-    /// position that the run did not reach is not shown.
+    /// Follows the run once to several ascending positions, and passes on the innermost activation
+    /// at each, with the position's index. Each call returns whether all requested data is known. A
+    /// position that the run did not reach is left out.
     pub(super) fn at_each(
         &self,
         positions: &[(Visit, Position)],

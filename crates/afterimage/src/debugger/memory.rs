@@ -1,4 +1,4 @@
-//! The nearest write of bytes of memory, in both directions.
+//! Finds the nearest write to bytes of memory, in either direction.
 
 use afterimage_replay::Writers;
 use afterimage_replay::paths::Window;
@@ -12,13 +12,13 @@ use super::{Debugger, Direction, Position};
 
 /// Up to this many bytes are looked up individually.
 const FEW: u64 = 16;
-/// The number of followed stretches that write a line, but not the bytes, before the run is
+/// After this number of followed stretches that write a line, but not the bytes, the run is
 /// executed again to distinguish them.
 const MISSES: usize = 2;
 
 impl Debugger<'_> {
-    /// Returns where bytes are written next, or were written last: forward right after the write,
-    /// backward right before it. Not beyond `bound`.
+    /// Returns where bytes are written next, or were written last, within `bound`: right after the
+    /// write going forward, right before it going backward.
     pub(super) fn nearest_write(
         &self,
         range: Range,
@@ -53,7 +53,7 @@ impl Debugger<'_> {
         }
     }
 
-    /// The nearest write beyond a position in some blocks.
+    /// The nearest write beyond a position, within some blocks.
     fn write_in(
         &self,
         range: Range,

@@ -1,12 +1,12 @@
-//! Steps through a run in both directions: the common part of a debugger and of a page that shows a
-//! run.
+//! Steps through a run in both directions. This is what debuggers and the explorer's page have in
+//! common.
 //!
 //! A [`Debugger`] looks at a run by the user's own lines. It keeps no position:
 //! [`step`](Debugger::step) and [`run_to`](Debugger::run_to) take one and return the next, and all
 //! other questions take a position. Positions are found in the path, so the distance does not
 //! matter. The values of variables are found by following the run from the last snapshot or
-//! checkpoint before. If a position is far after that, snapshots in between are taken, and kept as
-//! long as the debugger.
+//! checkpoint before. If a position is far after it, snapshots in between are taken and kept for
+//! the debugger's lifetime.
 
 mod frames;
 mod inspect;
@@ -77,7 +77,7 @@ pub struct Debugger<'a> {
     /// The position of the run in its last block.
     stop: Option<Stop>,
     tables: LineTables,
-    /// The same with the lines of libraries.
+    /// The same, but with the lines of libraries.
     all_tables: LineTables,
     prologues: RefCell<HashMap<FuncId, Prologue>>,
     frames: RefCell<HashMap<OrigOffset, Rc<[InlinedFrame]>>>,
@@ -87,12 +87,12 @@ pub struct Debugger<'a> {
 }
 
 /// Opens a run for stepping through it. Builds the data that stepping needs, and takes snapshots,
-/// if they are not there. Long operations end early with an error once `cancelled` is set, where
-/// they check it.
+/// if they do not exist. Long operations check `cancelled`, and end early with an error once it is
+/// set.
 ///
 /// # Errors
-/// If the program still runs, the run cannot be executed again, the recording is damaged, or `ask`
-/// fails.
+/// If the program is still running, the run cannot be executed again, the recording is damaged, or
+/// `ask` fails.
 pub fn with_debugger<R>(
     session: &Session,
     cancelled: &AtomicBool,
@@ -188,7 +188,7 @@ impl<'a> Debugger<'a> {
         Ok(())
     }
 
-    /// The position that a user writes: `parser.c:42#7`, `parse#3`, `t=123456`, `50%`, `end`.
+    /// A position as a user writes it: `parser.c:42#7`, `parse#3`, `t=123456`, `50%`, `end`.
     ///
     /// # Errors
     /// If the run has no such position; the error names the nearest one.
@@ -267,7 +267,7 @@ impl<'a> Debugger<'a> {
         Ok(found.map(|found| found.offset))
     }
 
-    /// As a position of the run is written for commands: `@0x1f3#7`.
+    /// The position in the form that commands take: `@0x1f3#7`.
     ///
     /// # Errors
     /// If the path cannot be read.

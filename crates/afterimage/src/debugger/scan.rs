@@ -1,4 +1,4 @@
-//! Looking at the executions of a place for one at which a condition holds.
+//! Searches the executions of a place for one at which a condition holds.
 
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
@@ -17,7 +17,7 @@ use super::{Debugger, Direction, Position, RunTo, StopPoint};
 /// The number of executions examined together: at first, and at most.
 const FIRST: u64 = 1 << 5;
 const MOST: u64 = 1 << 15;
-/// If a line has more than one arrival in this many blocks, its arrivals are found by going along
+/// If a line has more than one arrival in this many blocks, its arrivals are found by walking along
 /// the path.
 const DENSE: u64 = 1 << 9;
 
@@ -77,7 +77,7 @@ impl<'a> Debugger<'a> {
         Ok(None)
     }
 
-    /// Some executions of a point that may stop, with their numbers, in order.
+    /// Some executions of a point that may stop there, with their numbers, in order.
     fn executions(
         &self,
         point: &StopPoint<'a>,
@@ -109,8 +109,8 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// The arrivals at a line, which is in one function only if that is given, from one position to
-    /// another.
+    /// The arrivals at a line from one position to another. If `function` is given, all of the
+    /// line's code is in it.
     fn arrivals_between(
         &self,
         (line, function): (Line, Option<FuncId>),

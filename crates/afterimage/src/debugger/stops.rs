@@ -1,5 +1,5 @@
-//! The places where a run stops: all executions of a place, found by the path's grammar, and writes
-//! to memory.
+//! Finds where a run stops: executions of a place, found by the path's grammar, and writes to
+//! memory.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -29,7 +29,7 @@ pub enum StopAt {
     Place(String),
     /// A line of a file by its path, or the next line with code if it has none.
     Line {
-        /// As the debug information has it, or an end of that.
+        /// The path in the debug information, or a suffix of it.
         path: String,
         /// From 1.
         line: u32,
@@ -51,9 +51,9 @@ pub enum StopAt {
 pub enum Hits {
     /// This one.
     Exactly(u64),
-    /// This one and all later ones.
+    /// This execution and all later ones.
     From(u64),
-    /// All up to this one.
+    /// All executions up to this one.
     To(u64),
     /// Every n-th execution.
     Every(u64),
@@ -93,7 +93,7 @@ impl fmt::Display for Hits {
 }
 
 impl Hits {
-    /// The nearest number from this one on, or down, that stops.
+    /// The nearest number that stops, from this one upwards or downwards.
     fn nearest(self, number: u64, direction: Direction) -> Option<u64> {
         match (self, direction) {
             (Self::Exactly(only), Direction::Forward) => Some(only).filter(|it| *it >= number),
@@ -112,7 +112,7 @@ impl Hits {
 /// A place to stop, found in the program.
 pub struct StopPoint<'a> {
     place: Points<'a>,
-    /// The line that was taken, if there is only one.
+    /// The chosen line, if there is only one.
     line: Option<Line>,
     /// The function that contains all its code, if there is only one.
     function: Option<FuncId>,
@@ -120,7 +120,7 @@ pub struct StopPoint<'a> {
     hits: Option<Hits>,
 }
 
-/// A place: where, its line, and the function that all its code is in.
+/// A place with its line, and the function that contains all its code.
 type Found<'a> = (Points<'a>, Option<Line>, Option<FuncId>);
 
 pub(super) enum Points<'a> {
@@ -134,15 +134,15 @@ pub(super) enum Points<'a> {
 /// The place where a run stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunTo {
-    /// Where; `None` if nothing stops it before its end, or beginning.
+    /// The place; `None` if nothing stops the run before its end or beginning.
     pub at: Option<Position>,
     /// The points that stopped it there.
     pub points: Vec<usize>,
     /// The number of executions at which conditions were examined.
     pub looked_at: u64,
-    /// The number of these without a value, and why the last had none.
+    /// The number of these without a value.
     pub unknown: u64,
-    /// Why.
+    /// Why the last had none.
     pub why_unknown: Option<String>,
 }
 
@@ -470,7 +470,7 @@ impl<'a> Debugger<'a> {
         Ok(execution.flatten().map(|(_, at)| at))
     }
 
-    /// Whether the k-th execution may stop, whatever the condition says.
+    /// Whether the k-th execution may stop, ignoring the condition.
     pub(super) fn may_stop(point: &StopPoint<'_>, number: u64) -> bool {
         let nearest = |hits: Hits| hits.nearest(number, Direction::Forward);
         point.hits.is_none_or(|hits| nearest(hits) == Some(number))
@@ -481,7 +481,7 @@ impl<'a> Debugger<'a> {
     }
 
     /// Returns the positions at which a point stops between two positions (the first exclusive, the
-    /// second inclusive), in the order of time: at most `most`, those nearest to the first.
+    /// second inclusive), in order of time: at most `most`, those nearest to the first.
     ///
     /// # Errors
     /// As [`run_to`](Self::run_to).
@@ -510,7 +510,7 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// Returns the interesting executions of a line, or of the next one with code, as seen from a
+    /// Returns the interesting executions of a line, or of the next one with code, relative to a
     /// position: the first, the last, and the nearest ones.
     ///
     /// # Errors
@@ -599,7 +599,7 @@ pub struct LineMoment {
     pub count: u64,
     /// The line.
     pub line: u32,
-    /// In words.
+    /// Which execution it is, in words.
     pub which: &'static str,
 }
 

@@ -1,10 +1,10 @@
 //! Steps by lines of the user's own code, in both directions.
 //!
 //! A *frame* is an activation, or a function of the user's own that was inlined there. Stepping
-//! over goes to the next arrival at a line in a frame that is open now. Stepping out goes to one in
-//! a frame around the innermost one, and stepping in to the next arrival at all. Backward steps
-//! work likewise. Out of an activation leads to the middle of the line that called: right after the
-//! call, or right before it.
+//! over goes to the next arrival at a line in a frame that is open now. Stepping out goes to an
+//! arrival in a frame around the innermost one, and stepping in goes to the next arrival anywhere.
+//! Backward steps work likewise. Stepping out of an activation leads into the middle of the calling
+//! line: right after the call, or right before it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ use super::{Debugger, Position};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// To the next line, also inside a call.
+    /// To the next line, including lines inside a call.
     In,
     /// To the next line of this frame, or of one around it.
     Over,
@@ -34,13 +34,13 @@ pub enum Step {
     Out,
 }
 
-/// In which direction.
+/// The direction of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// As time goes.
+    /// Forward in time.
     Forward,
-    /// Back.
+    /// Backward in time.
     Backward,
 }
 
@@ -70,7 +70,7 @@ impl Chain {
         self.inlined.len().max(1)
     }
 
-    /// The name and the call of the frame that is so far in, from 0 for the activation itself.
+    /// The name and the call of the frame at a depth, from 0 for the activation itself.
     fn level(&self, level: usize) -> Option<(Option<&str>, Option<Location>)> {
         let from = self.inlined.len().checked_sub(level + 1)?;
         let frame = self.inlined.get(from)?;
@@ -93,7 +93,7 @@ impl Chain {
         (0..own).all(is_same)
     }
 
-    /// Whether both are the same frame, wherever it stands.
+    /// Whether both are the same frame, at any position.
     fn is(&self, other: &Self) -> bool {
         self.len() == other.len() && self.is_of(other, other.len())
     }
@@ -145,12 +145,12 @@ impl Open<'_, '_> {
 /// start a new line after it.
 struct Passed {
     direction: Direction,
-    /// The line that is left, forward.
+    /// The line that a forward step leaves.
     line: Option<Line>,
     level: usize,
-    /// Something inlined was passed since the last line of an open frame.
+    /// Whether inlined code was passed since the last line of an open frame.
     inside: bool,
-    /// The line that was found, and where its frame is.
+    /// The line that was found, and the position of its frame.
     last: Option<(Line, usize, Chain)>,
     found: Option<Position>,
 }
@@ -167,7 +167,8 @@ impl Passed {
         }
     }
 
-    /// Takes the next arrival: in an open frame, if it is one's. Whether the step is over.
+    /// Processes the next arrival, with the open frame that it belongs to, if any. Returns whether
+    /// the step is over.
     fn is_over(
         &mut self,
         at: Position,
@@ -203,7 +204,7 @@ impl Passed {
 }
 
 impl<'a> Debugger<'a> {
-    /// Returns where a step leads. `None` if the run ends, or begins, before.
+    /// Returns where a step leads. `None` if the run ends, or begins, before that.
     ///
     /// Takes O(blocks of the executed path) up to there; calls that are passed over take O(depth of
     /// the grammar).
@@ -279,8 +280,8 @@ impl<'a> Debugger<'a> {
         Ok(None)
     }
 
-    /// Goes to the next arrival in an open frame; among the frames of the activation at `level`,
-    /// only in one of the first `frames`. With this, nothing after the activation is searched.
+    /// Goes to the next arrival in an open frame. Among the frames of the activation at `level`,
+    /// only the first `frames` count, and nothing after that activation is searched.
     fn over(
         &self,
         from: Position,
@@ -365,7 +366,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Right after the return of the activation that is so deep, in the user's own code.
+    /// Right after the return of the activation at this depth, in the user's own code.
     fn returned(
         &self,
         cursor: &mut Cursor<'_, FileSegments>,
@@ -390,7 +391,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Right before the call of the activation that is so deep, in the user's own code.
+    /// Right before the call of the activation at this depth, in the user's own code.
     fn called(
         &self,
         cursor: &mut Cursor<'_, FileSegments>,

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use super::{Finder, Point};
 
 impl Finder<'_, '_> {
-    /// The uses of an operator's result and the blocks that depend on it, up to `depth` steps
+    /// The uses of an operator's result, and the blocks that depend on it, up to `depth` steps
     /// forward.
     pub(super) fn users(
         &self,

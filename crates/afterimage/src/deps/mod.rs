@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::explain::Scene;
 use crate::places::{Site, chosen, statements};
 
-/// What does an execution of a statement depend on, or what depends on it?
+/// Asks what an execution of a statement depends on, or what depends on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DepsQuery {
     /// The statement and its execution: `parser.c:42#7`, `@0x1f3#last`.
@@ -108,7 +108,7 @@ impl DepsQuery {
 /// The least limit of parts listed for a read: the number of bytes in a vector.
 const LEAST_PARTS: u64 = 16;
 
-/// An operator of an execution of a node. Without `takes`, only its decision, call or throw
+/// An operator of an execution of a node. If `takes` is false, only its decision, call or throw
 /// matters, not the values that it passes on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Point {
@@ -128,7 +128,7 @@ struct Finder<'s, 'a> {
     named: RefCell<BTreeSet<OrigOffset>>,
 }
 
-/// Whether an operand is only passed on by a call or throw, and so has no influence on whether that
+/// Whether an operand is only passed on by a call or throw, and so does not influence whether that
 /// happens.
 fn is_passed_on(role: &str) -> bool {
     matches!(role, "argument" | "carried")

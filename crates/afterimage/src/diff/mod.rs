@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::Session;
 use same::{SameQuery, same};
 
-/// Where do two executions differ?
+/// Asks where two executions differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiffQuery {
     /// Whether to also compare how often lines were executed.
@@ -30,7 +30,7 @@ pub struct DiffQuery {
 pub enum Differences {
     /// The first difference between the runs. The programs are the same, or alike.
     Runs(Box<DiffDocument>),
-    /// The statements of two versions that compute something else.
+    /// The statements of two versions whose results differ.
     Versions(Box<VersionsDocument>),
 }
 

@@ -287,7 +287,7 @@ fn outputs(a: &Session, b: &Session, found: Vec<OutputDifference>) -> Result<Vec
     places.collect()
 }
 
-/// The decision at which control parted.
+/// The decision at which control diverged.
 fn decision(a: &Session, sides: [&Opened<'_>; 2], parting: Parting) -> Result<PartingDifference> {
     let before = parting.time - 1;
     let mut decided = Vec::new();

@@ -18,8 +18,8 @@ pub struct SlicesShown<'s> {
     pub ensure_values: &'s dyn Fn(&Session) -> Result<()>,
 }
 
-/// Writes the slices for those questions about two recordings that ask for one. `false` if none
-/// does.
+/// Writes the slice for each question about two recordings that requests one. Returns `false` if
+/// none does.
 ///
 /// # Errors
 /// If a run cannot be followed, or the slices cannot be written.

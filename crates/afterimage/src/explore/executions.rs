@@ -9,14 +9,14 @@ use crate::Session;
 use crate::named::with_names;
 use crate::trace::Bounds;
 
-/// When was a place executed: a line arrived at, a function called, an operator executed?
+/// Asks when a line was arrived at, a function was called, or an operator was executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecutionsQuery {
     /// The place: `parser.c:42`, `parse`, `@0x1f3`.
     pub at: String,
     /// The stretch.
     pub bounds: Bounds,
-    /// The maximum number, evenly spread by execution number.
+    /// The maximum number to report, evenly spread by execution number.
     pub limit: u64,
     /// A moment: the report includes the number of executions up to then.
     pub by: Option<String>,

@@ -13,7 +13,7 @@ use crate::Session;
 use crate::named::with_names;
 use crate::trace::Bounds;
 
-/// How often were a function's blocks, edges and path traces executed in a stretch of the run?
+/// Asks how often a function's blocks, edges and path traces were executed in a stretch of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowQuery {
     /// The function.
@@ -23,9 +23,9 @@ pub struct FlowQuery {
 }
 
 impl FlowQuery {
-    /// The largest number of calls whose ways are listed: each is looked at.
+    /// The largest number of calls whose paths are listed, because each is examined.
     pub const CALLS: u64 = 10_000;
-    /// The most blocks of a way that are listed.
+    /// The largest number of blocks of a path that are listed.
     const BLOCKS: usize = 64;
 
     pub(crate) fn answer(&self, session: &Session) -> Result<FlowDocument> {

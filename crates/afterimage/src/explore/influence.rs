@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::explain::Scene;
 use crate::steps::follow_for;
 
-/// Which statements, and which bytes of output, depend on a byte of input?
+/// Asks which statements and which bytes of output depend on a byte of input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InfluenceQuery {
     /// The file, by the path that the program opened; standard input if it is not named.
@@ -83,7 +83,7 @@ impl InfluenceQuery {
     }
 }
 
-/// The bytes of output that are among what the host read.
+/// The bytes of output among those that the host read.
 fn outputs(scene: &Scene<'_, '_>, took: &[HostTook]) -> Result<Vec<InfluencedOutput>> {
     let mut found = Vec::new();
     let starts: HashSet<u64> = took.iter().map(|took| took.start).collect();
@@ -125,7 +125,7 @@ fn overlaps(put: &Put, took: &HostTook) -> bool {
     parts(put, took).next().is_some()
 }
 
-/// The numbers of the bytes of a stream that a call put out from what the host took.
+/// The numbers of the bytes of a stream that a call wrote, out of those that the host read.
 fn parts<'p>(put: &'p Put, took: &'p HostTook) -> impl Iterator<Item = u64> + 'p {
     let mut at = put.before;
     let end = put.before.saturating_add(put.bytes);

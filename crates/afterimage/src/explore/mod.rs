@@ -1,4 +1,4 @@
-//! Questions of the explorer's page that no command answers.
+//! Questions that the explorer's page asks and no command answers.
 
 mod executions;
 mod flow;

@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::Session;
 use crate::named::{NamedProgram, with_names};
 
-/// What is a moment called, and which arrival at its line is it?
+/// Asks for the name of a moment, and for the arrival at its line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MomentQuery {
     /// The moment: `parser.c:42#7`, `main#last`, `t=123456`, `50%`, `end`.
     pub at: String,
-    /// For a time: right before the operator at this offset of the original module, which its block
-    /// must have.
+    /// For a time, selects the moment right before the operator at this offset of the original
+    /// module. Its block must contain the operator.
     pub offset: Option<u32>,
 }
 
@@ -109,7 +109,7 @@ impl MomentQuery {
     }
 }
 
-/// The number of examined arrivals in one block.
+/// The number of arrivals to examine in one block.
 const IN_BLOCK: u64 = 64;
 
 /// The last arrival at a line that is not after a moment.

@@ -1,4 +1,4 @@
-//! The program's output, and its times.
+//! The program's output, with its times.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::explain::Scene;
 
-/// What did the program print to standard output and standard error, and when?
+/// Asks what the program printed to standard output and standard error, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputQuery {
     /// The maximum number of bytes of each stream, from its beginning.
@@ -19,8 +19,8 @@ pub struct OutputQuery {
 /// The maximum number of calls of each stream.
 const WRITES: usize = 20_000;
 
-/// If a run's values are not built, output is reported as far as this part of its stretches shows
-/// it. To build all values for the rest may take many times as long as the run did.
+/// If a run's values are not built, output is reported as far as this share of its stretches shows
+/// it. Building all values for the rest may take many times as long as the run did.
 const PART: usize = 16;
 
 /// Whether enough stretches were built.

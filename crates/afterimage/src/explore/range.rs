@@ -108,8 +108,8 @@ fn arrivals(session: &Session, bounds: &Bounds, document: &mut SourceDocument) -
     })
 }
 
-/// The block in which the run ended, if that is in the stretch: it may not have been executed to
-/// its end.
+/// The block in which the run ended, if it is in the stretch. It may not have been executed to its
+/// end.
 pub(super) fn ended_in(session: &Session, window: Window) -> Result<Option<(FuncId, BlockId)>> {
     let path = session.path()?;
     if window.last < path.length() {
@@ -122,8 +122,8 @@ pub(super) fn ended_in(session: &Session, window: Window) -> Result<Option<(Func
     Ok(block.map(|&block| (node.function, block)))
 }
 
-/// The ways out of a branch. Those with one target count together, as in the path; what is left out
-/// of the function is the rest of `count`.
+/// The ways out of a branch. Directions with the same target count together, as in the path. The
+/// rest of `count` left the function.
 fn ways(function: &Function, block: BlockId, count: u64, counts: &WindowCounts) -> Vec<SourceWay> {
     let mut found: Vec<(BlockId, SourceWay)> = Vec::new();
     for &edge in function.cfg.graph.out_edges(block) {

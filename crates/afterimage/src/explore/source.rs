@@ -15,7 +15,7 @@ use super::range;
 use crate::Session;
 use crate::trace::Bounds;
 
-/// What is the text of a source file, and how often was each of its lines executed?
+/// Asks for the text of a source file, and how often each of its lines was executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceQuery {
     /// The path, as the debug information has it.

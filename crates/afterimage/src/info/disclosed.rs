@@ -88,7 +88,7 @@ fn told(row: Traffic) -> InfoTraffic {
     }
 }
 
-/// The folders that contain the paths, without nested folders. The author's own come first.
+/// The folders that contain the paths, without nested folders. The author's own folders come first.
 fn folders(paths: &[String]) -> Vec<String> {
     let folder = |path: &String| {
         let end = path.rfind(['/', '\\'])?;

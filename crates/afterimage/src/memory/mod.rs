@@ -27,7 +27,7 @@ use crate::steps::follow;
 use crate::text::pasted;
 use variable::VariableInMemory;
 
-/// What did memory contain, who wrote it last, and who reads and writes it next?
+/// Asks what memory contained, what wrote it last, and what reads and writes it next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryQuery {
     /// The bytes.
@@ -41,7 +41,7 @@ pub struct MemoryQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryBytes {
-    /// By their addresses.
+    /// A range of addresses.
     Range {
         /// The memory, from 0.
         memory: u32,
@@ -54,7 +54,7 @@ pub enum MemoryBytes {
     Variable(String),
 }
 
-/// Limits the search for the next accesses and the last write in a run without values, in blocks:
+/// In a run without values, limits the search for the next accesses and the last write, in blocks:
 /// see [`WriteIndex::Stretches`].
 const MOST_FOLLOWED: u64 = 1 << 22;
 
@@ -62,7 +62,7 @@ const MOST_FOLLOWED: u64 = 1 << 22;
 const WORD: u64 = 8;
 
 /// Parses addresses into the first address and the number of bytes: `0x1040` for 8 bytes, or
-/// `0x1040..0x107f`, both included.
+/// `0x1040..0x107f`, inclusive.
 ///
 /// # Errors
 /// If it is neither.

@@ -28,8 +28,8 @@ pub(super) struct VariableInMemory<'a> {
     pub variable: VariableThere,
     variables: Variables<'a>,
     object: Object,
-    /// The value as text, read from the whole memory, if the variable may have contents outside its
-    /// own bytes.
+    /// The value as text, read from the whole memory, if the variable may refer to contents outside
+    /// its own bytes.
     contents: Option<String>,
 }
 
@@ -128,11 +128,11 @@ fn which_file(why: &PathError) -> &'static str {
     }
 }
 
-/// The known data about it at a moment.
+/// What is known about it at a moment.
 struct Seen {
     object: Object,
     type_name: String,
-    /// Whether it lives as long as the call.
+    /// Whether it exists only during the call.
     local: bool,
     /// If its place may hold something else, the reason.
     written: Option<Written>,
@@ -233,8 +233,8 @@ pub(super) fn find<'a>(
 }
 
 /// A variable at a moment in the function that is executed then. If the moment is at the beginning
-/// of a block, and the function has not made the variable's place by then, looks before the block's
-/// last operator.
+/// of a block and the function has not yet created the variable's place, the variable is taken
+/// before the block's last operator.
 fn seen<'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -391,7 +391,7 @@ fn global<'a>(
     })
 }
 
-/// A place for `values --at` at the moment: as named, or the function.
+/// A place for `values --at` at the moment: the named one, or the function.
 fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
     match moment.contains(|c: char| c.is_alphabetic()) && !moment.starts_with("t=") {
         true if !["start", "end"].contains(&moment) => moment,
@@ -424,7 +424,7 @@ fn with_local(
     functions.take(MOST_NAMED).collect()
 }
 
-/// Why there are no bytes to look at.
+/// Why there are no bytes to examine.
 enum NotInMemory {
     /// The variable is elsewhere.
     Elsewhere(String),

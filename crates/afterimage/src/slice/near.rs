@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::start::SliceStart;
 use crate::explain::Scene;
 
-/// Which lines of the user's own code are nearest to some executions, among those that they depend
-/// on?
+/// Asks for the lines of the user's own code nearest to some executions, among those that they
+/// depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NearQuery {
     /// The executions: `parser.c:42#7`, `@0x1f3#last`. Those without a slice are skipped, unless
@@ -28,13 +28,14 @@ pub struct NearQuery {
 /// A line that something depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NearLine {
-    /// Which.
+    /// Its position.
     pub source: Position,
-    /// Its distance: the sum over the dependences on the way, where data dependences are the
-    /// shortest.
+    /// Its distance: the total length of the dependences in between, of which data dependences are
+    /// the shortest.
     pub distance: u32,
-    /// The kind of the shortest way: `values`; `addresses` if a value is an address
-    /// that is read or written; `control` if a branch or call decided that something was executed.
+    /// The kind of the shortest chain of dependences: `values`; `addresses` if a value is an
+    /// address that is read or written; `control` if a branch or call decided that something was
+    /// executed.
     pub through: &'static str,
 }
 
@@ -120,8 +121,8 @@ impl NearQuery {
     }
 }
 
-/// The operator that makes room for a function's frame: it takes it from the stack pointer, which
-/// compilers keep in a global and lower first.
+/// The operator that makes room for a function's frame by lowering the stack pointer, which
+/// compilers keep in a global.
 fn lowers_stack(operators: &[OperatorPlace]) -> Option<OpId> {
     const BEGINNING: usize = 12;
     let begin = &operators[..operators.len().min(BEGINNING)];
@@ -135,8 +136,8 @@ fn lowers_stack(operators: &[OperatorPlace]) -> Option<OpId> {
     Some(OpId::from_u32((reads + lowers) as u32))
 }
 
-/// Whether a function of C's, C++'s or Rust's library gives room in memory. Its address says
-/// nothing about the data in it.
+/// Whether a function of the C, C++ or Rust library allocates memory. Such an address says nothing
+/// about the data stored there.
 fn allocates(name: &str) -> bool {
     const NAMES: [&str; 16] = [
         "malloc",

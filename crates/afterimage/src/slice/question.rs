@@ -67,8 +67,8 @@ pub(super) fn in_words(query: &SliceQuery, to: &SliceStart, from: Option<&SliceS
     }
 }
 
-/// The criteria, limited to the depth. A variable, bytes and an operand are made one dependence
-/// away.
+/// The criteria, limited to the depth. The producers of a variable, of bytes and of an operand are
+/// one dependence away.
 fn limited(query: &SliceQuery, to: SliceStart) -> Vec<Criterion> {
     let (mut criteria, mut taken) = (to.criteria, to.taken);
     if let Some(depth) = query.depth {

@@ -29,9 +29,9 @@ use crate::text::{harmless, pasted};
 /// The start of a slice.
 pub struct SliceStart {
     pub criteria: Vec<Criterion>,
-    /// Criteria for its operands, if they are separate: they are one dependence away.
+    /// Criteria for its operands, which are one dependence away, if they are separate.
     pub taken: Vec<Criterion>,
-    /// In words.
+    /// The subject in words.
     pub title: String,
     /// For a variable whose place may hold something else, the reason.
     pub written: Option<Written>,
@@ -155,7 +155,8 @@ fn of_statements(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Resu
     })
 }
 
-/// The executions whose statements take an operand, and which operands the others take.
+/// The executions whose statements take an operand, and the operands that the other statements
+/// have.
 fn taking<'f, 'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,

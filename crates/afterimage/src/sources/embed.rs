@@ -1,7 +1,7 @@
 //! Embeds source files in a recording.
 //!
-//! Input: the files named in a program's debug information, and folders, the *roots*. Output: those
-//! of the files under a root, written into the recording.
+//! Input: the files named in a program's debug information, and folders, the *roots*. Output: the
+//! files under a root, written into the recording.
 //!
 //! A program may name any file of the user who records it, such as a private key. So a path is
 //! resolved, including all symbolic links, before the file is opened. It is then opened from the

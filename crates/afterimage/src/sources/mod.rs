@@ -10,7 +10,7 @@
 //!    commit (`rust`).
 //!
 //! If a text is nowhere, the answer is `None`; [`SourcePaths`] keeps the path, so that a command
-//! can report it once. Wrong lines are worse than none: no file is guessed by its name.
+//! can report it once. Wrong lines are worse than none, so no file is guessed by its name.
 
 mod embed;
 mod lines;
@@ -64,8 +64,9 @@ impl SourcePaths {
         }))
     }
 
-    /// The same. Among the files that the debug information names, only those under these folders
-    /// are read, besides files that the user moved, and those of Rust's standard library.
+    /// The same, with limited access. Among the files that the debug information names, only those
+    /// under these folders are read, besides files that the user moved, and those of Rust's
+    /// standard library.
     #[must_use]
     pub fn within(self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         let roots = roots
@@ -198,12 +199,12 @@ impl SourceFiles {
         ))
     }
 
-    /// Whether the text of a file can be read. Nobody misses it because of this question.
+    /// Whether the text of a file can be read. A missing file is not recorded as missed.
     pub fn has(&self, path: &str) -> bool {
         self.embedded().is_some_and(|own| own.has(path)) || self.locate(path).is_some()
     }
 
-    /// Why the text of a file that was not found is not there, and what to do.
+    /// Why the text of a file was not found, and the remedy.
     pub fn why_missing(&self, path: &str) -> String {
         let is_file = may_be_source(Path::new(path)).is_some();
         if is_file && !self.paths.0.allows(Path::new(path)) {

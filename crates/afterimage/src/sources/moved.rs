@@ -1,4 +1,4 @@
-//! `OLD=NEW`: sources that are elsewhere than the debug information says.
+//! `OLD=NEW`: sources that are not where the debug information says.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;

@@ -30,7 +30,7 @@ use crate::Session;
 use crate::monitor::Work;
 use crate::steps::follow;
 
-/// When does a condition about variables hold?
+/// Asks when a condition about variables holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConditionQuery {
     /// The condition: `fee < 0 && a->balance > 10`.
@@ -38,11 +38,11 @@ pub struct ConditionQuery {
     /// The place and the moments.
     #[serde(flatten)]
     pub values: ValuesQuery,
-    /// The reported times, among those when it holds.
+    /// Which of the times when it holds are reported.
     pub wanted: Wanted,
 }
 
-/// The reported times, among those when a condition holds.
+/// Which of the times when a condition holds are reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
@@ -72,7 +72,7 @@ const LIMITS: Limits = Limits {
 pub(crate) type Found = (Truth, Vec<Result<Held, PathError>>);
 
 impl ConditionQuery {
-    /// All times when a condition holds at a place.
+    /// Finds all times when a condition holds at a place.
     pub fn new(condition: impl Into<String>, at: impl Into<String>) -> Self {
         Self {
             condition: condition.into(),
@@ -354,7 +354,7 @@ impl Tally {
         }
     }
 
-    /// Adds the next times, and keeps at most `listed` instances in all.
+    /// Adds the next times, and keeps at most `listed` instances in total.
     fn merge(&mut self, next: Self, listed: u64) {
         self.looked_at += next.looked_at;
         self.holds += next.holds;
@@ -367,8 +367,8 @@ impl Tally {
     }
 }
 
-/// Why each path of a condition had no value at every examination; the inner value is `None` if the
-/// reasons differed, or it had one. `None` if it was not looked at.
+/// Why each path of a condition never had a value; the inner value is `None` if the reasons
+/// differed, or it had a value. `None` if it was not examined.
 #[derive(Default)]
 struct Reasons(Vec<Option<Option<PathError>>>);
 
@@ -484,7 +484,8 @@ impl Begun {
 }
 
 impl<'l, 'a> Look<'l, 'a> {
-    /// At no moment yet. `lists`: the values of the variables are wanted, too, when it holds.
+    /// Creates it before any moment. With `lists`, also collects the values of the variables when
+    /// the condition holds.
     pub(crate) fn new(condition: &'l Condition, variables: &'l Variables<'a>, lists: bool) -> Self {
         Self {
             condition,
@@ -659,7 +660,7 @@ fn constant(variables: &Variables<'_>, (written, path): (&str, &Path)) -> Option
     })
 }
 
-/// Whether it is what C++ calls an empty optional.
+/// Whether it is an empty optional of C++.
 fn is_empty_optional(written: &str) -> bool {
     matches!(written.trim(), "nullopt" | "std::nullopt")
 }

@@ -73,8 +73,7 @@ impl Instances {
         })
     }
 
-    /// Returns the number of executions of which the shown ones are the first, if the first shown
-    /// one has number `first`.
+    /// Returns the number of selected executions, if the first shown one has number `first`.
     pub(super) fn of(self, count: u64, first: u64) -> u64 {
         match self {
             Self::From(_) => count + 1 - first,
@@ -82,7 +81,7 @@ impl Instances {
         }
     }
 
-    /// Whether they are named, so that there are no others to mention.
+    /// Whether the executions are named, so there are no others to mention.
     pub(super) fn is_named(self) -> bool {
         matches!(self, Self::Range(..) | Self::One(_) | Self::Last)
     }

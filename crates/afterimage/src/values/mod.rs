@@ -19,7 +19,7 @@ pub use instances::{Instances, InstancesError};
 pub use loads::{write_load_values, write_loaded};
 pub use missing::{add_first_values, missing_values};
 
-/// Which values did the statements at a place give?
+/// Asks which values the statements at a place gave.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValuesQuery {
     /// The place: `parser.c:42`, `parse+0x2a`, `@0x1f3`, or a function. `#7` or `#last` at the end
@@ -33,7 +33,7 @@ pub struct ValuesQuery {
     pub limit: u64,
 }
 
-/// Which values did a source variable have?
+/// Asks which values a source variable had.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VariableQuery {
     /// The variable, or an expression such as `p->next`.

@@ -15,11 +15,11 @@ use crate::path::gaps;
 pub struct Bounded {
     pub role: &'static str,
     pub value: Value,
-    /// For an operand that says where: the bounds in words.
+    /// For an operand that gives a position: the bounds, in words.
     pub within: Option<String>,
 }
 
-/// The object of which an operator takes a part, by its number.
+/// What an operator accesses a part of, by its number.
 #[derive(Clone, Copy)]
 enum Whole {
     Memory(usize),
@@ -31,10 +31,10 @@ enum Whole {
 /// The operands of an operator on a part of a memory or a table that trapped, the one to blame
 /// first.
 ///
-/// The operand to blame is the beginning of a part that begins beyond the end, or that was computed
-/// and begins at the end; otherwise the length. If the length is a constant, it is the beginning of
-/// the part that goes beyond, if that was computed or is the end. `None` if it is not such an
-/// operator, or the end is unknown.
+/// If the part begins beyond the end, or was computed and begins at the end, the operand to blame
+/// is its beginning; otherwise it is the length. If the length is a constant, it is the beginning
+/// of the part that exceeds the bounds, if that was computed or is the end. `None` if it is not
+/// such an operator, or the end is unknown.
 pub fn operands(
     scene: &Scene<'_, '_>,
     instance: Instance,

@@ -26,7 +26,7 @@ pub fn none(kind: &'static str, what: String) -> WhyEnd {
     }
 }
 
-/// The way leads out of the part of the run with stored values.
+/// The chain leaves the part of the run with stored values.
 pub fn outside(why: &str) -> WhyEnd {
     none("unknown", format!("unknown: {why}"))
 }

@@ -29,7 +29,7 @@ use printed::Whole;
 pub use start::{Held, Start};
 use tell::Teller;
 
-/// Where did a value come from?
+/// Asks where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyQuery {
     /// The value.
@@ -73,7 +73,7 @@ pub struct WhyReport {
     /// The subject.
     #[serde(flatten)]
     pub head: WhyHead,
-    /// The way back, beginning with the value.
+    /// The chain, beginning with the value.
     pub entries: Vec<WhyEntry>,
 }
 
@@ -126,32 +126,32 @@ impl WhyQuery {
 /// If the end is found within this many links, the first sentence names it.
 const SOON: u64 = 500;
 
-/// The number of stretches that a way back may build, besides one in [`SHARE`] of the run's.
+/// The number of stretches that a chain may build, in addition to one in [`SHARE`] of the run's.
 const BUILT: usize = 12;
 /// See [`BUILT`].
 const SHARE: usize = 1024;
 
-/// The way back, entry by entry.
+/// The chain, entry by entry.
 pub struct Way<'t, 'a> {
     chain: Option<Chain<'t, 'a>>,
     folder: Option<Folder>,
     teller: Teller<'t, 'a>,
     budget: Option<Rc<Budget<'a>>>,
-    /// The number of links when its budget ran out.
+    /// The number of links followed when its budget ran out.
     cut: Option<u64>,
 }
 
-/// Limits the number of stretches that one way back may build.
+/// Limits the number of stretches that one chain may build.
 struct Budget<'a> {
     epochs: &'a FileEpochs,
     segments: &'a FileSegments,
     /// The number of built stretches at which the search for operands that lead to input stops.
     looking: usize,
-    /// The number of built stretches at which the way ends.
+    /// The number of built stretches at which the chain ends.
     most: usize,
 }
 
-/// The first step gets three times the budget, because a way without any step explains nothing.
+/// The first step gets three times the budget, because a chain without any step explains nothing.
 const FIRST: usize = 3;
 
 impl<'a> Budget<'a> {
@@ -189,7 +189,7 @@ impl Drop for Budget<'_> {
 }
 
 impl<'t, 'a> Way<'t, 'a> {
-    /// Begins a way back.
+    /// Begins a chain.
     ///
     /// # Errors
     /// If the recording is damaged.

@@ -1,4 +1,4 @@
-//! Shows the way back while it is found: the subject is known long before the origin.
+//! Shows the chain while it is being found, because the subject is known long before the origin.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -14,7 +14,7 @@ use super::{Start, Way, WhyAbout, WhyQuery};
 use crate::explain::Scene;
 use crate::text::pasted;
 
-/// How to show the way back.
+/// How to show the chain.
 #[derive(Clone, Copy)]
 pub enum Form<'t> {
     /// For a person, on a terminal or not.
@@ -27,12 +27,12 @@ pub enum Form<'t> {
     Dot,
 }
 
-/// The treatment of the middle of a long way.
+/// What to do with the middle of a long chain.
 #[derive(Clone, Copy)]
 pub enum Rest<'t> {
     /// Show it.
     Shown,
-    /// Hide it; this says how to see it.
+    /// Hide it, and tell the user how to see it.
     Hidden(&'t str),
 }
 
@@ -190,7 +190,7 @@ fn text(
     shown.finish(&mut text)
 }
 
-/// The shown parts of a long way: its beginning and its end.
+/// The parts of a long chain that are shown: its beginning and its end.
 struct Shown<'t> {
     /// The number of further entries that may be shown at once.
     left: usize,
@@ -206,11 +206,11 @@ struct Shown<'t> {
     more: &'t str,
 }
 
-/// The number of entries to show at the beginning of the way, unless it is short.
+/// The number of entries to show at the beginning of the chain, unless it is short.
 const FIRST: usize = 40;
 /// The number of steps of a check in a library to show, plus 1.
 const CHECK: usize = 5;
-/// The number of entries to show at the end of the way.
+/// The number of entries to show at the end of the chain.
 const LAST: usize = 12;
 
 impl<'t> Shown<'t> {

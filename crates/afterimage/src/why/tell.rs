@@ -1,6 +1,7 @@
-//! Describes steps of the way back in words.
+//! Describes steps of the chain in words.
 
 use afterimage_analyses::why::{End, Entry, Link, Made, Move, Moved, Spot, Step, ValType};
+use afterimage_present::document::objects::{MemoryRange, TypedValue};
 use afterimage_present::{
     WhyEnd, WhyEntry, WhyHow, WhyMade, WhyMove, WhyOperand, counted, value_text,
 };
@@ -38,7 +39,7 @@ impl<'t, 'a> Teller<'t, 'a> {
         })
     }
 
-    /// Tells an entry.
+    /// Describes an entry.
     pub fn tell(&mut self, entry: Entry, told: &mut Vec<WhyEntry>) -> Result<()> {
         match entry {
             Entry::Step(step) => self.step(step, told),
@@ -98,10 +99,12 @@ impl<'t, 'a> Teller<'t, 'a> {
             Move::GlobalSet(_) => operands.first(),
             Move::Copy { .. } => None,
         };
+        let typed = ty.zip(moved.value);
+        let typed = typed.map(|(&ty, bits)| (ty, TypedValue::new(ty, bits)));
         let mut value = String::new();
-        if let Some((&ty, bits)) = ty.zip(moved.value) {
-            value = value_text(ty, bits);
-            (self.value, self.ty) = (value.clone(), Some(ty));
+        if let Some((ty, typed)) = &typed {
+            value.clone_from(&typed.text);
+            (self.value, self.ty) = (value.clone(), Some(*ty));
         }
         let (how, what) = match moved.how {
             Move::Load(range) => ("loaded", memory(range)),
@@ -122,11 +125,18 @@ impl<'t, 'a> Teller<'t, 'a> {
                 ("moved between lanes", what)
             }
         };
+        let range = match moved.how {
+            Move::Load(range) | Move::Store(range) | Move::Fill(range) => Some(range),
+            Move::Copy { from, .. } => Some(from),
+            _ => None,
+        };
         (self.last, self.spot) = (Some(moved.spot), Some(moved.spot));
         Ok(WhyMove {
             how: how.to_owned(),
             what,
+            memory: range.map(MemoryRange::from),
             value,
+            typed: typed.map(|(_, typed)| typed),
             place,
             besides: moved.besides,
         })
@@ -140,12 +150,15 @@ impl<'t, 'a> Teller<'t, 'a> {
     fn made(&mut self, made: &Made) -> Result<WhyMade> {
         let place = self.scene.place(made.spot)?;
         let (types, results) = self.types(made.spot);
-        let value = results.first();
-        let value = value.map_or(String::new(), |&ty| value_text(ty, made.value));
+        let typed = results.first().map(|&ty| TypedValue::new(ty, made.value));
+        let value = typed
+            .as_ref()
+            .map_or(String::new(), |typed| typed.text.clone());
         let operands = made.operands.iter().zip(&types);
         let operands = operands.enumerate().map(|(i, (operand, &ty))| WhyOperand {
             role: operand.role.to_owned(),
             value: value_text(ty, operand.value),
+            typed: TypedValue::new(ty, operand.value),
             constant: operand.constant,
             elsewhere: operand.elsewhere,
             followed: made.followed == Some(i),
@@ -167,12 +180,13 @@ impl<'t, 'a> Teller<'t, 'a> {
                 WhyHow::Computed
             },
             value,
+            typed,
             operands,
             place,
         })
     }
 
-    /// The end of a way back that is not followed to its origin. `further` says how to see more at
+    /// The end of a chain that is not followed to its origin. `further` says how to see more at
     /// once.
     ///
     /// # Errors

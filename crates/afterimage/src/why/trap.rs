@@ -337,8 +337,8 @@ fn beyond(scene: &Scene<'_, '_>, death: &Death) -> Result<String> {
     }))
 }
 
-/// An activation where it stands: in the block at T, before or in an operator; without one, at the
-/// block's call. Also returns the value that decided the branch that led there.
+/// An activation at its current place: in the block at T, before or in an operator or, without one,
+/// at the block's call. Also returns the value that decided the branch that led there.
 fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame, Option<Value>)> {
     let walk = scene.walk();
     let instance = scene.values.at(time)?.context("a call without a time")?;
@@ -368,7 +368,7 @@ fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame,
     Ok((frame, decided))
 }
 
-/// Whether some way through a function's code leads to its return. If not, its caller had already
+/// Whether some path through a function's code leads to its return. If not, its caller had already
 /// decided that the run ends.
 fn may_return(scene: &Scene<'_, '_>, function: FuncId) -> bool {
     let code = scene.traced.program().function(function);

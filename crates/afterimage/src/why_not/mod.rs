@@ -18,7 +18,7 @@ use crate::places::has_column;
 use crate::text::harmless;
 use crate::why::Way;
 
-/// Why was a place not executed?
+/// Asks why a place was not executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyNotQuery {
     /// The place: `parser.c:42`, `func+0x2a`, `@0x1f3`, or a function.

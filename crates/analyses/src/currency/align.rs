@@ -73,7 +73,7 @@ pub fn align(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
     found
 }
 
-/// The parts by key; those with the same key in the order of time.
+/// The parts by key, those with equal keys in order of time.
 fn by_key(parts: &[Part], level: Level) -> Vec<(Key, u32)> {
     let mut keyed: Vec<(Key, u32)> = parts
         .iter()
@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// The rules by definition: count, and check the agreement with known values.
+    /// The same rules, applied literally: count, then check agreement with known values.
     fn slow(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
         let mut found: Vec<Option<u32>> = vec![None; b.parts.len()];
         for level in LEVELS {

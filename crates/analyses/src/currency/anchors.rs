@@ -22,7 +22,7 @@ pub(super) struct Calling<'a, S> {
 pub struct Anchors {
     /// Their names.
     pub names: Vec<String>,
-    /// Which of them are host functions.
+    /// The host functions among them.
     pub is_host: Vec<bool>,
     /// The number of each function of the unoptimised program, and of the optimised one.
     pub(super) of: [HashMap<FuncId, u32>; 2],

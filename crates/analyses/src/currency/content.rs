@@ -16,7 +16,7 @@ pub enum Comparison {
         /// The reason.
         why: &'static str,
     },
-    /// A part of the first is not available; the rest is the same.
+    /// Part of the first value is not available; the rest is equal.
     Missing {
         /// The part.
         part: String,
@@ -79,7 +79,7 @@ impl Symbols {
 /// if they are written the same; records and arrays, if their parts are.
 ///
 /// Addresses are the same if they are equal, or at the same offset in the same global variable, or
-/// of functions of the same name. Other addresses of objects cannot be compared.
+/// addresses of functions of the same name. Other addresses of objects cannot be compared.
 ///
 /// O(parts): recursion is bounded by the depth that was rendered.
 pub fn compare(shown: &Rendered, expected: &Rendered, symbols: [&Symbols; 2]) -> Comparison {

@@ -15,8 +15,8 @@ use afterimage_replay::steps::name;
 pub(super) struct Begin {
     pub op: OpId,
     pub column: u32,
-    /// Whether the block has an operator of the column that is more than a move or a constant.
-    /// Compilers leave moves behind when everything else is removed.
+    /// Whether the block has an operator of the column that is more than a move or a constant. When
+    /// compilers remove everything else, moves remain.
     pub column_counts: bool,
     /// A number for its name, if it is more than a move or a constant.
     pub name: Option<u32>,
@@ -26,8 +26,8 @@ pub(super) struct Begin {
     pub matched: Option<u32>,
 }
 
-/// For each statement, the number of the statement of the unoptimised version that it is, or is
-/// matched with.
+/// For each statement, its counterpart's number in the unoptimised version: its own number if this
+/// is that version, else that of its match.
 pub type MatchedStatements = HashMap<(FuncId, OpId), u32>;
 
 /// Numbers for the names of operators: the same in both versions.
@@ -122,7 +122,7 @@ impl LineParts {
         self.of.contains_key(&function)
     }
 
-    /// Returns the beginnings of the line's columns in a block, in order.
+    /// Returns the positions in a block where columns of the line begin, in order.
     pub(super) fn of(&self, function: FuncId, block: BlockId) -> &[Begin] {
         let blocks = self.of.get(&function);
         let begins = blocks.and_then(|blocks| blocks.get(&block));

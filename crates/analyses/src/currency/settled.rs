@@ -1,4 +1,4 @@
-//! Checks counted counterparts by the values that operators gave.
+//! Checks counterparts found by counting against the values that operators gave.
 //!
 //! Counting sees how often a part of a line is executed, but not in which order. Within one
 //! execution of a block, an optimiser may reorder whatever has no effect: an unrolled loop computes
@@ -25,7 +25,7 @@ pub struct Given {
     may_be_address: bool,
 }
 
-/// The values by time and operator. Operators without a value, such as calls, are not included.
+/// The values by time and operator. Excludes operators without a value, such as calls.
 pub type AllGiven = HashMap<(u64, OpId), Given>;
 
 /// Linkers place nothing below this address.
@@ -126,7 +126,8 @@ pub struct Alignment<'m> {
     moments: &'m Moments,
     /// The values that operators gave in the unoptimised and in the optimised run.
     given: [AllGiven; 2],
-    /// The outcome of each part of the optimised run that does not stay as counted.
+    /// The outcome for each part of the optimised run whose counterpart differs from the counted
+    /// one.
     outcomes: HashMap<u32, Outcome>,
     /// The times of its blocks that arrive at the line for several blocks of the unoptimised run.
     exchanged: HashSet<u64>,
@@ -139,14 +140,14 @@ pub struct Alignment<'m> {
     counted: HashMap<u64, Givers>,
 }
 
-/// For each kind of operator and value: the first stop with it, and whether all executions with it
-/// belong to that stop.
+/// For each kind of operator and each value: the first stop at which they occur, and whether they
+/// occur at no other.
 type Givers = HashMap<(Unit, (u64, u64)), (u32, bool)>;
 
 /// Parts, ascending, by unit and activation.
 type ByActivation = HashMap<(Unit, u64), Vec<u32>>;
 
-/// The values that operators gave, by unit; those of one unit in the order of time.
+/// The values that operators gave, by unit and then by time.
 type ByUnit = BTreeMap<Unit, Vec<Given>>;
 
 impl Trail {
@@ -206,7 +207,7 @@ impl Moments {
     }
 
     /// The operators of the unoptimised and of the optimised run whose values must be known to
-    /// settle these parts of the optimised run. Ascending.
+    /// settle these parts of the optimised run. They are ascending.
     pub fn to_be_known(&self, parts: &BTreeSet<u32>) -> [Vec<(u64, OpId)>; 2] {
         let blocks = self.blocks(parts);
         let of_b: BTreeSet<u32> = blocks.into_iter().flatten().collect();
@@ -287,9 +288,9 @@ impl Alignment<'_> {
 
     /// The counterpart of a stop of the optimised run, whose parts must have been settled.
     ///
-    /// It is the earliest stop at which the counterparts of its parts stand. If no part has a
-    /// counterpart, it is the arrival that corresponds to the stop. If a part is refused, only
-    /// counterparts confirmed by values count.
+    /// It is the earliest stop among the counterparts of its parts. If no part has a counterpart,
+    /// it is the arrival that corresponds to the stop. If a part is refused, only counterparts
+    /// confirmed by values count.
     ///
     /// # Errors
     /// If there is none; with the reason if the values contradict the counting.
@@ -538,7 +539,7 @@ impl Alignment<'_> {
     }
 }
 
-/// The values of those parts that are operators but not tests.
+/// The values of the parts that are operators other than tests.
 fn by_unit(trail: &Trail, given: &AllGiven, parts: impl Iterator<Item = u32>) -> ByUnit {
     let mut found = ByUnit::new();
     for part in trail.operators(parts) {
@@ -632,7 +633,7 @@ mod tests {
     }
 
     /// A run that executes a line's operators in a single block: the given number for each column,
-    /// in this order, each from a stop of its own if `each_a_stop`.
+    /// in this order. With `each_a_stop`, each has its own stop.
     fn block(columns: &[u32], each_a_stop: bool) -> Trail {
         let mut trail = Trail::default();
         let mut seen = HashSet::new();

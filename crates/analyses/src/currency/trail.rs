@@ -1,4 +1,4 @@
-//! The events of a run at a line.
+//! What happened at a line in a run.
 
 use afterimage_ids::{FuncId, OpId};
 
@@ -18,7 +18,7 @@ pub struct Stop {
 /// The unit in which a line is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
-    /// The code of a column in a block, however much that is.
+    /// All code of a column in a block.
     Column(u32),
     /// A single operator of a column, by a number for its name. A block of an unrolled loop has
     /// several.
@@ -30,7 +30,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The column of a unit that has one.
+    /// The column, if the unit has one.
     pub fn column(self) -> Option<u32> {
         match self {
             Self::Column(column) | Self::Operator(column, _) => Some(column),
@@ -58,24 +58,24 @@ pub struct Part {
     pub is_test: bool,
 }
 
-/// The events of a run at a line, in the order of time.
+/// What happened at a line in a run, in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
     /// The arrivals: the k-th of the run is at index k - 1.
     pub stops: Vec<Stop>,
     /// The parts that were executed.
     pub parts: Vec<Part>,
-    /// Pairs of a stop and a part that is executed from it on. A part whose code the compiler mixed
-    /// with that of other lines may belong to several stops.
+    /// Pairs of a stop and a part executed after it. A part whose code the compiler mixed with that
+    /// of other lines may belong to several stops.
     pub of_stops: Vec<(u32, u32)>,
     /// The activations that were open when the walk ended, if that was before the end of the run.
     pub open: Vec<u64>,
-    /// Whether the walk ended before the run.
+    /// Whether the walk ended before the run did.
     pub is_cut: bool,
 }
 
 impl Trail {
-    /// The larger of the numbers of stops and of their parts.
+    /// The number of stops or of parts, whichever is larger.
     pub(super) fn size(&self) -> usize {
         self.stops.len().max(self.of_stops.len())
     }

@@ -30,9 +30,9 @@ struct NodeFacts {
     function: FuncId,
     /// Whether it begins an activation.
     begins: bool,
-    /// The call that both runs make and that begins with it.
+    /// The call common to both runs that begins with this node.
     enters: Option<u32>,
-    /// The host function, called by both runs, that is called at its end.
+    /// The host function that both runs call and that this node calls at its end.
     calls: Option<u32>,
     /// Whether its function has code of the line.
     looks: bool,
@@ -51,9 +51,9 @@ pub(super) struct Walker<'w, 'a, S: Segments> {
     parts: &'w LineParts,
     nodes: Vec<NodeFacts>,
     frames: Vec<Frame>,
-    /// The number of calls passed that both runs make.
+    /// The number of calls common to both runs passed so far.
     segment: u64,
-    /// The beginning of a call that was returned, but not examined yet.
+    /// The beginning of a call that was delivered to the caller but not examined yet.
     pending: Option<Visit>,
     /// The host function called at the end of the code examined last.
     host: Option<u32>,

@@ -14,7 +14,7 @@ pub(super) struct Described {
 }
 
 impl Described {
-    /// The description of an operator, if it loads or stores a single value.
+    /// Describes an operator if it loads or stores a single value.
     pub fn of(operator: &Operator<'_>) -> Option<Self> {
         let load = |memarg: &MemArg, bytes| Some((*memarg, bytes, false));
         let store = |memarg: &MemArg, bytes| Some((*memarg, bytes, true));

@@ -62,7 +62,7 @@ pub struct RunCalls {
     regular: usize,
 }
 
-/// The largest path trace to make a graph of, in bytes. The graph takes some forty times as many.
+/// The largest path trace to make a graph of, in bytes. The graph takes about forty times that.
 const REGULAR: usize = 16 << 20;
 
 /// A path trace of a function.
@@ -95,7 +95,7 @@ pub(super) struct PathGraph {
     pub blocks: Vec<BlockId>,
 }
 
-/// Calls that took the same path and whose callees do the same.
+/// Calls that took the same path and whose callees did too.
 pub(super) struct Alike {
     /// The effects of its calls on each fact in question.
     pub effects: Vec<CallEffects>,
@@ -130,8 +130,7 @@ impl RunCalls {
         })
     }
 
-    /// Has path traces of more than `bytes` bytes scanned block by block, instead of making graphs
-    /// of them.
+    /// Makes path traces of more than `bytes` bytes be scanned block by block instead of as graphs.
     pub fn regular_up_to(self, bytes: usize) -> Self {
         Self {
             regular: bytes,

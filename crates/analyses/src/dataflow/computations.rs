@@ -13,8 +13,8 @@ use afterimage_replay::steps::AccessSite;
 /// graphs of their functions: available expressions (Zhang and Gupta 2001, section 4). The result
 /// is in the order of the sites and leaves out sites that are not pure operators.
 ///
-/// Time is linear in the blocks of the functions' unique path traces, times operators and
-/// logarithms; less where the traces are regular.
+/// Time is linear in the blocks of the functions' unique path traces, times the number of operators
+/// and a logarithm. Regular traces take less.
 pub fn path_expressions(
     calls: &RunCalls,
     program: &Program,

@@ -70,7 +70,7 @@ pub(super) struct Expressions {
 }
 
 impl Expressions {
-    /// The expressions of a function. O(statements), except for deeply shared expressions.
+    /// Finds the expressions of a function in O(statements), unless expressions are shared deeply.
     pub fn of(program: &Program, module: &[u8], function: &Function, ssa: &Ssa) -> Self {
         let mut all = Self {
             shapes: Vec::new(),

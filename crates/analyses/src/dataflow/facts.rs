@@ -72,10 +72,10 @@ pub struct FactAnswer {
     pub decided: Vec<(Option<Decider>, u64)>,
     /// The number of calls in which the operator was executed.
     pub calls: u64,
-    /// The requested number of answers, each for one path trace and the decisions of its callees;
-    /// those with most calls come first.
+    /// The requested number of answers, each for one path trace and the decisions of its callees.
+    /// Answers for most calls come first.
     pub paths: Vec<PathAnswer>,
-    /// The total number of these.
+    /// The total number of such answers.
     pub all_paths: u64,
     /// The number of queries ⟨timestamps, node⟩ raised.
     pub queries: u64,
@@ -145,8 +145,8 @@ impl<'a> Facts<'a> {
     /// Whether a fact holds at each execution of an operator. Lists up to `paths` path traces one
     /// by one.
     ///
-    /// Time is linear in the blocks of the function's unique path traces, less where these are
-    /// regular; where calls matter, in those of the run.
+    /// Time is linear in the blocks of the function's unique path traces, or of the run where calls
+    /// matter. Regular traces take less.
     ///
     /// # Errors
     /// If the fact is not about such an operator.
@@ -406,7 +406,7 @@ pub(super) fn computed(code: &Code<'_>, op: OpId, sites: &Sites) -> Result<OwnEv
 
 /// Events at places that a user named.
 struct Placed {
-    /// By function and block, in order.
+    /// Sorted by function and block.
     events: FxHashMap<FuncId, OwnEvents>,
     direction: Direction,
 }

@@ -1,4 +1,4 @@
-//! The decision for each execution of an operator, over all calls.
+//! What decided each execution of an operator, over all calls.
 
 use afterimage_dataflow::{Outcome, Solution};
 use afterimage_wpp::twpp::{CallId, CallRun, Runs, Series};
@@ -8,7 +8,7 @@ use super::calls::{Alike, RunCalls};
 use super::listing::Listing;
 use super::memory::Decider;
 
-/// The decision for each of an operator's executions, numbered from 1 in the order of time.
+/// What decided each of an operator's executions, numbered from 1 in order of time.
 ///
 /// Calls that are alike are stored once. Executions are found through the dynamic call graph, in
 /// which equal subtrees are shared.
@@ -30,7 +30,7 @@ pub struct Instances<'a> {
 /// The executions in a call itself, without its callees.
 pub(super) struct Own {
     pub times: Ranked,
-    /// The executions by the decider's number.
+    /// The executions, by decider number.
     parts: Vec<(usize, Series)>,
 }
 
@@ -73,7 +73,7 @@ impl Ranked {
         self.before[k] + (t.min(entry.last) - entry.first) / entry.step + 1
     }
 
-    /// The timestamp with `n` before it.
+    /// The timestamp preceded by `n` others.
     pub fn select(&self, n: u64) -> u64 {
         let k = self.before.partition_point(|&before| before <= n) - 1;
         let entry = self.series.entries()[k];
@@ -129,7 +129,7 @@ impl InstanceRun {
     }
 }
 
-/// The runs of calls, with the last call separate and marked if it did not return.
+/// The runs of calls. If the last call did not return, it is separate and marked.
 pub(super) fn with_last_apart(
     runs: Runs<'_>,
     has_last: bool,
@@ -312,7 +312,7 @@ impl Instances<'_> {
     }
 
     /// Corrects a count of executions for the call in which the run ended, which may have fewer
-    /// than the calls it is like.
+    /// executions than its equals.
     fn with_last(&self, count: u64) -> u64 {
         let Some(innermost) = self.calls.innermost() else {
             return count;

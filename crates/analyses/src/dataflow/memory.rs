@@ -107,9 +107,8 @@ pub(super) struct Bytes {
     pub bytes: u64,
 }
 
-/// Returns the meaning of an access for bytes at a known distance: `true` if it makes them
-/// available, `false` if it makes them unavailable. `from` is the address of the first byte minus
-/// that of the access.
+/// Returns `true` if an access makes bytes at a known distance available, `false` if it makes them
+/// unavailable. `from` is the address of the first byte minus that of the access.
 pub(super) fn relation(access: &Access, from: i128, bytes: u64) -> Option<bool> {
     let (from, length) = (from, i128::from(access.bytes));
     let to = from + i128::from(bytes);
@@ -127,14 +126,14 @@ pub enum Decider {
     Gen(FuncId, OpId),
     /// This operator makes it not hold.
     Kill(FuncId, OpId),
-    /// The fact does not hold where this block begins: a value it is about comes from different
-    /// places there.
+    /// The fact does not hold where this block begins, because one of its values may come from
+    /// several places.
     Meets(FuncId, BlockId),
     /// A call of this function makes it hold.
     GenEntry(FuncId),
     /// A call of this function makes it not hold.
     KillEntry(FuncId),
-    /// Something unnamed makes it not hold.
+    /// Something that is not identified makes it not hold.
     Something,
 }
 

@@ -19,7 +19,7 @@ pub(super) struct OwnEvents {
     hosts: FxHashMap<BlockId, Site>,
 }
 
-/// The beginning of a block.
+/// The position of a block's beginning.
 const BEGIN: u32 = 0;
 
 /// The position of an operator in its block.
@@ -74,7 +74,7 @@ impl OwnEvents {
     }
 }
 
-/// A question: what decides before, or after, each execution of an operator?
+/// Asks what decides before, or after, each execution of an operator.
 pub(super) struct FactQuery<'a> {
     pub direction: Direction,
     pub block: BlockId,

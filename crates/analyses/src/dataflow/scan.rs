@@ -44,15 +44,15 @@ pub(super) fn scan(
 /// The known facts about a block.
 #[derive(Clone, Copy)]
 enum BlockFacts {
-    /// It was not looked at.
+    /// The block was not examined.
     Unknown,
-    /// Nothing in it decides or is in question.
+    /// Nothing in it decides anything or is in question.
     Plain,
     /// The site that decides a query through the whole block, apart from a call at its end.
     Own(Option<Site>),
 }
 
-/// A question while the trace is scanned.
+/// The state of a question during the scan.
 struct Scan<'a> {
     asked: &'a FactQuery<'a>,
     /// The decisions of calls, ascending, from the current step on.
@@ -225,7 +225,7 @@ impl<'a> Scan<'a> {
 struct Pointer<'a, T> {
     left: &'a [T],
     entry: fn(&T) -> Entry,
-    /// The next timestamp of any series; the largest number if there is none.
+    /// The next timestamp of any series, or the largest number at the end.
     at: u64,
 }
 

@@ -14,9 +14,9 @@ pub struct Parting {
     pub time: u64,
     /// The last block that both executed; `None` if the first block differs.
     pub before: Option<(FuncId, BlockId)>,
-    /// The block that the first executes; `None` if it has ended.
+    /// The block that the first executes next; `None` if it has ended.
     pub a: Option<(FuncId, BlockId)>,
-    /// The block that the second executes; `None` if it has ended.
+    /// The block that the second executes next; `None` if it has ended.
     pub b: Option<(FuncId, BlockId)>,
 }
 
@@ -78,7 +78,7 @@ struct Blocks<'a, S: Segments> {
     position: usize,
 }
 
-/// An execution of a node that was not processed at all.
+/// A node's execution of which nothing was processed yet.
 struct Fresh {
     node: NodeId,
     length: u64,

@@ -18,7 +18,7 @@ pub struct Difference {
     pub a: Option<Step>,
     /// The second execution's step; `None` if it has ended.
     pub b: Option<Step>,
-    /// The differing bytes, if in both the host writes or reads the same place.
+    /// The differing bytes, if the host writes or reads the same place in both.
     pub bytes: Option<HostBytes>,
 }
 
@@ -41,7 +41,7 @@ const KEPT: usize = 32;
 /// [`alike`](super::alike); `replaced` are then the operators that differ. For operators that
 /// change tables or drop a segment, the table or segment itself is not compared.
 ///
-/// Takes the time of following both up to the difference, twice.
+/// Takes twice as long as following both up to the difference.
 ///
 /// # Errors
 /// If one of them cannot be followed.
@@ -164,7 +164,7 @@ impl HostBytes {
     }
 }
 
-/// Bytes of memory. The host reads and writes at the end of a node, where the machine stands.
+/// Bytes of memory. The host reads and writes at the end of a node, where the machine stops.
 fn written<S: Segments>(
     steps: &mut Steps<'_, S>,
     range: Range,

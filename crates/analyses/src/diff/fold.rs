@@ -1,4 +1,4 @@
-//! Hashes everything that a run computes into one number.
+//! Hashes everything a run computes into one number.
 //!
 //! In functions with replaced operators, the steps of the operators are folded instead, because the
 //! same registers need not mean the same there. The result does not depend on how the path is cut
@@ -210,7 +210,7 @@ impl Observer for Folder {
     }
 }
 
-/// A run while it is folded.
+/// The state of a run being folded.
 pub(super) struct Folding<'a, S: Segments> {
     steps: Steps<'a, S>,
     /// The functions whose steps are folded.

@@ -45,7 +45,7 @@ pub struct Written {
 pub struct Outputs {
     /// The first difference for each file descriptor, ascending; empty if there is none.
     pub differences: Vec<OutputDifference>,
-    /// Whether one of them wrote any output.
+    /// Whether either wrote any output.
     pub any: bool,
 }
 
@@ -56,7 +56,7 @@ const KEPT: usize = 120;
 /// the order of the calls. (File descriptors are identified by their numbers alone.)
 ///
 /// Takes the time of following both to their ends. Memory is that of the machines, plus the output
-/// by which one is ahead of the other.
+/// that one has written and the other has not yet.
 ///
 /// # Errors
 /// If one of them cannot be followed.
@@ -104,7 +104,7 @@ fn take(streams: &mut BTreeMap<u32, Stream>, chunk: Chunk, second: bool) {
 struct Stream {
     /// The output that one has written and the other has not yet.
     ahead: VecDeque<Written>,
-    /// The number of bytes of the first chunk seen in the other.
+    /// The number of bytes of the first chunk that the other has written too.
     seen: usize,
     /// Whether the second is ahead.
     second: bool,
@@ -196,7 +196,7 @@ fn part(written: &Written, from: usize) -> Written {
     }
 }
 
-/// A run while it is followed.
+/// The state of a run being followed.
 struct Writing<'a, S: Segments> {
     follower: Follower<'a, S>,
     side: Side<'a, S>,
@@ -324,7 +324,8 @@ mod tests {
         }
     }
 
-    /// The difference between texts in this order; `true` marks those of the second execution.
+    /// The difference found when the texts arrive in this order; `true` marks texts of the second
+    /// execution.
     fn found(chunks: &[(&str, bool)]) -> Option<(u64, u64, String, String, String)> {
         let mut stream = Stream::default();
         for &(text, second) in chunks {

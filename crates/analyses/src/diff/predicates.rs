@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use super::ranges::{Number, Range};
 use crate::matching::StatementSite;
 
-/// A predicate on some value that a statement gave in an execution.
+/// A predicate about some value that a statement gave in an execution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Predicate {
     /// It is less than 0.
@@ -32,7 +32,7 @@ pub enum Predicate {
 pub struct RankedValue {
     /// The statement.
     pub place: StatementSite,
-    /// The predicate that holds of some value.
+    /// The predicate.
     pub predicate: Predicate,
     /// Whether its values are truth values.
     pub is_truth: bool,

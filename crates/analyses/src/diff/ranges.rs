@@ -97,7 +97,7 @@ impl Kind {
     }
 }
 
-/// A statement while the run is followed.
+/// The state of a statement while the run is followed.
 struct WatchedStatement {
     place: StatementSite,
     kind: Kind,

@@ -17,7 +17,7 @@ pub struct RankedLine {
     /// Ochiai's coefficient: 1 if it ran in all failing executions and no passing one, 0 if it ran
     /// in no failing one.
     pub score: f64,
-    /// The total of arrivals at it in all failing executions, and in all passing ones.
+    /// The number of arrivals at it in all failing executions, and in all passing ones.
     pub arrivals: [u64; 2],
 }
 

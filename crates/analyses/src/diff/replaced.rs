@@ -15,7 +15,7 @@ use super::alike::{Module, Replaced};
 use super::{DiffError, Side};
 use afterimage_replay::steps::{Follower, Plan, Plans, StepsError, Value};
 
-/// The effect of an operator in whose place another module has a different one.
+/// The effect of an operator that another module replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
     /// The number of executions.
@@ -170,7 +170,7 @@ struct Site {
     block: u32,
     /// The number of the node's instructions before it.
     before: usize,
-    /// Whether it is an instruction itself: the next one.
+    /// Whether it is itself an instruction, namely the next one.
     is_instruction: bool,
     compared: Option<Compared>,
 }
@@ -191,7 +191,7 @@ struct Comparing<'r> {
     effects: Vec<Effect>,
     template: Rc<[Site]>,
     start: u64,
-    /// If the run ended at a replaced operator: it counts if it trapped.
+    /// Handles a run that ended at a replaced operator, which counts if it trapped.
     ended: Option<(usize, Option<Otherwise>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Follows a run on one thread while another takes what its statements do.
+//! Follows a run on one thread while another consumes the events of its statements.
 
 use std::collections::HashSet;
 use std::panic::resume_unwind;
@@ -99,7 +99,7 @@ impl Batch {
 struct Handing {
     batch: Batch,
     full: SyncSender<Batch>,
-    /// Emptied batches, to be filled again.
+    /// Emptied batches for reuse.
     empty: Receiver<Batch>,
 }
 
@@ -133,7 +133,7 @@ impl Listen for Handing {
         });
     }
 
-    /// The other thread knows.
+    /// The other thread knows the answer.
     fn is_known(&self, _: u32) -> bool {
         true
     }
@@ -190,8 +190,8 @@ fn take_all(listener: &mut impl Listen, full: &Receiver<Batch>, empty: &Sender<B
     }
 }
 
-/// Follows a run to its end, while another thread takes what its statements do, which is half of
-/// the work. The functions in `standing` stand alone; all do if it is `None`.
+/// Follows a run to its end, while another thread consumes the events of its statements, which is
+/// half the work. The functions in `standing` stand alone; all do if it is `None`.
 pub(super) fn follow_taking<S: Segments, T>(
     run: Run<'_, S>,
     log: LogReader,

@@ -26,9 +26,9 @@ use afterimage_replay::values::Types;
 pub struct Sketched {
     /// The statements.
     pub version: Version,
-    /// The place of each statement: ascending, unless statements are separated by calls.
+    /// The place of each statement, ascending unless statements are separated by calls.
     pub places: Vec<StatementSite>,
-    /// The number of executions of statements.
+    /// The total number of executions of all statements.
     pub executed: u64,
     /// The statement of each operator in each context. Without contexts, the first number is that
     /// of the function, in the order of entry.
@@ -38,7 +38,7 @@ pub struct Sketched {
 }
 
 impl Sketched {
-    /// For each statement of the same run, separated by calls, its number here; `None` if it is
+    /// For each statement of the same run separated by calls, its number here; `None` if this is
     /// another run.
     pub(super) fn numbers_of(&self, apart: &Self) -> Option<Vec<u32>> {
         let places = apart.places.iter();
@@ -305,7 +305,7 @@ fn finish<S: Segments>(run: Run<'_, S>, walked: Walked<Taking<Sketches>>) -> Ske
 /// The factor by which each intermediate copy weakens the evidence that a statement wrote another's
 /// input.
 const COPIED: f32 = 0.8;
-/// The largest number of writers to keep for one reader.
+/// The largest number of writers kept for one reader.
 const WRITERS: usize = 32;
 
 /// Returns, for each load, the stores that wrote its data, directly or through copies, ascending

@@ -10,13 +10,13 @@ use std::collections::HashSet;
 use afterimage_ids::{FuncId, OpId};
 use rustc_hash::FxHashMap;
 
-/// The largest number of calls around a context.
+/// The largest number of calls in a context.
 const DEEPEST: u32 = 24;
-/// No more contexts are made once they have this many operators together, or this many times those
-/// of the program.
+/// No more contexts are made once their operators total this many, or this many times the
+/// program's.
 const MOST: usize = 1 << 21;
 const TIMES: usize = 8;
-/// The limit does not apply below this many.
+/// The limit does not apply below this number.
 const FEW: usize = 1 << 16;
 
 /// A function, and the calls through which it is executed.
@@ -27,7 +27,7 @@ pub(super) struct Context {
     pub caller: Option<(u32, OpId)>,
     /// The function that stands alone.
     pub root: FuncId,
-    /// The number of calls in between.
+    /// The number of calls between the two.
     pub depth: u32,
 }
 
@@ -144,7 +144,7 @@ impl Contexts {
     }
 
     /// Returns where an operator of a context would be if everything were inlined: ascending in the
-    /// order of the program. Callees of one call by pointer follow one another.
+    /// order of the program. The callees of one indirect call follow one another.
     pub fn position(&self, context: u32, op: OpId) -> Vec<(OpId, Option<FuncId>)> {
         let calls = self.chain(context);
         let calls = calls.filter_map(|of| Some((of.caller?.1, Some(of.function))));

@@ -39,8 +39,8 @@ pub struct Divergence {
     pub values: [u64; 2],
     /// For calls, which arguments these are, from 1.
     pub arguments: Option<[u32; 2]>,
-    /// For tests and branches, which one version may negate: whether each was decided differently
-    /// than in its first execution. If the second version inlined the function, the first execution
+    /// Whether the outcome of each differs from that of its first execution. Only for tests and
+    /// branches, because one version may negate them. If the second version inlined the function, the first execution
     /// through the same calls counts.
     pub decided: Option<[bool; 2]>,
     /// The times of the two executions.
@@ -88,24 +88,24 @@ impl Took {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// The statement computes something else. It is another operator or has another constant, and
-    /// its operands are otherwise the same. No maker of its operands differed earlier, and some
-    /// user of its value does something else or has no known counterpart.
+    /// its operands are otherwise the same. Nothing that produced its operands differed earlier,
+    /// and some user of its value does something else or has no known counterpart.
     Computed,
     /// The statement takes something else: from memory, as an argument, or from a statement without
-    /// a known counterpart. No maker of its operands differed earlier. A wrong match also looks
-    /// like this. A statement that computes differently, but whose users all do the same, also
-    /// counts as this.
+    /// a known counterpart. Nothing that produced its operands differed earlier. A wrong match also
+    /// looks like this. A statement that computes differently, but whose users all do the same,
+    /// also counts as this.
     Read,
-    /// A maker of its operands differed earlier.
+    /// A statement that produced one of its operands differed earlier.
     Passed,
 }
 
 /// Pairs that are less likely to correspond come after the others.
 const LIKELY: f32 = 0.5;
-/// The largest number of pairs to look into.
+/// The largest number of pairs to examine.
 const PAIRS: usize = 2048;
-/// The number of times a distance between addresses in both versions must occur to mean that an
-/// object has moved.
+/// An object counts as moved if the distance between its addresses in the two versions occurs at
+/// least this often.
 const MOVED: u32 = 2;
 /// The largest number of executions kept, over all pairs.
 const KEPT: u64 = 1 << 22;
@@ -118,9 +118,9 @@ pub type OpenLog<'l> = &'l (dyn Fn() -> Result<LogReader, TraceError> + Sync);
 struct Open {
     a: u32,
     b: u32,
-    /// This many executions are the same.
+    /// The number of executions known to be the same.
     same: u64,
-    /// Within this many, one differs.
+    /// The number of executions within which one differs.
     differ: u64,
 }
 
@@ -132,7 +132,7 @@ struct Open {
 /// origin, those more likely than not to correspond; then by time in the second version.
 ///
 /// Candidates are the pairs that agree in at least half of the shorter sequence of values, and
-/// those whose makers correspond. Both runs are followed again, at the same time; twice if more
+/// those whose producers correspond. Both runs are followed again, at the same time; twice if more
 /// than some thousands of executions lie between the known ones. Only the first run reports
 /// progress.
 ///
@@ -355,8 +355,7 @@ struct Moved {
     last: u64,
 }
 
-/// The distance that an object may extend beyond its accessed bytes: some parts and ends are never
-/// accessed.
+/// How far an object may extend beyond its accessed bytes, since parts of it may never be accessed.
 const AROUND: u64 = 1024;
 
 impl Moves {
@@ -451,8 +450,8 @@ fn tell_origins<S: Segments>(
     }
 }
 
-/// The largest number of statements to look at between a statement and where its value ends up.
-/// Beyond it, the difference is assumed to matter.
+/// The largest number of statements to examine between a statement and the final users of its
+/// value. Beyond it, the difference is assumed to matter.
 const FOLLOWED: usize = 64;
 
 /// Whether a different computation in the second version makes a difference. It matters if it
@@ -552,7 +551,7 @@ fn is_off(a: &Sketch, b: &Sketch) -> bool {
     !(a.may_be_addresses() && b.may_be_addresses())
 }
 
-/// The pairs to look into; if there are too many, those executed first.
+/// The pairs to examine; if there are too many, those executed first.
 fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
     let pairs = (0..).zip(&matching.of_b).filter_map(|(b, found)| {
         let found = found.as_ref()?;

@@ -184,7 +184,7 @@ mod tests {
     }
 
     proptest! {
-        /// By definition: the executions of each context and place, one after another.
+        /// Keeps, by definition, the executions of each context and place, one after another.
         #[test]
         fn what_is_kept_of_a_stretch_is_what_was_executed_in_it(
             executed in prop::collection::vec((0u32..3, 0usize..3, 0u64..4), 0..60),

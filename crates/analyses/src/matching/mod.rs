@@ -1,8 +1,8 @@
 //! Finds which statements of two recorded versions of a program correspond.
 //!
-//! [`version`] follows a run once. For each executed statement it makes what
-//! [`afterimage_matching`] compares: sketches of its values and addresses, its times, and where its
-//! operands come from. It needs only values and the log, and keeps only the sketches of the run.
+//! [`version`] follows a run once. For each executed statement it collects what
+//! [`afterimage_matching`] compares: sketches of its values and addresses, its times, and the
+//! origins of its operands. It needs only values and the log, and keeps only sketches.
 //!
 //! [`match_runs`] finds more, but follows both runs again. It separates statements of functions
 //! that the second version inlined, by the calls through which they are executed. Then it compares

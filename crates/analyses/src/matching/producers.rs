@@ -16,11 +16,11 @@ use super::code::OperatorFacts;
 use super::contexts::Contexts;
 use afterimage_replay::values::Types;
 
-/// The largest number of values to look at for one statement.
+/// The largest number of values to examine for one statement.
 const LOOKED_AT: usize = 96;
 /// The largest number of producers to keep.
 const KEPT: usize = 24;
-/// The largest number of callers to look at for an argument.
+/// The largest number of callers to examine for an argument.
 const CALLERS: usize = 8;
 
 /// A value in a context.
@@ -280,7 +280,7 @@ impl<'a> Producers<'a> {
     }
 }
 
-/// Returns the first values, as many as are examined.
+/// Returns the first values, up to the number to be examined.
 fn few(values: &[ValueId]) -> &[ValueId] {
     &values[..values.len().min(LOOKED_AT)]
 }

@@ -15,8 +15,8 @@ use super::diverge::OpenLog;
 use super::take::{Collected, Given, Take};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// The least number of executions of a stretch in the second version; it continues to the next
-/// anchor.
+/// The least number of executions in a stretch of the second version, which then continues to the
+/// next anchor.
 const SHORTEST: usize = 24;
 /// The largest number of its executions.
 const LONGEST: usize = 300;
@@ -26,7 +26,7 @@ const ROOM: usize = 48;
 /// After this many executions of the first version, executions that no stretch will need are
 /// dropped.
 const FORGET: usize = 4 * ROOM;
-/// The largest number of executions in its counterpart.
+/// The largest number of executions in the counterpart of a stretch.
 const FIRST: usize = 3000;
 /// The largest number of executions kept, over all stretches.
 const KEPT: usize = 1 << 24;
@@ -34,7 +34,7 @@ const KEPT: usize = 1 << 24;
 /// A stretch of the second run.
 #[derive(Debug)]
 struct Stretch {
-    /// The anchors that it begins and ends with, and which executions of them.
+    /// The anchors at its beginning and end, each with the number of its execution.
     from: (u32, u64),
     to: Option<(u32, u64)>,
     /// Its range of the kept executions.
@@ -47,7 +47,7 @@ struct Counterpart {
     stretch: usize,
     /// Its range of the kept executions.
     executed: Range<usize>,
-    /// The executions that certainly belong to it.
+    /// The executions known to belong to it.
     sure: Range<usize>,
 }
 
@@ -82,8 +82,8 @@ fn instance(statement: &Collected<()>, number: u32, given: Given) -> Instance {
     }
 }
 
-/// Chooses stretches of the second run so that each statement's first executions are in one, and
-/// later ones ever more rarely.
+/// Chooses stretches of the second run that contain each statement's first executions, and later
+/// ones ever more rarely.
 struct Chooser {
     numbers: FxHashMap<(u32, OpId), u32>,
     /// For each statement, its anchor.
@@ -404,8 +404,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compares each stretch with its definition, by positions in the whole run. Kept
-        /// executions are numbered, so their origin is known.
+        /// Compares each stretch with its definition, by positions in the whole run. Executions
+        /// carry numbers, so the origin of each is known.
         #[test]
         fn what_corresponds_to_a_stretch_is_found(
             part in prop::collection::vec(0..STATEMENTS, 1..400),

@@ -20,7 +20,7 @@ const PASSES: u32 = 2;
 pub struct Matched {
     /// For each statement of the second version, its counterpart in the first.
     pub matching: Matching,
-    /// Functions of the first version that stand alone in the second, too.
+    /// Functions of the first version that also stand alone in the second.
     pub(super) standing: HashSet<FuncId>,
     /// The first run, where statements of the other functions are separated by the calls through
     /// which they are executed.

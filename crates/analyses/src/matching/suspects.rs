@@ -1,5 +1,5 @@
-//! Finds computations of the second version that are wrong from their first execution on, so that
-//! nothing in the first version does the same.
+//! Finds computations of the second version that are wrong from their first execution on, and so
+//! have no counterpart in the first.
 
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
@@ -11,7 +11,8 @@ use super::diverge::did_the_same;
 use super::runs::Matched;
 
 /// A suspicious computation of the second version: its operands correspond, but its first result is
-/// unlike that of any counterpart. Or: another operator in a function that is otherwise the same.
+/// unlike that of any counterpart. Alternatively, it has another operator in a function that is
+/// otherwise the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspect {
     /// The statement of the second version.
@@ -31,18 +32,19 @@ const LIKELY: f32 = 0.5;
 /// The least number of wrong statements after a suspect. In bzip2, Lua and zstd at -O2, where
 /// nothing is wrong, 11, 31 and 21 computations are followed by one.
 const WRONG: usize = 3;
-/// The largest number of statements to look at after a suspect.
+/// The largest number of statements to examine after a suspect.
 const FOLLOWED: usize = 256;
 
 /// Finds suspects, those followed by most wrong statements first.
 ///
-/// A suspect's makers did what their likely counterparts did, at least at first, while it did not
-/// do what any of its matches did, even at first. At least three later statements that certainly
-/// correspond are also wrong from the first execution on. Computations that are another operator in
-/// an otherwise identical function, and did not do the same, come before all others.
+/// A suspect's producers did what their likely counterparts did, at least at first. The suspect
+/// itself did not do what any of its matches did, even at first. At least three later statements
+/// that certainly correspond are also wrong from the first execution on. Computations that are
+/// another operator in an otherwise identical function, and did not do the same, come before all
+/// others.
 ///
-/// A wrong operator looks like this if its result was wrong from the first execution on (Zhang and
-/// Gupta 2005, section 6.2: statements that match nothing). Steps that an optimiser computes
+/// A wrong operator shows this pattern if its result was wrong from the first execution on (Zhang
+/// and Gupta 2005, section 6.2: statements that match nothing). Steps that an optimiser computes
 /// differently end in the same result.
 ///
 /// O(statements), plus a bounded number after each candidate. `matched` must belong to `versions`.
@@ -104,8 +106,7 @@ impl Search<'_> {
         found.filter(|_| other).map(|found| found.a)
     }
 
-    /// Whether it is a computation that differed at first, although each of its makers did the
-    /// same.
+    /// Whether it is a computation that differed at first, although each of its producers agreed.
     fn is_wrong_first(&self, b: u32) -> bool {
         let statement = &self.versions[1].statements[b as usize];
         let computes = matches!(statement.class, Class::Compute | Class::Test);
@@ -125,8 +126,8 @@ impl Search<'_> {
         !makers.is_empty() && makers.iter().all(is_right)
     }
 
-    /// Of the nearest statements that follow from this one and certainly correspond, counts those
-    /// that were wrong from the first execution on.
+    /// Counts the statements that were wrong from the first execution on, among the nearest that
+    /// depend on this one and certainly correspond.
     fn wrong_behind(&self, b: u32) -> usize {
         let mut seen = HashSet::from([b]);
         let mut open = VecDeque::from([b]);

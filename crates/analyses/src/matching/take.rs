@@ -60,7 +60,7 @@ pub(crate) struct Collected<K> {
     pub number: u32,
     /// The address of its last memory access.
     pub address: u64,
-    /// How a test was first decided.
+    /// The first outcome of a test.
     decided: Option<bool>,
     pub kept: K,
 }
@@ -131,7 +131,7 @@ pub(crate) struct Gave {
     pub taken: Taken,
 }
 
-/// Listens to a follower: takes what statements do, or hands it on.
+/// Listens to a follower, and consumes the events of statements or passes them on.
 pub(crate) trait Listen {
     /// Whether it needs the operands of computations.
     const TAKEN: bool;

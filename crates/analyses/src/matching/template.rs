@@ -11,7 +11,7 @@ use afterimage_replay::steps::{Plan, PlanKind};
 
 /// The data to report about an executed statement.
 #[derive(Clone, Copy, Debug)]
-enum From {
+enum Reported {
     /// The value in this register.
     Register(u32),
     /// Whether the value in this register is 0, and the compared operands.
@@ -29,8 +29,8 @@ struct Compared(u32, Option<u32>);
 struct Operands {
     registers: [u32; 3],
     count: u8,
-    /// The number of the node's first registers that are variables, and the number that are
-    /// variables or constants.
+    /// The number of registers for variables, which come first, and the number for variables and
+    /// constants together.
     constants: (u32, u32),
 }
 
@@ -65,11 +65,11 @@ impl Operands {
 
 #[derive(Clone, Copy, Debug)]
 struct TemplateStep {
-    /// The number of instructions that must be executed before.
+    /// The number of instructions that must have been executed before.
     after: u32,
     statement: u32,
     block: u32,
-    from: From,
+    from: Reported,
 }
 
 /// The data to report about a node's statements.
@@ -101,9 +101,9 @@ impl Template {
                 Taken::default()
             };
             let (value, operands) = match told.from {
-                From::Register(register) => (low[register as usize], None),
-                From::Nothing => (0, None),
-                From::Truth(register, Compared(a, b)) => {
+                Reported::Register(register) => (low[register as usize], None),
+                Reported::Nothing => (0, None),
+                Reported::Truth(register, Compared(a, b)) => {
                     let a = low[a as usize];
                     // Operands may be exchanged, and the objects they point to may lie elsewhere.
                     let operands = b.map_or(a, |b| a.abs_diff(low[b as usize]));
@@ -178,7 +178,7 @@ pub(super) fn make<L: Listen>(
                     Code::Store(_) | Code::StoreVector(_) => inst.b,
                     _ if inst.code.operands() > 0 => inst.a,
                     _ => {
-                        tell(at + 1, From::Nothing, none);
+                        tell(at + 1, Reported::Nothing, none);
                         continue;
                     }
                 };
@@ -186,9 +186,9 @@ pub(super) fn make<L: Listen>(
                     at + 1,
                     match operator.class {
                         Class::Test | Class::Branch => {
-                            From::Truth(register, decided_by(code, known, register))
+                            Reported::Truth(register, decided_by(code, known, register))
                         }
-                        _ => From::Register(register),
+                        _ => Reported::Register(register),
                     },
                     Operands::of(code, inst),
                 );
@@ -206,10 +206,10 @@ pub(super) fn make<L: Listen>(
                     _ => continue,
                 };
                 if arguments.is_empty() {
-                    tell(code.insts.len(), From::Nothing, none);
+                    tell(code.insts.len(), Reported::Nothing, none);
                 }
                 for &argument in arguments {
-                    tell(code.insts.len(), From::Register(argument), none);
+                    tell(code.insts.len(), Reported::Register(argument), none);
                 }
             }
             PlanKind::Jump | PlanKind::Throw | PlanKind::Unreachable => {}

@@ -52,12 +52,12 @@ pub struct Accuracy {
     pub executed: u64,
     /// The number of these with a known line and column.
     pub known: u64,
-    /// Those for which the first version executed a statement that does the same, from the same
-    /// line and column in any instance of a generic function.
+    /// Statements whose equal the first version executed from the same line and column, in any
+    /// instance of a generic function.
     pub of_column: u64,
     /// The number of these matched with a statement of the same line and column in any instance.
     pub correct_of_column: u64,
-    /// Those with a true counterpart: the denominator.
+    /// Statements with a true counterpart: the denominator.
     pub true_counterpart: u64,
     /// The number of these that are matched.
     pub matched: u64,
@@ -67,13 +67,12 @@ pub struct Accuracy {
     pub found: u64,
     /// The total number of matches of these statements.
     pub listed: u64,
-    /// Those matched correctly, or with a statement that did exactly the same as a true
-    /// counterpart.
+    /// Statements matched correctly, or with one that did exactly the same as a true counterpart.
     pub equivalent: u64,
     /// Those matched with a statement of the same line.
     pub same_line: u64,
-    /// Executed statements of the second version in functions that are the same in both, if the
-    /// first version executed them, too.
+    /// Executed statements of the second version that the first also executed, in functions equal
+    /// in both.
     pub unchanged: u64,
     /// The number of these matched with themselves.
     pub correct_of_unchanged: u64,
@@ -113,7 +112,7 @@ fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Rc<[FuncId]>> {
     of_b.collect()
 }
 
-/// The functions of the second version without an equal, in name and operators, in the first.
+/// The functions of the second version that no function of the first equals in name and operators.
 pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
     let unchanged = unchanged(a, b);
     let of_b = b.program.functions.iter().map(|function| function.id);
@@ -143,7 +142,7 @@ pub struct Position<'a> {
 
 impl Position<'_> {
     /// Whether statements from both come from the same line and column, through the same inlined
-    /// calls as far as both were inlined.
+    /// calls where both were inlined.
     fn is(&self, other: &Self) -> bool {
         let mut frames = self.frames.iter().zip(&*other.frames);
         let same = |(x, y): (&Frame<'_>, &Frame<'_>)| {
@@ -194,7 +193,7 @@ fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
     found.collect()
 }
 
-/// The judgement of the line tables on the match of a statement of the second version.
+/// What the line tables say about the match of a statement of the second version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judged<'a> {
     /// The statement's position.

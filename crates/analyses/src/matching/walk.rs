@@ -103,12 +103,12 @@ pub(crate) struct Walked<L> {
     pub(super) contexts: Contexts,
     /// Facts about the operators of the executed functions.
     pub(super) known: HashMap<FuncId, Vec<OperatorFacts>>,
-    /// The start of the stack, from which it grows down; 0 if unknown.
+    /// The address from which the stack grows down; 0 if unknown.
     pub(super) stack: u64,
 }
 
 impl<L> Walked<L> {
-    /// The same with another listener; `end` ends the old one.
+    /// The same walk with another listener; `end` ends the old one.
     pub(super) fn heard_by<M>(self, listener: M, end: impl FnOnce(L)) -> Walked<M> {
         end(self.listener);
         Walked {

@@ -18,9 +18,9 @@ type Words = Labels<CHUNK, CHUNKS>;
 /// word is enough.
 #[derive(Debug)]
 pub(super) struct Written {
-    /// The statement plus one; 0 for none.
+    /// The statement's number plus one; 0 for none.
     words: Words,
-    /// For each statement, the last writer seen and all writers seen.
+    /// For each statement, the last writer seen, and all writers.
     of: Vec<(u32, Vec<u32>)>,
 }
 

@@ -23,9 +23,9 @@ pub struct OperatorRedundancy {
     pub executions: u64,
     /// The number of redundant executions.
     pub redundant: u64,
-    /// The number of times that the source was executed after the operator's own activation began,
-    /// by it or its callees. These can be removed without looking at callers. For expressions, this
-    /// is always the case.
+    /// The number of times that the operator's own activation, or a callee, executed the source.
+    /// These executions can be removed without examining callers. For expressions, all are of this
+    /// kind.
     pub within: u64,
     /// The sources, most frequent first.
     pub sources: Vec<OperatorSource>,
@@ -46,8 +46,7 @@ pub struct OperatorSource {
     pub times: u64,
 }
 
-/// The way of a value to an operator: from one Ball–Larus path of its source to another of the
-/// operator.
+/// A value's route to an operator, from a Ball–Larus path of its source to one of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// The path in which the operator was executed.
@@ -76,7 +75,7 @@ pub struct InPath {
 /// The redundancy of all loads of a run, or of all pure operators.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Redundancy {
-    /// The operators that were executed, in the order of the program.
+    /// The operators that were executed, in program order.
     pub operators: Vec<OperatorRedundancy>,
     /// The number of instructions that the run executed, as the machine counts them: moves and
     /// constants do not count.

@@ -6,9 +6,9 @@ pub(super) type Operands = [u64; 6];
 /// The last computation of an expression.
 #[derive(Clone, Copy, Debug)]
 struct Latest {
-    /// Its call; 0 if never.
+    /// The call that did it; 0 if none.
     call: u64,
-    /// Its execution of a path.
+    /// The execution of a path that did it.
     path: u64,
     /// Its place.
     place: u32,
@@ -18,17 +18,17 @@ struct Latest {
 /// The execution from which a value is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Computed {
-    /// By which place.
+    /// The place.
     pub place: u32,
     /// Whether it was in the same execution of the path.
     pub same: bool,
 }
 
 /// For each expression, the last computation in the innermost call of its function, and the entries
-/// of its callers that may come back.
+/// of callers that may be needed again.
 ///
-/// Invariant: an expression's entry for an open call is in its place, or after it in `before`, in
-/// the order of the calls.
+/// Invariant: an expression's entry for an open call is in its slot or in `before`, in the order of
+/// the calls.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     latest: Vec<Latest>,

@@ -1,19 +1,19 @@
-//! For each byte of memory, the accesses it is still available from.
+//! Tracks, for each byte of memory, the accesses that still make it available.
 
 use afterimage_machine::{Labels, Range};
 
-/// The numbers of places are below this.
+/// All place numbers are below this.
 pub(super) const MOST_PLACES: u32 = 1 << 26;
-/// A larger access counts as one of this many bytes, because no load reads more.
+/// Larger accesses count as this many bytes, because no load reads more.
 const LONGEST: u64 = 16;
 /// The number of bytes whose records are stored together.
 const CHUNK: u64 = 256;
 /// The number of these open at once: 16 MiB of memory.
 const OPEN: usize = if cfg!(test) { 4 } else { 1 << 16 };
-/// The largest number of records for a byte: their reaches, up to the longest, are all different.
+/// The largest number of records for a byte: one for each possible reach.
 const LAYERS: usize = LONGEST as usize;
 
-/// An access that a byte is available from: `when << 32 | place << 6 | reach << 1 | more`.
+/// An access that makes a byte available: `when << 32 | place << 6 | reach << 1 | more`.
 ///
 /// `reach` is the number of bytes of the access, from this one on, that were not written since: at
 /// least 1. `more` says that there are older accesses that reach further. Zero means no access.
@@ -148,7 +148,7 @@ impl Shadow {
         }
     }
 
-    /// Notes a write without a source: the bytes are available from nothing.
+    /// Notes a write without a source: nothing makes the bytes available.
     pub fn write(&mut self, range: Range) {
         if range.length == 0 {
             return;
@@ -193,7 +193,7 @@ impl Shadow {
         }
     }
 
-    /// Sets the records of a byte. Layers beyond them do not count.
+    /// Sets the records of a byte. Layers beyond these are ignored.
     fn put(&mut self, range: Range, at: u64, list: &[Record]) {
         for (older, &known) in list.iter().enumerate() {
             let more = u64::from(older + 1 < list.len());
@@ -210,7 +210,7 @@ impl Shadow {
     }
 }
 
-/// The layer of a range's memory for the record of each byte that has `older` newer ones.
+/// The layer of a range's memory that has each byte's record with `older` newer ones.
 #[inline(always)]
 fn layer(range: Range, older: usize) -> usize {
     range.memory as usize * LAYERS + older
@@ -250,8 +250,8 @@ mod tests {
         })
     }
 
-    /// The latest access that covers these bytes without a later write to any of them, found by
-    /// looking at all accesses.
+    /// Finds the latest access that covers these bytes without a later write to any of them, by
+    /// examining all accesses.
     fn naive(before: &[Access], of: Access) -> Option<Available> {
         let end = of.first + of.length;
         for (k, access) in before.iter().enumerate().rev() {

@@ -75,14 +75,14 @@ impl Tracker {
         self.open.push(self.now);
     }
 
-    /// The innermost one ends.
+    /// The innermost activation ends.
     #[inline]
     pub fn leave(&mut self) {
         self.open.pop();
     }
 
     /// Renumbers times. At the beginning of a path, only the open activations that began before an
-    /// access matter, so that many numbers suffice.
+    /// access matter, so few numbers are needed.
     #[cold]
     fn renumber(&mut self) {
         let open = &self.open;
@@ -94,7 +94,7 @@ impl Tracker {
         }
     }
 
-    /// The results for the loads, in the order of the program. `places` lists the places by number.
+    /// The results for the loads, in program order. `places` lists the places by number.
     pub fn finish(self, places: &[Place]) -> Vec<OperatorRedundancy> {
         self.ways.finish(places)
     }

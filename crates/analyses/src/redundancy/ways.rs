@@ -31,7 +31,7 @@ struct Sum {
     executions: u64,
     redundant: u64,
     within: u64,
-    /// The last source, and how often it occurred since it was counted.
+    /// The last source, and its occurrences not counted yet.
     last: Source,
     times: u64,
 }
@@ -69,7 +69,7 @@ impl Ways {
         }
     }
 
-    /// The results by operator, in the order of the program. `places` lists the places by number.
+    /// The results by operator, in program order. `places` lists the places by number.
     pub fn finish(mut self, places: &[Place]) -> Vec<OperatorRedundancy> {
         for (place, sum) in (0u32..).zip(&self.sums) {
             if sum.times > 0 {

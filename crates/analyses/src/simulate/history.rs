@@ -63,7 +63,7 @@ fn unless_enough(ended: Result<(), Ended>) -> Result<(), StoredError> {
 
 impl StoredSimulation {
     /// Passes the history of a site, by its number in the summary, to `each` in runs as long as
-    /// possible, until `each` breaks. Memory: the misses of one epoch.
+    /// possible, until `each` returns a break. Memory: the misses of one epoch.
     ///
     /// # Errors
     /// If the history is damaged.

@@ -53,7 +53,7 @@ pub struct MissesRow {
     pub tally: Tally,
 }
 
-/// Misses by place: most misses first, then most executions, then in the order of the program.
+/// Misses by place: most misses first, then most executions, then in program order.
 /// Places that were not executed have no row. O(sites · log sites), plus the bodies of their
 /// functions.
 ///

@@ -1,4 +1,4 @@
-//! Follows a run for models.
+//! Follows a run and feeds models.
 
 use std::error::Error;
 use std::rc::Rc;

@@ -22,12 +22,12 @@ pub enum StoredError {
         /// The fault.
         error: HistoryError,
     },
-    /// Its parts do not fit together.
+    /// Its parts are inconsistent.
     #[error("{simulation}: {what}; simulate it again with --again")]
     Inconsistent {
         /// The simulation: the section's name.
         simulation: String,
-        /// The part that does not fit.
+        /// The inconsistent part.
         what: &'static str,
     },
 }
@@ -96,9 +96,9 @@ pub struct StoredSimulations {
 /// A simulation that cannot be read.
 #[derive(Debug)]
 pub struct DamagedSimulation {
-    /// The specification, if it is still readable.
+    /// The specification, if it can be read.
     pub spec: Option<Spec>,
-    /// The fault in it.
+    /// Why it cannot be read.
     pub error: StoredError,
 }
 

@@ -69,8 +69,8 @@ pub enum Followed {
     Wrong(String),
 }
 
-/// Follows a run along the path in the file, unless something stored in the file makes another
-/// check do so. Compares every branch with the path and every host call with the log. Returns the
+/// Follows a run along the path in the file, unless another check does so for something stored
+/// there. Compares every branch with the path and every host call with the log. Returns the
 /// violated law; `None` if there is no path, or only that of a part of the run.
 pub fn verify_followed(
     file: &TraceFile,

@@ -20,7 +20,7 @@ enum Engine {
     Caches(Box<Caches>),
 }
 
-/// Gives each memory its own range of addresses: no memory is as large as this.
+/// Separates the address ranges of memories: no memory is this large.
 const MEMORY: u32 = 48;
 
 impl Model {

@@ -11,7 +11,7 @@ use afterimage_wpp::Segments;
 
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
-/// A stretch of the run, with all data needed to process it.
+/// A stretch of the run with all the data needed to process it.
 #[derive(Default)]
 pub(super) struct Followed {
     pub stretch: Stretch,
@@ -25,7 +25,7 @@ pub(super) struct Followed {
 }
 
 impl Followed {
-    /// Has a forward slicer process the stretch, and begin with it if it has not begun.
+    /// Passes the stretch to a forward slicer, as its first if it has not begun.
     pub fn go_over(&self, slicer: &mut Forward<'_>, begun: &mut bool) {
         for (node, code) in &self.codes {
             slicer.prepare(*node, code);
@@ -126,7 +126,7 @@ impl Coming {
 }
 
 /// Follows a run on this thread, using `follow`, while another thread processes the stretches.
-/// Returns the result of `over` if the run could be followed to the wanted place.
+/// Returns the result of `over` if the run could be followed as far as needed.
 pub(super) fn ahead<'a, S: Segments, T: Send>(
     run: Run<'a, S>,
     log: LogReader,

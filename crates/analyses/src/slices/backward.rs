@@ -11,9 +11,9 @@ use afterimage_replay::steps::{Run, StepsError};
 
 /// Returns the number of remaining intervals to follow at once: a sixteenth, between 8 and 16.
 ///
-/// With a sixteenth, the two threads wait for each other only a sixteenth of the time. With fewer
-/// than 8, most of the time would go into restoring memory; with more than 16, the stretches would
-/// take too much of it.
+/// A sixteenth keeps the two threads from waiting for each other more than a sixteenth of the time.
+/// Fewer than 8 would spend most of the time on restoring memory; more than 16 would take too much
+/// memory.
 fn most(left: u64) -> u64 {
     (left / 16).clamp(8, 16)
 }

@@ -31,8 +31,8 @@ where
     Ok(influence(run, log, follows, criteria)?.0)
 }
 
-/// Like [`forward`], with what the host read that depends on the criteria, in order: what was put
-/// out, for example.
+/// Like [`forward`], but also returns the data depending on the criteria that the host read, such
+/// as output, in order.
 ///
 /// # Errors
 /// As for [`forward`].

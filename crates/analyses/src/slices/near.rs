@@ -16,13 +16,13 @@ use wasmparser::Operator;
 
 use afterimage_replay::values::{
     Controller, Controllers, Execution, HostReads, HostReadsError, Instance, Kind, Origin,
-    RecordedValues, Statement, ValuesError, end_of, moves, moves_of, of_statement, origin_of,
+    RecordedValues, Statement, ValuesError, end_of, moves, moves_of, operands, origin_of, reads,
 };
 
 /// The largest number of parts that the host may have read in a call.
 const PARTS: u64 = 1000;
 
-/// A point in the slice, or one that leads on from it.
+/// A point in the slice, or one through which the search continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Point {
     /// An instruction of the execution that begins at this time.
@@ -45,13 +45,13 @@ impl Point {
 /// How one point depends on another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dependence {
-    /// It takes its value.
+    /// It uses the other's value.
     Data,
-    /// It reads from the address that is its value.
+    /// It reads from an address that the other gave.
     Address,
-    /// It writes to the address that is its value.
+    /// It writes to an address that the other gave.
     Destination,
-    /// It was executed because of it.
+    /// It was executed because of the other.
     Control,
 }
 
@@ -61,11 +61,11 @@ pub(super) struct Steps<'n, 'a> {
     host: &'n HostReads<'n, 'a>,
     controllers: Controllers<'a>,
     module: &'a [u8],
-    /// Whether the program has code that writes to tables, once known.
+    /// Whether the program has code that writes to tables; `None` until known.
     tables: Option<bool>,
     follows: Follows,
     instances: HashMap<u64, Instance>,
-    /// The points found for the current one.
+    /// The dependences found for the current point.
     found: Vec<(Point, Dependence)>,
     initial: Vec<Range>,
 }
@@ -73,14 +73,14 @@ pub(super) struct Steps<'n, 'a> {
 /// A slice that grows from its criteria.
 struct Near<'n, 'a> {
     steps: Steps<'n, 'a>,
-    /// The points to look at, by how far they are to be followed.
+    /// The points still to examine, by remaining depth.
     waiting: BTreeMap<u8, Vec<Point>>,
     seen: HashSet<Point>,
     /// Executions of operators in the slice: instructions and the ends of nodes.
     marked: BTreeSet<(u64, Option<usize>)>,
 }
 
-/// A case that is left to those who follow the run.
+/// This case requires following the run.
 pub(super) struct Left;
 
 /// Why a step was not taken.
@@ -388,7 +388,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         self.control(instance, last)
     }
 
-    /// Wants the data that a statement takes and reads. The first `where_to` operands are
+    /// Marks the data that a statement takes and reads as wanted. The first `where_to` operands are
     /// addresses. The arguments that it passes on are wanted only if it `takes` all.
     fn data(
         &mut self,
@@ -401,25 +401,22 @@ impl<'n, 'a> Steps<'n, 'a> {
         }
         let first = if self.follows.addresses { 0 } else { where_to };
         let is_taken = |number: usize, role: &str| number >= first && (takes || role != "argument");
+        let operands = operands(self.values, instance, statement)?;
+        for (number, (role, origin)) in operands.into_iter().enumerate() {
+            if is_taken(number, role) {
+                let how = if number >= where_to {
+                    Dependence::Data
+                } else if number == 0 && writes {
+                    Dependence::Destination
+                } else {
+                    Dependence::Address
+                };
+                self.origin(origin, how)?;
+            }
+        }
         // Bytes read so far.
         let mut read = 0;
-        for (number, one) in of_statement(self.values, instance, statement)?
-            .iter()
-            .enumerate()
-        {
-            if one.value.is_some() {
-                if is_taken(number, one.role) {
-                    let how = if number >= where_to {
-                        Dependence::Data
-                    } else if number == 0 && writes {
-                        Dependence::Destination
-                    } else {
-                        Dependence::Address
-                    };
-                    self.origin(one.origin, how)?;
-                }
-                continue;
-            }
+        for one in reads(self.values, instance, statement)? {
             match (one.role, one.origin) {
                 ("memory", Origin::Initial) => {
                     let range = self.read(instance, statement, read, one.bytes)?;
@@ -462,7 +459,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         })
     }
 
-    /// Wants the origin of a value, or of bytes that were read.
+    /// Marks the origin of a value, or of bytes that were read, as wanted.
     fn origin(&mut self, origin: Origin, how: Dependence) -> Result<(), Stop> {
         match origin {
             Origin::Constant | Origin::Zero | Origin::Argument { .. } | Origin::Initial => {}
@@ -488,7 +485,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(())
     }
 
-    /// Wants the decision that led to a block of an execution.
+    /// Marks the decision that led to a block of an execution as wanted.
     fn control(&mut self, instance: Instance, block: usize) -> Result<(), Stop> {
         if !self.follows.control {
             return Ok(());
@@ -573,7 +570,7 @@ fn where_to(code: Code) -> usize {
     }
 }
 
-/// Whether the first of them is where it writes.
+/// Whether the first of them is the address it writes to.
 fn writes(code: Code) -> bool {
     matches!(
         code,

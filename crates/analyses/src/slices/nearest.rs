@@ -15,40 +15,40 @@ use super::near::{Dependence, Point, Steps, Stop};
 pub enum Place<L> {
     /// A line that may be shown.
     Line(L),
-    /// Elsewhere: it is passed through.
+    /// It lies elsewhere; the search passes through it.
     Elsewhere,
     /// Its value says nothing about the program's data: it is not followed.
     Origin,
 }
 
-/// The kind of a way of dependences from one execution to another.
+/// The kind of a chain of dependences from one execution to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Through {
-    /// Each takes the value of the next.
+    /// Each execution uses the value of the next.
     Values,
-    /// At some, the value is an address that is read or written.
+    /// Some value is used as an address to read or write.
     Addresses,
-    /// At some, a branch or call decided that it was executed at all.
+    /// Some execution happened only because of a branch or call.
     Control,
 }
 
 /// A place that something depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nearby<L> {
-    /// Which.
+    /// The line.
     pub line: L,
-    /// The sum over the dependences between.
+    /// The total length of the dependences in between.
     pub distance: u32,
-    /// The kind of the shortest way.
+    /// The kind of the shortest chain.
     pub through: Through,
 }
 
 /// The places nearest to an execution, the nearest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest<L> {
-    /// Which.
+    /// The lines.
     pub lines: Vec<Nearby<L>>,
-    /// Executions were left out, because enough were examined.
+    /// Whether executions were left out, because enough were examined.
     pub cut: bool,
 }
 

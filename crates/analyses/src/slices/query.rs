@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{Algorithm, Direction};
 
-/// Which slice? Places are text, resolved in the recording.
+/// Selects a slice. Places are text, resolved in the recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SliceQuery {
     /// Its starting point.
     pub about: SliceAbout,
     /// The direction.
     pub direction: Direction,
-    /// How exact it is.
+    /// The precision.
     pub algorithm: Algorithm,
     /// The dependences to follow.
     pub along: SliceAlong,
@@ -118,7 +118,7 @@ impl SliceQuery {
         matches!(self.about, SliceAbout::Statement { .. } | SliceAbout::Trap)
     }
 
-    /// Why the parts of the question do not go together, if they do not.
+    /// Why the parts of the question contradict each other, if they do.
     pub fn refusal(&self) -> Option<&'static str> {
         let is_forward = self.direction == Direction::Forward;
         let is_full = self.algorithm == Algorithm::Full;

@@ -14,7 +14,7 @@ use super::report::executions;
 use super::{backward, chop, forward};
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
-/// How exact a slice is, the least exact first. Each slice is contained in those before it.
+/// The precision of a slice, least precise first. Each slice is contained in those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
@@ -30,7 +30,7 @@ pub enum Algorithm {
 /// A question whose answer is a slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// How exact the slice is.
+    /// The precision of the slice.
     pub algorithm: Algorithm,
     /// The direction.
     pub direction: Direction,
@@ -38,8 +38,8 @@ pub struct Question {
     pub follows: Follows,
     /// The starting criteria of the slice. Their reach also limits slices by statements.
     pub criteria: Vec<Criterion>,
-    /// The start of a slice by statements: the statements that the criteria are executions of, or
-    /// those that [made](by_statements) the value in question.
+    /// Where a slice by statements starts: the statements that the criteria executed, or those that
+    /// [produced](by_statements) the value in question.
     pub operators: Vec<Operator>,
     /// For a chop, what everything in the slice must also depend on.
     pub from: Option<Origin>,
@@ -73,7 +73,7 @@ impl Question {
 
 /// Converts a question about something other than a statement, such as the value of a variable, for
 /// slices by statements. The new question begins with the statements at most one dependence away:
-/// the makers of the value or, forward, its users. Its reach shrinks accordingly.
+/// the producers of the value or, forward, its users. Its reach shrinks accordingly.
 ///
 /// Takes as long as [`backward`] or [`forward`].
 ///
@@ -96,7 +96,7 @@ where
     Ok(question)
 }
 
-/// Returns the statements at most `depth` dependences away that made the value in question or,
+/// Returns the statements at most `depth` dependences away that produced the value in question or,
 /// forward, used it.
 pub(super) fn makers<S: Segments>(
     run: Run<'_, S>,

@@ -22,7 +22,7 @@ pub struct SliceCounts {
     pub executions: u64,
     /// The number of lines that the run executed, wholly or in part.
     pub executed_lines: usize,
-    /// The number of initial bytes of memory that it depends on: bytes of the module, or zeros.
+    /// The number of bytes of initial memory that it depends on, from the module or zero.
     pub initial: u64,
 }
 

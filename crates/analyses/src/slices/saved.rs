@@ -14,8 +14,8 @@ use super::question::{Algorithm, Origin, Question};
 
 /// The largest size of a stored slice, in bytes.
 const LARGEST: u64 = 1 << 28;
-/// The largest number of bytes of memory that a stored question may be about, and the limit of
-/// their addresses.
+/// The largest number of bytes of memory that a stored question may cover, and the limit of their
+/// addresses.
 const MOST_BYTES: u64 = 1 << 24;
 const LAST_BYTE: u64 = 1 << 34;
 /// The version of the stored form.
@@ -66,8 +66,8 @@ pub fn save(out: &TraceWriter, name: &str, saved: &SavedSlice) -> Result<(), Sav
     Ok(out.whole(Kind::SLICE, Some(name), &text)?)
 }
 
-/// Whether a question is about so little memory that computing the slice takes no more than the
-/// run.
+/// Whether a question covers so little memory that computing its slice takes no more memory than
+/// the run.
 fn is_bounded(question: &Question) -> bool {
     let criteria = question
         .criteria
@@ -87,8 +87,8 @@ fn is_bounded(question: &Question) -> bool {
     bytes <= MOST_BYTES
 }
 
-/// The slices of a file by name; if several share a name, the last. A slice that is damaged or of
-/// another program is an error in its place.
+/// The slices of a file by name; if several share a name, the last. A slice that is damaged or
+/// belongs to another program appears as an error.
 ///
 /// # Errors
 /// If the file's sections cannot be listed.

@@ -17,13 +17,13 @@ use afterimage_replay::values::{Instance, ValuesError};
 /// A block of a function.
 pub type CodeBlock = (FuncId, BlockId);
 
-/// A step from code that was not executed to a place that it depends on.
+/// A step from unexecuted code to a place that it depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hop {
-    /// It is executed only if this block, which was not executed, ends in a certain way.
+    /// The code is executed only if this block, which was not, ends in a certain way.
     Branch(CodeBlock),
-    /// It is executed whenever its function is called. The call in this block, which was not
-    /// executed, would do so.
+    /// The code is executed whenever its function is called. This block, which was not executed,
+    /// would call it.
     Call(CodeBlock),
 }
 
@@ -34,7 +34,7 @@ pub enum Cause {
     Branch {
         /// The block that it ends.
         place: CodeBlock,
-        /// The way.
+        /// The edge in that direction.
         edge: EdgeId,
         /// The number of executions after the given time.
         times: u64,
@@ -130,7 +130,7 @@ struct Callers {
 struct PlaceQuery {
     place: CodeBlock,
     depth: usize,
-    /// How an earlier place depends on this one.
+    /// How the preceding place depends on this one.
     hop: Option<(Hop, usize)>,
 }
 

@@ -99,20 +99,20 @@ pub struct Operand {
     pub register: Register,
 }
 
-/// The remaining amount of the run that may be built.
+/// How much more of the run may be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// Enough to also search for operands that lead to host input.
     Looking,
     /// Enough to continue.
     GoingOn,
-    /// None: the last step is cut.
+    /// Nothing more: the last step is cut.
     Nothing,
 }
 
 /// Goes back from a value, step by step.
 ///
-/// Among several operands, it follows the first that exists of these:
+/// Among several operands, it follows the first of these that exists:
 ///
 /// 1. Among operands that lead to host input within a thousand links: the one on the shortest way
 ///    to it, counted in computing operators.
@@ -182,7 +182,7 @@ impl<'v, 'a> Chain<'v, 'a> {
     /// The next step back; `None` after the end.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// If the trace is damaged or incomplete.
     #[expect(clippy::should_implement_trait, reason = "it can fail")]
     pub fn next(&mut self) -> Result<Option<Step>, WhyError> {
         let Some(asked) = self.asked.take() else {
@@ -340,7 +340,7 @@ impl<'v, 'a> Chain<'v, 'a> {
     }
 
     /// Chooses among constants one that was passed, returned, or set in another block, since a
-    /// decision led there. Constants that their own branch led to come first, followed by returned
+    /// decision led there. Constants with a branch of their own come first, followed by returned
     /// ones.
     fn chosen_before(
         &self,
@@ -448,7 +448,7 @@ impl<'v, 'a> Chain<'v, 'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Age {
     Computed,
-    /// It comes from where nothing was computed, or from too far away.
+    /// It comes from something that was not computed, or from too far away.
     Given,
     Constant,
 }

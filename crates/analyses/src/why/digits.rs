@@ -38,13 +38,13 @@ enum Number {
 pub struct Printed {
     /// The execution that has the value.
     pub instance: Instance,
-    /// Its register there.
+    /// The register with the value.
     pub register: Register,
     /// Its type.
     pub ty: ValType,
     /// The value.
     pub bits: Bits,
-    /// The operator that gives it, or takes it.
+    /// The operator that produces or uses it.
     pub spot: Spot,
 }
 

@@ -25,7 +25,7 @@ struct Open {
 #[derive(Clone, Debug)]
 enum Named {
     Stream(Stream),
-    /// The call that opened it read its path here, relative to this folder.
+    /// Where the opening call read its path, which is relative to this folder.
     Opened {
         call: u64,
         path: Range,
@@ -54,7 +54,7 @@ pub(super) struct Calls<'p> {
     log: LogReader,
     imports: &'p [Import],
     number: u64,
-    /// The open files. A caller that takes a call must pass it to them.
+    /// The open files. Callers that take a call must pass it to these.
     pub files: Files,
 }
 

@@ -16,7 +16,7 @@ const LEAST: usize = 3;
 pub enum Entry {
     /// A step.
     Step(Step),
-    /// The preceding steps again, further back in time: the same operators.
+    /// A repetition of the preceding steps, further back in time: the same operators.
     Again {
         /// The number of steps that repeat.
         period: usize,
@@ -28,7 +28,7 @@ pub enum Entry {
 }
 
 /// The key by which steps are equal: the operator that made the value, and the operand that is
-/// followed. Ends are equal to nothing.
+/// followed. Ends equal nothing.
 type Key = Option<(FuncId, OpId, Option<usize>)>;
 
 /// Folds steps, keeping no more than a few of them.

@@ -9,7 +9,7 @@ use super::files::Calls;
 use super::given::Stream;
 use afterimage_replay::values::HostReads;
 
-/// The place at which a byte of input came into memory.
+/// Where a byte of input entered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Got {
     /// The number of the host call, from 1.

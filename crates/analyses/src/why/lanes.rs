@@ -132,11 +132,11 @@ pub(super) fn moved(
     }
 }
 
-/// The origin of bytes of a loaded vector.
+/// Where bytes of a loaded vector come from.
 pub(super) enum Loaded {
     /// From these bytes in memory, counted from the address.
     Memory(Range<u64>),
-    /// From these bytes of the vector whose other lanes were kept.
+    /// From these bytes of the vector that supplied the other lanes.
     Kept(Bytes),
 }
 

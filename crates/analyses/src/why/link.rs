@@ -23,7 +23,7 @@ pub enum At {
         /// The bytes; empty for a global.
         range: Range,
     },
-    /// There is nothing further back.
+    /// The value has no earlier origin.
     End(End),
 }
 
@@ -82,7 +82,7 @@ pub enum End {
     },
     /// A global before the run.
     Global(u32),
-    /// The result of a call that did not return: nothing. The call ends this execution.
+    /// There is no value: the call did not return. The call ends this execution.
     Open(Instance),
     /// It came with the exception that this execution threw. It is a reference to the exception, or
     /// one of the values that it carries.

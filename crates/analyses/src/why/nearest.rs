@@ -9,7 +9,7 @@ use super::bits::BitsQuery;
 use super::chain::Room;
 use super::{At, Computed, End, StepBack, Walk, WhyError};
 
-/// The way taken at an instruction.
+/// How the search continued at an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// Back through this operand.
@@ -29,7 +29,7 @@ struct Item {
     choice: (Part, Choice),
 }
 
-/// The length of a look-up, in computing operators.
+/// The length of a table look-up, counted in computing operators.
 const LOOKUP: u64 = 2;
 
 const WASI: &str = "wasi_snapshot_preview1";

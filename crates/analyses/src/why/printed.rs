@@ -9,7 +9,7 @@ use super::given::Stream;
 use super::{At, End, Walk, WhyError};
 use afterimage_replay::values::{HostPart, HostReads, HostReadsError, Instance, Origin};
 
-/// A call that put something out.
+/// A call that produced output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
     /// The number of the host call, from 1.
@@ -20,7 +20,7 @@ pub struct Put {
     pub bytes: u64,
     /// The source ranges, in order. They may be longer than the output.
     pub from: Vec<Range>,
-    /// The number of bytes the host read before these: the list of the ranges.
+    /// The number of bytes the host read before these, for the list of ranges.
     list: u64,
     /// The CRC-32 of everything it read.
     digest: u32,
@@ -34,8 +34,8 @@ pub struct PutBytes {
 }
 
 impl PutBytes {
-    /// The execution that ends with the call. The output itself is known without it: this opens a
-    /// segment of the path.
+    /// The execution that ends with the call. Finding it opens a segment of the path; the output is
+    /// known without it.
     ///
     /// # Errors
     /// If the recording is damaged.

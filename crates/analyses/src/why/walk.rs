@@ -10,7 +10,7 @@ use super::lanes::{self, Loaded};
 use super::{At, Bytes, Computed, End, Move, StepBack, WhyError};
 use afterimage_replay::values::{Instance, RecordedValues};
 
-/// The range of things outside memory.
+/// The range that stands for anything outside memory.
 const NOTHING: Range = Range {
     memory: 0,
     address: 0,
@@ -42,7 +42,7 @@ impl Walk<'_, '_> {
         self.back_from(at, None)
     }
 
-    /// Like [`back`](Self::back), if some of the bytes may contain no bit in question.
+    /// Like [`back`](Self::back), for bytes some of which may contain no bit in question.
     pub(super) fn back_from(&self, at: At, bits: Option<u64>) -> Result<StepBack, WhyError> {
         match at {
             At::Register(instance, register) => self.register(instance, register, None),

@@ -10,7 +10,7 @@ pub struct GrammarSize {
     pub rules: u64,
     /// Symbols on the right-hand sides of all rules.
     pub symbols: u64,
-    /// Distinct terminals.
+    /// The number of distinct terminals.
     pub alphabet: u64,
 }
 

@@ -39,8 +39,9 @@ use index::DigramIndex;
 /// The largest symbol that [`Sequitur`] accepts; the upper half of the numbers names rules.
 pub const MAX_TERMINAL: u32 = Code::MAX_TERMINAL;
 
-/// The most symbols on all right-hand sides. With one guard per rule, and at most half as many
-/// rules, they stay well below 2³² nodes. Rules stay below the 2³⁰ that a [`Code`] can name.
+/// The largest number of symbols on all right-hand sides. With one guard per rule, and at most half
+/// as many rules, they stay well below 2³² nodes. Rules stay below the 2³⁰ that a [`Code`] can
+/// name.
 const MAX_SYMBOLS: usize = 1 << 30;
 
 /// Why [`Sequitur`] rejected a symbol. The grammar is unchanged.

@@ -26,7 +26,7 @@ pub(crate) struct Access {
     pub seek_ns: f64,
     pub forward_ns: f64,
     pub backward_ns: f64,
-    /// The number of blocks of a node that was stepped over.
+    /// The number of blocks of a node stepped over.
     blocks_per_step: f64,
     /// Milliseconds for the first question about a node's occurrences, with the segment open.
     first_ms: f64,

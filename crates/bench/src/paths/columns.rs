@@ -35,7 +35,7 @@ impl From<Sample> for Cell {
 enum Worse {
     Larger,
     Smaller,
-    /// Neither: the value is no merit.
+    /// Neither, because the value is not a merit.
     Neither,
 }
 
@@ -80,7 +80,7 @@ impl<'a, R> Column<'a, R> {
         Self::new(title, digits, Worse::Smaller, value)
     }
 
-    /// Neither: its mean has no meaning.
+    /// Neither, because its mean is meaningless.
     pub(crate) fn fact<C: Into<Cell>>(
         title: impl Into<String>,
         digits: usize,

@@ -43,12 +43,12 @@ pub(crate) struct Extraction {
     /// Reading a function in the compacted file, for all functions that were called: it is found,
     /// its checksum is verified, and its traces are available in their compacted form.
     pub file: Milliseconds,
-    /// Also decoding and checking every series of every trace.
+    /// The same, plus decoding and checking every series of every trace.
     pub checked: Milliseconds,
     /// The factor by which [`Self::file`] is faster than the scan: the geometric mean over all
     /// functions.
     pub faster: f64,
-    /// Reading it there and expanding all its traces to blocks.
+    /// Reading a function there, and expanding all its traces to blocks.
     pub expanded: Milliseconds,
     /// Finding its traces in the recording, with its segments open and their calls listed.
     pub recording: Milliseconds,
@@ -59,13 +59,13 @@ pub(crate) struct Extraction {
 
 /// The number of functions to measure in every way, most frequently called first.
 const READ: usize = 20;
-/// The number of these to search for in the raw trace: it takes the same time for all.
+/// The number of these to search for in the raw trace, which takes the same time for each.
 const SCANNED: usize = 3;
 /// Functions whose unique path traces have more blocks than this in total are skipped: expanded,
 /// they would not fit into memory.
 const LONGEST: u64 = 1 << 24;
 
-/// Measures, and returns the beginning of the path that was met on the way.
+/// Measures, and returns the beginning of the path, which it reads anyway.
 pub(crate) fn measure(
     subject: &Subject,
     twpp: &Twpp,
@@ -138,7 +138,7 @@ fn scan_milliseconds(scan: &Scan) -> f64 {
     scan.time.as_secs_f64() * 1e3
 }
 
-/// Functions at equal distances in the order of their numbers of calls, without those with too long
+/// Functions at equal distances in the order of their numbers of calls, except those with too long
 /// traces.
 pub(crate) fn sample(twpp: &Twpp) -> Vec<FuncId> {
     let blocks = |f: &FunctionTraces| (0..f.paths.len()).map(|k| f.blocks(k)).sum::<u64>();

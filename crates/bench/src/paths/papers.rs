@@ -1,4 +1,4 @@
-//! The papers' figures beside ours.
+//! The papers' figures next to ours.
 
 use super::Row;
 use super::columns::Column;

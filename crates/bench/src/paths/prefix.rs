@@ -1,4 +1,4 @@
-//! Compares the beginning of a run in other forms and in ours, if the whole run would take too
+//! Compares other forms of the beginning of a run with ours, where the whole run would take too
 //! long.
 
 mod report;
@@ -160,7 +160,7 @@ fn compacted(tape: &Tape, blocks: u64) -> Result<(u64, Ours, WholePath<InMemory>
     Ok((blocks, ours, path))
 }
 
-/// Checks that the grammar expands to the sequence that it was made from.
+/// Checks that the grammar expands to the original sequence.
 fn expands(tape: &Tape, path: &WholePath<InMemory>) -> Result<()> {
     let mut cursor = path.cursor();
     for (i, node) in tape.executed().enumerate() {

@@ -7,11 +7,11 @@ use afterimage_program::Program;
 use super::scan::Scan;
 use super::tape::Tape;
 
-/// The first word that is not a block. This word plus a function's number is the function's entry.
+/// The first word that is not a block. A function's entry is this word plus the function's number.
 pub(super) const ENTER: u32 = 1 << 31;
 pub(super) const LEAVE: u32 = u32::MAX;
-/// The number of words made before they are scanned: few enough to stay in the cache, which favours
-/// the scan.
+/// The number of words to produce before scanning them: few enough to stay in the cache, which
+/// favours the scan.
 const CHUNK: usize = 1 << 15;
 
 /// A number for every block of a program.

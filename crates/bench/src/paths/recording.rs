@@ -25,7 +25,7 @@ pub(crate) struct Recording {
     /// Wall-clock time with the consumer writing the words to a file, as a ratio to the plain
     /// program's.
     pub kept_wall: Sample,
-    /// The same with the position of the run every few words: a file in which one can seek.
+    /// The same with the position of the run stored every few words, which makes the file seekable.
     pub sought_wall: Sample,
     /// The guest's processor time in a recording that keeps the path for later compaction, as a
     /// ratio to the plain program's.
@@ -40,7 +40,7 @@ pub(crate) struct Recording {
     live_cpu: Sample,
 }
 
-/// One of the ways of writing a path.
+/// One of the schemes for writing a path.
 #[derive(Debug, Serialize)]
 pub(crate) struct Written {
     pub name: &'static str,
@@ -144,7 +144,7 @@ pub(crate) struct Live {
     pub dropped_cpu: Sample,
     /// Wall-clock time with the words in a file.
     pub kept_wall: Sample,
-    /// The same with the position of the run every few words: a file in which one can seek.
+    /// The same with the position of the run stored every few words, which makes the file seekable.
     pub sought_wall: Sample,
     /// Processor time of its guest.
     pub sought_cpu: Sample,
@@ -176,7 +176,7 @@ pub(crate) fn measure_live(
 }
 
 impl Recording {
-    /// The bytes per block and the seconds of the way that writes every branch's outcome; then
+    /// The bytes per block and the seconds of the scheme that writes every branch's outcome; then
     /// those of recordings.
     fn branches_and_ours(&self) -> [(f64, f64); 2] {
         let of = |which: &str| {

@@ -15,7 +15,7 @@ pub(crate) struct Scan {
     open: Vec<bool>,
     /// For these, the blocks that they have executed.
     own: Vec<Vec<u32>>,
-    /// Whether the innermost activation is of the function.
+    /// Whether the innermost activation is one of the function.
     inside: bool,
     /// The traces found, with the number of calls that took each.
     pub found: FxHashMap<Vec<u32>, u64>,

@@ -1,4 +1,4 @@
-//! The ways of writing down a run's path, for comparison.
+//! The ways of recording a run's path, for comparison.
 
 use afterimage_ids::{Counts, FuncId};
 use afterimage_paths::witness::{self, WitnessOptions, WitnessPlan};
@@ -26,7 +26,7 @@ enum Plan {
     Witnesses(WitnessPlan),
 }
 
-/// The ways; recordings use the first.
+/// The schemes, of which recordings use the first.
 pub(crate) const SCHEMES: [Scheme; 4] = [
     Scheme {
         name: "paths",
@@ -56,7 +56,7 @@ pub(crate) const SCHEMES: [Scheme; 4] = [
     },
 ];
 
-/// The name of the way that writes every branch's outcome at once.
+/// The name of the scheme that writes every branch's outcome at once.
 pub(crate) const BRANCHES: &str = "branches";
 
 fn paths(program: &Program, feedback: Option<&Counts>, cuts: Cuts) -> Result<Plan, PlanError> {
@@ -68,7 +68,7 @@ const HALF: u32 = 1 << 17;
 /// Compilations that take longer than this many seconds are not repeated.
 const LONG_COMPILATION: f64 = 5.0;
 
-/// A program made to write its path in one of the ways.
+/// A program instrumented to write its path by one of the schemes.
 pub(crate) struct Prepared {
     pub name: &'static str,
     plan: Plan,
@@ -113,7 +113,7 @@ impl Prepared {
         Ok(self.compiled.run_traced(command, ids, self.layout, words)?)
     }
 
-    /// Makes paths from the words, if these are path numbers.
+    /// Regenerates paths from the words, if these are path numbers.
     pub(crate) fn regenerator<'a>(&'a self, program: &'a Program) -> Result<Regenerator<'a>> {
         let Plan::Paths(plan) = &self.plan else {
             bail!("{} are no numbers of paths", self.name);

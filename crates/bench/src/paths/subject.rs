@@ -22,7 +22,7 @@ use crate::Arguments;
 use crate::corpus::Entry;
 use crate::profile::executed_blocks;
 
-/// The room for open segments: all stay open, so that reading is measured and not opening.
+/// The memory for open segments. All stay open, so that reading is measured and not opening.
 const ROOM: usize = 6 << 30;
 
 pub(crate) struct Subject {

@@ -1,4 +1,4 @@
-//! A sink that does nothing with a path.
+//! A sink that ignores paths.
 
 use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_paths::witness::PathSink;

@@ -8,12 +8,12 @@ use afterimage_paths::{ExecutedPath, Sink};
 pub(crate) struct Tape {
     paths: Vec<Path>,
     told: Vec<TapeEvent>,
-    /// The number of further executed paths to keep.
+    /// How many more executed paths to keep.
     room: usize,
     whole: bool,
 }
 
-/// A path as it was defined.
+/// A path, as defined.
 struct Path {
     function: FuncId,
     blocks: Box<[BlockId]>,
@@ -46,8 +46,8 @@ impl Tape {
         self.whole
     }
 
-    /// Passes all of it to a sink, or only until at least `blocks` blocks have been executed.
-    /// Returns their number.
+    /// Passes all of it to a sink, or only as much as executes at least `blocks` blocks. Returns
+    /// their number.
     pub(crate) fn play(&self, blocks: u64, sink: &mut impl Sink) -> u64 {
         let mut fresh = self.paths.iter();
         let mut names = Vec::new();
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// One path of one block and one of two, executed in turn, five times in all.
+    /// One path of one block and one of two, executed in turn, five times in total.
     fn five(tape: &mut Tape) {
         let blocks = [BlockId::from_u32(1), BlockId::from_u32(2)];
         tape.enter(FuncId::from_u32(3));

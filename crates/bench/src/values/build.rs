@@ -46,7 +46,7 @@ pub(crate) struct Grown {
     pub seconds: f64,
 }
 
-/// A run up to a block, with nothing decoded yet.
+/// A run up to a block, of which nothing is decoded yet.
 fn run<'a>(
     subject: &'a Subject,
     path: &'a RecordedPath,

@@ -1,4 +1,4 @@
-//! Counts the dependences that need no label, and why: the optimizations of section 3, as far as
+//! Counts the dependences that need no label, by reason: the optimizations of section 3, as far as
 //! they apply here.
 
 use afterimage_streams::Stream;
@@ -48,7 +48,7 @@ pub(crate) struct Dependences {
     same: Group,
     /// Reads of unwritten data, without exception in the epoch.
     initial: Group,
-    /// Reads for which one rule holds in the epoch: always the same writer, at a fixed distance or
+    /// Reads with one rule for the whole epoch: always the same writer, at a fixed distance or
     /// execution by execution.
     rule: Group,
     /// Reads with the same labels as another read of the node (OPT-3).

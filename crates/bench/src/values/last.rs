@@ -23,7 +23,7 @@ const QUESTIONS: u64 = 300;
 /// Times of questions, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct LastWriters {
-    /// With the whole execution trace, which says where it wrote.
+    /// With the whole execution trace, which shows where executions wrote.
     with: Times,
     /// Without it, by following the run from a checkpoint.
     pub without: Times,
@@ -42,7 +42,7 @@ struct Question {
     node: u64,
 }
 
-/// Notes when each byte in question was last written.
+/// Records when each byte in question was last written.
 #[derive(Default)]
 struct Noted {
     /// When the current node began.
@@ -51,7 +51,7 @@ struct Noted {
     every: u64,
     writes: u64,
     chosen: Vec<(u32, u64, u64)>,
-    /// By memory and address, when it was written.
+    /// When each byte was written, by memory and address.
     asked: FxHashMap<(u32, u64), Vec<u64>>,
 }
 

@@ -33,7 +33,7 @@ use crate::publish::publish;
 pub(crate) struct Options {
     #[command(flatten)]
     common: crate::Arguments,
-    /// Trace only the first millions of blocks of each run, this many; all of it without this
+    /// Trace only the first N million blocks of each run [default: the whole run]
     #[arg(long, value_name = "MILLIONS")]
     blocks: Option<u64>,
 }

@@ -1,5 +1,5 @@
-//! Counts while the machine follows the run: executions, origins of variables, writes to memory;
-//! and takes samples of values.
+//! Counts executions, origins of variables and writes to memory while the machine follows the run,
+//! and samples values.
 
 use afterimage_ids::{EntityRef, FuncId, NodeId, OpId};
 use afterimage_machine::{Caller, NodeCode, Observer, Range};

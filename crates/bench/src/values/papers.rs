@@ -1,4 +1,4 @@
-//! The paper's figures beside ours.
+//! The paper's figures next to ours.
 
 use super::{Row, name};
 use crate::paths::columns::{Column, table};

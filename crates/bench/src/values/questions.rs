@@ -63,7 +63,7 @@ pub(crate) struct Questions {
     pub warm: Times,
     /// Direct data dependences.
     pub data: Times,
-    /// The decision that let it be executed.
+    /// The decision that caused its execution.
     pub control: Times,
     /// The number of values compared with the machine's. All were equal.
     compared: usize,

@@ -15,7 +15,7 @@ use super::{Row, name};
 use crate::paths::columns::{Column, table};
 use crate::paths::random::Random;
 
-/// From each class, about this many numbers are sampled, …
+/// About this many numbers are sampled from each class, …
 const NUMBERS: u64 = 500_000;
 /// … in at most this many stretches, …
 const STRETCHES: usize = 2_000;
@@ -30,7 +30,7 @@ pub(crate) struct Class {
     streams: u64,
     numbers: u64,
     bytes: u64,
-    /// Streams that equal another one of their node and take a reference.
+    /// Streams that equal another one of their node and are stored as a reference.
     shared: u64,
     /// The bytes by codec.
     codecs: BTreeMap<String, u64>,
@@ -44,9 +44,10 @@ struct Sample {
     stretches: u64,
     numbers: u64,
     ours: u64,
-    /// By the paper's bidirectional predictors, each stretch by the best one on its beginning.
+    /// With the paper's bidirectional predictors, each stretch by the predictor that is best on its
+    /// beginning.
     bidirectional: u64,
-    /// All in one frame, with 4 or 8 bytes per number, as each stretch needs.
+    /// All in one frame, with 4 or 8 bytes per number, depending on the stretch.
     zstd: u64,
     /// The same before compression.
     plain: u64,

@@ -35,7 +35,7 @@ pub(crate) struct Uses {
     pub host: u64,
     /// Caught with an exception.
     pub caught: u64,
-    /// Never written: equivalent to a constant, and no dependence.
+    /// Never written, so equivalent to a constant and not a dependence.
     pub zero: u64,
 }
 
@@ -133,7 +133,7 @@ impl Variables {
         (first..first + count).for_each(|variable| self.set(variable, writer));
     }
 
-    /// A handler received these.
+    /// A handler received the values of these variables.
     pub(crate) fn catch(&mut self, first: u32, count: u32) {
         (first..first + count).for_each(|variable| self.set(variable, Writer::Caught));
     }

@@ -1,10 +1,10 @@
 //! Dynamic slices of a path by queries: Agrawal and Horgan's three algorithms ("Dynamic Program
 //! Slicing", 1990) on one representation (Zhang and Gupta 2001, section 4.3.2).
 //!
-//! A slice holds the statements that a variable's value at a point depends on, by data or control.
-//! A query ⟨timestamps, node⟩ for a variable looks for its definition. A query for control looks
-//! for the latest execution of a statement that the given statement is control dependent on. A
-//! statement found is in the slice, and raises queries for the variables that it uses and for its
+//! A slice contains the statements that a variable's value at a point depends on, by data or
+//! control. A query ⟨timestamps, node⟩ for a variable looks for its definition. A query for control
+//! looks for the latest execution of a statement that the given statement is control dependent on.
+//! A statement found is in the slice, and raises queries for the variables that it uses and for its
 //! control. The three approaches differ in which queries are raised and where they may go:
 //!
 //! | | goes | raises |

@@ -1,4 +1,4 @@
-//! Keeps the shadow while the machine runs.
+//! Updates the shadow while the machine runs.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::{Caller, NodeCode, Observer, Range};
@@ -6,11 +6,11 @@ use afterimage_wpp::Visit;
 use anyhow::Result;
 
 use super::Dependences;
-use crate::depends::From;
+use crate::depends::MadeBy;
 use crate::shadow::{Began, Frame, Maker};
 
 impl Dependences<'_> {
-    /// Does something that may fail, unless something has.
+    /// Does something that may fail, unless something already failed.
     fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) {
         if self.failed.is_none()
             && let Err(error) = act(self)
@@ -19,7 +19,7 @@ impl Dependences<'_> {
         }
     }
 
-    /// The writers of what an instruction reads of memory.
+    /// The writers of the memory that an instruction reads.
     fn reads(&mut self, inst: usize, range: Range, is_copy: bool) -> Result<()> {
         let mut parts = self.bytes.read(range);
         if parts.iter().any(|(_, maker)| *maker == Maker::Unknown) {
@@ -76,7 +76,7 @@ impl Dependences<'_> {
         }
     }
 
-    /// Notes what a node did to the variables and which edges it took.
+    /// Records what a node did to the variables, and which edges it took.
     fn leave_node(&mut self) -> Result<()> {
         let (Some(plan), Some(visit)) = (self.now.plan.clone(), self.now.visit) else {
             return Ok(());
@@ -103,21 +103,21 @@ impl Dependences<'_> {
     }
 
     /// The producer of something; an unknown producer stays unknown.
-    fn maker_lazily(&self, from: From, visit: Visit) -> Maker {
+    fn maker_lazily(&self, from: MadeBy, visit: Visit) -> Maker {
         match from {
-            From::Constant => Maker::Constant,
-            From::Own(block, statement) => Maker::Statement {
+            MadeBy::Constant => Maker::Constant,
+            MadeBy::Own(block, statement) => Maker::Statement {
                 time: visit.start + u64::from(block),
                 statement,
             },
-            From::Variable(variable) => {
+            MadeBy::Variable(variable) => {
                 let frame = self.frames.last();
                 frame.map_or(Maker::Unknown, |frame| frame.get(variable))
             }
         }
     }
 
-    /// The edge over which the activation comes to a node.
+    /// The edge over which the activation reaches a node.
     fn arrive(&mut self) {
         let (Some(plan), Some(visit)) = (self.now.plan.clone(), self.now.visit) else {
             return;

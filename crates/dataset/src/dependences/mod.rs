@@ -1,9 +1,8 @@
-//! The direct dependences of what is executed in a window.
+//! The direct dependences of the executions in a window.
 //!
 //! While the window is followed, a [shadow](crate::shadow) keeps who wrote each variable, global
-//! and byte, and which edges each activation took. If something comes from before the window, the
-//! values of the recording are asked once. A function's own handlers of exceptions, tables and
-//! sizes are always asked for.
+//! and byte, and which edges each activation took. For something from before the window, the stored
+//! values are queried once. For exception handlers, tables and sizes, they are always queried.
 
 mod follow;
 
@@ -21,7 +20,7 @@ use afterimage_wpp::Visit;
 use anyhow::{Context, Result};
 use parquet::data_type::ByteArray;
 
-use crate::depends::{Controls, Decides, DependPlan, From};
+use crate::depends::{Controls, Decides, DependPlan, MadeBy};
 use crate::file::TableFile;
 use crate::ids::Ids;
 use crate::shadow::{Began, Bytes, Decided, Frame, Maker, Part};
@@ -42,17 +41,18 @@ pub(crate) struct Dependences<'a> {
     bytes: Bytes,
     /// The arguments of a call, or its results.
     given: Vec<Maker>,
-    /// The end of the variables that a call last gave its results to; `None` after an exception.
+    /// The end of the variables that received the results of the last call; `None` after an
+    /// exception.
     given_end: Option<u32>,
     /// Whether no node was executed yet.
     is_new: bool,
-    /// The node that is executed.
+    /// The node being executed.
     now: Now,
     /// An observer returns no error.
     failed: Option<anyhow::Error>,
 }
 
-/// The node that is executed.
+/// The node being executed.
 #[derive(Default)]
 struct Now {
     plan: Option<Rc<DependPlan>>,
@@ -101,7 +101,7 @@ impl<'a> Dependences<'a> {
         self.file
     }
 
-    /// A node is executed next, in the innermost of `depth` activations.
+    /// Called before a node is executed, in the innermost of `depth` activations.
     pub fn begin(&mut self, visit: Visit, depth: usize, code: &NodeCode) -> Result<()> {
         self.now = Now {
             plan: Some(self.plan(visit.node, code)?),
@@ -112,7 +112,7 @@ impl<'a> Dependences<'a> {
         Ok(())
     }
 
-    /// The node was executed.
+    /// Called after the node was executed.
     pub fn end(&mut self) -> Result<()> {
         match self.failed.take() {
             Some(error) => Err(error),
@@ -147,7 +147,7 @@ impl<'a> Dependences<'a> {
         Ok(found)
     }
 
-    /// The rows of a node of which the first `executed` instructions were done.
+    /// Adds the rows of a node of which the first `executed` instructions were executed.
     fn rows(&mut self, executed: usize, is_stopped: bool) -> Result<()> {
         let (Some(plan), Some(visit)) = (self.now.plan.clone(), self.now.visit) else {
             return Ok(());
@@ -213,14 +213,14 @@ impl<'a> Dependences<'a> {
     }
 
     /// The producer of an operand.
-    fn maker(&mut self, from: From, visit: Visit) -> Result<Maker> {
+    fn maker(&mut self, from: MadeBy, visit: Visit) -> Result<Maker> {
         match from {
-            From::Constant => Ok(Maker::Constant),
-            From::Own(block, statement) => Ok(Maker::Statement {
+            MadeBy::Constant => Ok(Maker::Constant),
+            MadeBy::Own(block, statement) => Ok(Maker::Statement {
                 time: visit.start + u64::from(block),
                 statement,
             }),
-            From::Variable(variable) => self.variable(variable),
+            MadeBy::Variable(variable) => self.variable(variable),
         }
     }
 
@@ -373,7 +373,7 @@ impl<'a> Dependences<'a> {
         Ok(call.and_then(|call| host.of_guest(call)))
     }
 
-    /// When and by which statement something was made.
+    /// When and by which statement something was produced.
     fn made(&self, instance: Instance, op: OpId) -> Maker {
         let node = &self.values.path().nodes()[instance.node];
         let function = self.values.program().function(node.function);

@@ -7,11 +7,11 @@ use afterimage::present::grouped;
 use afterimage::present::page::escaped;
 use anyhow::Result;
 
-/// Levels that are shown.
+/// The number of levels to show.
 const DEPTH: usize = 40;
 /// The height of a level, in pixels.
 const HEIGHT: usize = 20;
-/// Less than this share is not seen.
+/// Smaller shares are not visible.
 const SEEN: f64 = 0.1;
 
 /// A function in its context.

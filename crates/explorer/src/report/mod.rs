@@ -1,7 +1,7 @@
 //! A run as one page that opens from disk: `afterimage report`.
 //!
 //! In: a recording, and the additional questions. Out: a page without a script, which loads
-//! nothing. It is made of the same documents as the page that `explore` serves.
+//! nothing. It is made from the same documents as the page that `explore` serves.
 
 mod flame;
 mod way;
@@ -39,12 +39,12 @@ pre { font: 12.5px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
 .code tr.in { background: var(--some-page) } .contents { columns: 3 14rem; padding: 0; list-style: none }
 ";
 
-/// Functions and hot paths that are listed.
+/// The number of functions and of hot paths to list.
 const LISTED: &str = "25";
-/// Bytes of output that are shown.
+/// The number of bytes of output to show.
 const OUTPUT: &str = "65536";
 
-/// Writes the page. Everything that it needs of the recording is built if it is not there yet.
+/// Writes the page. Everything that it needs from the recording is built if it does not exist yet.
 ///
 /// # Errors
 /// If the recording is damaged, a requested part has no answer, or `out` fails.
@@ -87,7 +87,7 @@ pub fn written(out: &mut dyn Write, session: &Session, report: &Report) -> Resul
     Ok(page::end(out)?)
 }
 
-/// How the run ended, and what led there.
+/// How the run ended, and what led to that.
 fn ended(out: &mut dyn Write, session: &Session, info: &Value) -> Result<()> {
     let ending = info["ending"].as_str().unwrap_or("was cut off");
     let is_ill = !matches!(ending, "returned");
@@ -296,7 +296,7 @@ fn sources(out: &mut dyn Write, session: &Session) -> Result<()> {
     Ok(())
 }
 
-/// The notes beside the recording.
+/// The notes next to the recording.
 fn kept(out: &mut dyn Write, session: &Session) -> Result<()> {
     let notes = notes::load(session.at())?.notes;
     if notes.is_empty() {

@@ -1,4 +1,4 @@
-//! The way back to where a value came from, as a list.
+//! The chain from a value back to its origin, as a list.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use afterimage::present::page::escaped;
 use anyhow::Result;
 use serde_json::Value;
 
-/// Steps that a page shows of one way.
+/// The number of steps of a chain that a page shows.
 const SHOWN: usize = 60;
 
 /// Writes an answer of `why` with a heading.

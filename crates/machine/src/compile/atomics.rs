@@ -1,8 +1,7 @@
 //! Atomic operators. The memory is not shared, so each is an address check, a load, a computation
 //! and a store.
 //!
-//! A compare-exchange always stores the resulting value, even if it exchanges nothing: then it
-//! stores the value read.
+//! A compare-exchange always stores a value: if it exchanges nothing, the value read.
 
 use afterimage_ids::OpId;
 use afterimage_numeric::Scalar;

@@ -1,4 +1,4 @@
-//! A function's body as the compiler needs it.
+//! A function's body, in the form that the compiler needs.
 
 use afterimage_ids::{EntityRef, FuncId, TypeId};
 use afterimage_numeric::{Kind, Vector, VectorLoad};
@@ -7,7 +7,7 @@ use wasmparser::{Operator, ValType};
 
 use crate::MachineError;
 
-/// A function as the compiler needs it.
+/// A function, in the form that the compiler needs.
 #[derive(Debug)]
 pub struct Body<'a> {
     /// The function.

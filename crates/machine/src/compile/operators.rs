@@ -249,7 +249,7 @@ impl Compiler<'_> {
         Some(false)
     }
 
-    /// The rest: globals, sizes, bulk operations, tables, references, selects.
+    /// The remaining operators: globals, sizes, bulk operations, tables, references, selects.
     fn bulk(&mut self, op: OpId, operator: &Operator<'_>) -> Option<()> {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         // The instruction, the memory and the immediate.

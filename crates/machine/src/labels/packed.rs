@@ -7,8 +7,8 @@ const BACK: [usize; 8] = [1, 2, 4, 8, 16, 12, 24, 32];
 /// Tokens from here on repeat the differences at one of these distances; a lower token is the
 /// number of bytes of a difference that follow.
 const REPEAT: u8 = 16;
-/// Tokens from here on continue from one of these distances in the same way as the numbers did from
-/// twice that distance.
+/// Tokens from here on repeat the step that the numbers made between twice one of these distances
+/// back and that distance back.
 const GO_ON: u8 = 32;
 
 fn zigzag(difference: u64) -> u64 {

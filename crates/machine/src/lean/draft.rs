@@ -1,5 +1,5 @@
 //! Converts instructions to operations. Several instructions become one operation if only the last
-//! one's result is wanted.
+//! result is needed.
 
 use afterimage_numeric::Scalar;
 use wasmparser::ValType;
@@ -14,7 +14,7 @@ pub(super) struct Draft {
     pub action: Action,
     /// The position of the instruction.
     pub inst: usize,
-    /// Registers, or whatever the action defines.
+    /// Registers, or other data that the action defines.
     pub operands: [Register; 3],
     pub number: u32,
 }
@@ -43,9 +43,9 @@ pub(super) struct Drafts<'a> {
     narrow: bool,
     /// Whether results with a single reader may be omitted.
     fused: bool,
-    /// By register, the number of reads.
+    /// The number of reads of each register.
     uses: Vec<u32>,
-    /// The instructions that became part of others' operations.
+    /// The instructions that became part of another's operation.
     part: Vec<bool>,
 }
 
@@ -303,7 +303,8 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The factor and the register, if a result that is read once is a multiple.
+    /// The factor and the register, if a result that is read only once is a multiple of the
+    /// register.
     fn multiple(&mut self, register: Register) -> Option<(Register, u32)> {
         let (scalar, inst) = self.single(register)?;
         let Inst { a, b, .. } = self.code.insts[inst];
@@ -316,7 +317,8 @@ impl<'a> Drafts<'a> {
         Some((a, factor))
     }
 
-    /// The instruction that computes a register's value, if that is read only once and cannot trap.
+    /// The instruction that computes a register's value, if it cannot trap and the value is read
+    /// only once.
     fn single(&self, register: Register) -> Option<(Scalar, usize)> {
         if !self.fused || self.uses[register as usize] != 1 {
             return None;

@@ -37,7 +37,7 @@ pub(crate) struct Operations {
 #[derive(Clone, Copy, Debug)]
 enum Form<T> {
     NotMade,
-    /// It needs too many registers, or this form does not support nodes of its kind.
+    /// The node needs too many registers, or is of a kind that this form does not support.
     None,
     Made(T),
 }

@@ -4,8 +4,8 @@ use afterimage_numeric::Scalar;
 
 use crate::inst::Load;
 
-/// Passes the operators with operations of their own to another macro: scalar operators, and loads
-/// and stores of memory number 0.
+/// Passes the operators that have operations of their own to another macro: scalar operators, and
+/// loads and stores of memory number 0.
 ///
 /// - `binary`: two operands, also with a constant as the second;
 /// - `unary`: one operand; `plain`: two, neither a constant;
@@ -109,7 +109,7 @@ macro_rules! actions {
             GlobalSet,
             /// `a` must be in list `number` of indices.
             OneOf,
-            /// `a` - `number`, in 32 bits, must be at most b, which is not a register.
+            /// `a` - `number`, in 32 bits, must be at most `b`, which is not a register.
             Within,
             /// The instruction itself.
             Rare,
@@ -210,11 +210,11 @@ pub(super) struct Access {
     pub plain: Action,
     /// (`a` + `b`) + `number`: the sum in parentheses has 32 bits.
     pub sum: Action,
-    /// (`a` + `number`) + b, which is not a register.
+    /// (`a` + `number`) + `b`, which is not a register.
     pub plus: Action,
-    /// (`a` + `b` × `number`) + c, which is not a register.
+    /// (`a` + `b` × `number`) + `c`, which is not a register.
     pub scaled: Option<Action>,
-    /// Like `plain`, writing b as a signed constant, which is not a register.
+    /// Like `plain`, but writes `b`, a signed constant and not a register.
     pub constant: Option<Action>,
 }
 

@@ -13,8 +13,9 @@ use crate::observe::{Observer, Range};
 /// The registers that operations can name.
 pub(crate) type Window = [u64; WINDOW];
 
-/// The place where execution left operations before their end, packed in a register: the number of
-/// operations left, including the current one, and above it the reason for its instruction's trap.
+/// Where execution stopped before the end of the operations, packed in a register: the number of
+/// remaining operations, including the current one, and above it the reason for its instruction's
+/// trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exit(u64);
 
@@ -29,12 +30,13 @@ impl Exit {
         Trap::Numeric(NumericTrap::InvalidConversion),
     ];
 
-    /// The number of operations left.
+    /// The number of remaining operations.
     pub(crate) fn left(self) -> usize {
         self.0 as u32 as usize
     }
 
-    /// Why the next one traps. If it does not, it is rare, or a branch that goes another way.
+    /// Why the next operation traps. If it does not trap, it is a rare one, or a branch that goes
+    /// another way.
     pub(crate) fn trap(self) -> Option<Trap> {
         let number = (self.0 >> 32) as usize;
         Self::TRAPS.get(number.checked_sub(1)?).copied()

@@ -44,8 +44,8 @@ impl<S> Collected<S> {
 }
 
 impl<S> SnapshotBuilder<S> {
-    /// Creates an empty collection; `room` is the limit on the total bytes. One snapshot is kept
-    /// whatever its size.
+    /// Creates an empty collection; `room` is the limit on the total bytes. One snapshot is always
+    /// kept, whatever its size.
     pub fn new(room: usize) -> Self {
         Self {
             room,
@@ -56,8 +56,8 @@ impl<S> SnapshotBuilder<S> {
         }
     }
 
-    /// Returns the factor by which snapshots should now be further apart than at first: a power of
-    /// 2.
+    /// Returns the factor by which the distance between snapshots should exceed the initial one: a
+    /// power of 2.
     pub fn spacing(&self) -> u64 {
         self.spacing
     }

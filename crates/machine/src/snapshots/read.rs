@@ -10,7 +10,7 @@ use crate::checkpoint::Snapshot;
 use crate::image::{GlobalBits, State};
 use crate::machine::Machine;
 
-/// The maximal size in bytes of a snapshot without its pages, and of the list of these.
+/// The maximum size in bytes of a snapshot without its pages, and of the list of these.
 const LARGEST: u64 = 1 << 30;
 
 /// The snapshots of a run, in a file or in memory.

@@ -29,7 +29,7 @@ impl WrittenLinesBuilder {
     /// Begins a section with the first stretch. The caller commits.
     ///
     /// # Errors
-    /// If the file cannot be written; this also holds for the methods that follow.
+    /// If the file cannot be written. The same applies to the following methods.
     pub fn new(out: &TraceWriter) -> Result<Self> {
         Ok(Self {
             section: out.section(Kind::WRITTEN, None)?,

@@ -23,7 +23,7 @@ pub const LINE: u64 = 64;
 const FAN: usize = 16;
 /// A chunk is complete when it reaches this size in bytes.
 const CHUNK: usize = 1 << 20;
-/// The maximal size of a set in bytes: 33 million runs.
+/// The maximum size of a set in bytes: 33 million runs.
 const LARGEST: u64 = 1 << 26;
 /// The version of the section.
 const VERSION: u64 = 1;

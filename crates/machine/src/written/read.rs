@@ -277,7 +277,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// The next run, or `None` inside if it is damaged. Then there is no further one.
+    /// The next run, or an inner `None` if it is damaged; no more runs follow then.
     fn next(&mut self) -> Option<Option<LineRun>> {
         if self.rest.is_empty() {
             return None;

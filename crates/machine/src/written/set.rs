@@ -106,7 +106,7 @@ impl LineSet {
     }
 }
 
-/// The first bit from `from` on that is set; with `flip` all ones, the first that is not.
+/// The first set bit from `from` on; if `flip` is all ones, the first that is not set.
 fn next(words: &[u64], from: u64, flip: u64) -> Option<u64> {
     let first = (from / 64) as usize;
     let mut bits = (words.get(first)? ^ flip) & (u64::MAX << (from % 64));

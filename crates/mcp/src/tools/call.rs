@@ -11,16 +11,17 @@ use super::{Asked, Question, next};
 use crate::answer::{Found, Next, Totals, document_of, page, text_of};
 use crate::schemas;
 
-/// Which execution of a function.
+/// An execution of a function.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// A moment in it: `parse#3` (the third call of parse), `parser.c:42#7` (the seventh arrival at
-    /// that line), `@0x1f3#2`, `t=123456`. The innermost function then.
+    /// A moment within it: `parse#3` (the third call of parse), `parser.c:42#7` (the seventh
+    /// arrival at that line), `@0x1f3#2` or `t=123456`. Selects the innermost function at that
+    /// moment.
     at: String,
-    /// Begin at this line of the answer, from 0. Without it, the line of `at` is in the middle.
+    /// Begin at this line of the answer, from 0. By default, the line of `at` is in the middle.
     offset: Option<usize>,
 }
 

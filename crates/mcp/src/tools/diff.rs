@@ -1,4 +1,4 @@
-//! `diff`: where two runs part.
+//! `diff`: where two runs diverge.
 
 use afterimage::diff::Programs;
 use afterimage::diff::same::{SameQuery, same};
@@ -14,7 +14,7 @@ use super::{Asked, Question};
 use crate::answer::{Found, Totals, document_of, text_of};
 use crate::schemas;
 
-/// Of which runs.
+/// The runs to compare.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {

@@ -1,4 +1,4 @@
-//! `find`: when something holds, and what has a given name.
+//! `find`: when a condition holds, and which functions have a given name.
 
 use afterimage::ProfileQuery;
 use afterimage::present::document::objects::Function;
@@ -22,14 +22,14 @@ pub(super) struct Arguments {
     recording: String,
     /// Functions whose names contain this text, with the number of calls of each.
     name: Option<String>,
-    /// When this condition about variables of the source holds: `fee < 0 && a->balance > 10`. Needs
-    /// `at`.
+    /// When this condition about variables of the source holds: `fee < 0 && a->balance > 10`.
+    /// Requires `at`.
     r#where: Option<String>,
     /// The place: `parser.c:42`, or a function.
     at: Option<String>,
-    /// Which of the times when it holds.
+    /// Which of the times when it holds to report.
     which: Option<Which>,
-    /// Among which executions of the place: `A..B`, one number, `last`, or `t=T` for those from
+    /// The executions of the place to consider: `A..B`, one number, `last`, or `t=T` for those from
     /// block T on.
     instances: Option<String>,
     /// Skip this many functions, to continue an answer.
@@ -46,7 +46,7 @@ enum Which {
     Count,
 }
 
-/// Functions that are called so.
+/// Functions with a given name.
 #[derive(Serialize, JsonSchema)]
 struct Functions {
     /// The text that their names contain.
@@ -58,7 +58,7 @@ struct Functions {
 /// A function.
 #[derive(Serialize, JsonSchema)]
 struct FoundFunction {
-    /// Which.
+    /// The function.
     function: Function,
     /// The number of its calls.
     calls: u64,

@@ -12,20 +12,20 @@ use super::{Asked, Question, needs};
 use crate::answer::{BODY, Found, Totals, document_of, text_of};
 use crate::schemas;
 
-/// Of what.
+/// The subject of the question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// The place: `parser.c:42`, a function, `@0x1f3`. With `#K` only one execution. For `address`,
-    /// a moment; the end of the run without it.
+    /// The place: `parser.c:42`, a function, `@0x1f3`. `#K` selects one execution. For `address`, a
+    /// moment; the default is the end of the run.
     at: Option<String>,
-    /// A variable of the source at `at`, or an expression such as `p->next`. Without it, what the
-    /// statements at `at` gave.
+    /// A variable of the source at `at`, or an expression such as `p->next`. The default is the
+    /// values that the statements at `at` gave.
     var: Option<String>,
-    /// Bytes of memory: `0x1040` for eight of them, or `0x1040..0x107f`. The last write to them,
-    /// and the next read and write.
+    /// Bytes of memory: `0x1040` for eight of them, or `0x1040..0x107f`. Shows the last write to
+    /// them, and the next read and write.
     address: Option<String>,
     /// Which executions: `A..B`, one number, `last`, or `t=T` for those from block T on.
     instances: Option<String>,

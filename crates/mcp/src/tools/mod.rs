@@ -1,5 +1,5 @@
-//! The tools: a file each. Arguments are a struct with its comments, from which the schema is made
-//! that agents read.
+//! The tools, one per file. A tool's arguments are a struct; the struct and its comments give the
+//! schema that agents read.
 
 mod call;
 mod diff;
@@ -15,6 +15,7 @@ mod why_not;
 
 use std::sync::atomic::AtomicBool;
 
+use afterimage::check::Needs;
 use afterimage::text::sentence;
 use afterimage::{QuestionError, Session};
 use anyhow::{Context, Error, Result, anyhow};
@@ -69,17 +70,16 @@ impl<'a> Asked<'a> {
     /// Asks stretches of the run first, and builds all values only if they have no answer. That can
     /// be cancelled.
     fn answered<R>(&self, ask: impl Fn(&Session) -> Result<R, QuestionError>) -> Result<R> {
-        let session = self.session()?;
-        if let Some(found) = session.ask_stretches(|session| Ok(ask(session)?))? {
-            return Ok(found);
-        }
-        session.ensure_whole_path()?;
-        session.ensure_values(self.cancel)?;
-        Ok(ask(session)?)
+        let build = |session: &Session| {
+            session.ensure_whole_path()?;
+            Ok(session.ensure_values(self.cancel)?)
+        };
+        let ask = |session: &Session| Ok(ask(session)?);
+        Ok(self.session()?.answer(Needs::Values, build, ask)?)
     }
 }
 
-/// A question's arguments were not understood.
+/// A question's arguments are invalid.
 #[derive(Debug)]
 struct BadArguments(String);
 
@@ -237,7 +237,7 @@ pub(crate) fn failed(tool: &Tool, arguments: &Map<String, Value>, error: &Error)
     failure(&why, next.as_slice())
 }
 
-/// A position without the number of its execution.
+/// A position without the execution's number.
 fn place(at: &str) -> &str {
     at.split_once('#').map_or(at, |(place, _)| place)
 }
@@ -246,7 +246,7 @@ fn last(at: &str) -> String {
     format!("{}#last", place(at))
 }
 
-/// A call that may come next, about the same recording.
+/// A possible next call, about the same recording.
 fn next(
     tool: &'static str,
     recording: &str,

@@ -15,7 +15,7 @@ use super::{Asked, Question, next};
 use crate::answer::{Found, Next, Totals};
 use crate::schemas;
 
-/// Which recording.
+/// The recording in question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
@@ -26,20 +26,20 @@ pub(super) struct Arguments {
     offset: usize,
 }
 
-/// What a recording holds.
+/// The contents of a recording.
 #[derive(Serialize, JsonSchema)]
 struct Overview {
-    /// The program's name for itself.
+    /// The name under which the program ran.
     program: String,
     /// Its arguments.
     args: Vec<String>,
-    /// How the run ended, in words; `null`: the recording was cut off, or goes on.
+    /// How the run ended, in words; `null` if the recording was cut off or continues.
     ending: Option<String>,
-    /// The program is still being recorded.
+    /// Whether the program is still being recorded.
     running: bool,
-    /// What has been made of the recording: `counts`, `paths`, `full`.
+    /// The data that was built for the recording: `counts`, `paths`, `full`.
     lenses: Vec<&'static str>,
-    /// Basic blocks executed; the time t counts them.
+    /// The number of basic blocks executed, which the time t counts.
     blocks: u64,
     /// Instructions executed.
     instructions: u64,
@@ -56,9 +56,9 @@ struct Printing {
     stream: &'static str,
     /// The number of bytes.
     bytes: u64,
-    /// The first of them, as text.
+    /// The first bytes, as text.
     begins: String,
-    /// The last of them, if these are others.
+    /// The last bytes, if they are not among the first.
     ends: String,
 }
 
@@ -111,14 +111,7 @@ impl Question for Arguments {
             (false, false),
             session.monitor(),
         )?;
-        let output = match session.ask_stretches(printed)? {
-            Some(found) => found,
-            None => {
-                session.ensure_whole_path()?;
-                session.ensure_values(asked.cancel)?;
-                printed(session)?
-            }
-        };
+        let output = asked.answered(|session| Ok(printed(session)?))?;
         let rows = profile["rows"].as_array().into_iter().flatten();
         let rows = rows.filter(|row| row["entries"].as_u64().is_some_and(|entries| entries > 0));
         let executed = rows.map(|row| {

@@ -1,4 +1,4 @@
-//! `paths`: the different ways that calls took.
+//! `paths`: the different paths that calls took.
 
 use afterimage::present::{
     PathsJson, Style, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,
@@ -14,14 +14,14 @@ use super::{Asked, Question};
 use crate::answer::{Found, Totals};
 use crate::schemas;
 
-/// Of what.
+/// The subject of the question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// Only this function: the different sequences of blocks that its calls executed. Without it,
-    /// how many each function has.
+    /// Only this function: the different sequences of blocks that its calls executed. By default,
+    /// the number of them for each function.
     function: Option<String>,
     /// The acyclic stretches that were executed most often, with their lines.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! `slice`: all lines that something depends on, or had an influence on.
+//! `slice`: all lines that something depends on, or that it influenced.
 
 use afterimage::analyses::slices::Direction;
 use afterimage::present::{SliceLine, SliceReport};
@@ -12,7 +12,7 @@ use super::{Asked, Question, needs, next};
 use crate::answer::{Found, Totals, page};
 use crate::schemas;
 
-/// Of what.
+/// The subject of the question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
@@ -24,16 +24,16 @@ pub(super) struct Arguments {
     var: Option<String>,
     /// An operand of the statement at `at`: `left`, `address`, `condition`.
     operand: Option<String>,
-    /// Of what killed the program.
+    /// Slice what killed the program.
     #[serde(default)]
     trap: bool,
-    /// Instead, list everything that depends on it.
+    /// List everything that depends on it instead.
     #[serde(default)]
     forward: bool,
-    /// Along which dependences: `all`, `data` (not along what let statements run), `thin` (values
-    /// only, not addresses).
+    /// The dependences to follow: `all`, `data` (without control dependences) or `thin` (values
+    /// only, without addresses).
     along: Option<Along>,
-    /// Only what is at most this many dependences away: 1 to 253.
+    /// List only what is at most this many dependences away, from 1 to 253.
     depth: Option<u8>,
     /// Skip this many lines, to continue an answer.
     #[serde(default)]

@@ -14,17 +14,18 @@ use super::{Asked, Question, next};
 use crate::answer::{BODY, Found, Totals};
 use crate::schemas;
 
-/// Which lines.
+/// The lines in question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// The file, or an end of its path: `parser.c`, `src/lib.rs`. Without it, the files are listed.
+    /// The file, or the end of its path: `parser.c`, `src/lib.rs`. By default, the files are
+    /// listed.
     file: Option<String>,
-    /// A line to show with those around it; the beginning of the executed lines without it.
+    /// A line to show with the lines around it; the default is the first executed line.
     line: Option<u32>,
-    /// Begin at this line, to go on with an answer; of the list of files, at this file.
+    /// To continue an answer, begin at this line or, in the list of files, at this file.
     from: Option<u32>,
 }
 
@@ -42,7 +43,7 @@ struct Source {
 /// A line.
 #[derive(Serialize, JsonSchema)]
 struct SourceLine {
-    /// Which.
+    /// The line's number.
     line: u32,
     /// The number of arrivals; `null` if the line has no code.
     times: Option<u64>,

@@ -11,17 +11,17 @@ use super::{Asked, Question};
 use crate::answer::{BODY, Found, Totals, document_of, text_of};
 use crate::schemas;
 
-/// Which moment.
+/// The moment in question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// The moment: `parser.c:42#7`, `parse#3`, `@0x1f3#2`, `t=123456`, `50%`, `end`. The state is
-    /// the one right before it.
+    /// The moment: `parser.c:42#7`, `parse#3`, `@0x1f3#2`, `t=123456`, `50%`, `end`. Shows the
+    /// state right before it.
     #[serde(default = "end")]
     at: String,
-    /// Only this function of the stack, from 0, the innermost.
+    /// Show only this function of the stack, counted from 0 for the innermost.
     frame: Option<usize>,
     /// The number of functions of the stack to show, from the innermost one.
     depth: Option<usize>,

@@ -15,7 +15,7 @@ use super::{Asked, Question, needs, next};
 use crate::answer::{BODY, Found, Next, Totals, page};
 use crate::schemas;
 
-/// Which value.
+/// The value in question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
@@ -29,12 +29,12 @@ pub(super) struct Arguments {
     /// An operand of the statement at `at` instead of its result: `left`, `right`, `address`,
     /// `value`, `condition`.
     operand: Option<String>,
-    /// What the program printed there: a byte by its number from 0, `line:N`, `line:N:COLUMN`,
+    /// A part of the program's output: a byte by its number from 0, `line:N`, `line:N:COLUMN`,
     /// `line:last`, or a text that it printed.
     #[serde(default, deserialize_with = "text_or_number")]
     #[schemars(with = "Option<TextOrNumber>")]
     stdout: Option<String>,
-    /// The same of what it printed as an error.
+    /// The same for its error output.
     #[serde(default, deserialize_with = "text_or_number")]
     #[schemars(with = "Option<TextOrNumber>")]
     stderr: Option<String>,
@@ -42,7 +42,7 @@ pub(super) struct Arguments {
     /// there.
     #[serde(default)]
     trap: bool,
-    /// Explain only a printed digit, not the number that it is part of.
+    /// Explain only a printed digit, not the number that contains it.
     #[serde(default)]
     digit: bool,
     /// Skip this many steps, to continue an answer.
@@ -65,10 +65,10 @@ fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Stri
     }))
 }
 
-/// A line of the user's own code that the first own step of the way depends on.
+/// A line of the user's own code that the chain's first step in it depends on.
 #[derive(Clone, Serialize, JsonSchema)]
 struct Near {
-    /// Which.
+    /// Its position.
     source: Position,
     /// Its text, if it is among the nearest lines and its source was found.
     text: Option<String>,
@@ -95,14 +95,14 @@ impl Near {
 
 /// The number of entries with text.
 const NEAR: usize = 10;
-/// The number of rows of further entries, which are only named, if the way needs the rest.
+/// The number of rows for further entries, which are only named, if the chain needs the other rows.
 const ROWS: usize = 16;
 const IN_A_ROW: usize = 8;
-/// The number of entries that are looked for: they fill an answer.
+/// The number of entries to look for, which fill an answer.
 const ENOUGH: usize = NEAR + (BODY - NEAR) * IN_A_ROW;
-/// The number of places that a trap is traced from.
+/// The number of places from which a trap is traced.
 const STARTS: usize = 8;
-/// The number of further steps after the shown part of a way.
+/// The number of steps after the part of a chain that is shown.
 const STEPS: u64 = 120;
 /// The number of moves in libraries whose calls and operands are offered.
 const MOVES: usize = 3;
@@ -239,7 +239,7 @@ impl Question for Arguments {
 }
 
 /// The nearest lines of the user's own code that an execution depends on, the nearest first. The
-/// lines of the way itself are shown anyway.
+/// lines of the chain itself are shown anyway.
 fn near(asked: &Asked<'_>, at: Vec<String>, way: &[WhyEntry]) -> Result<(Vec<Near>, bool)> {
     let session = asked.session()?;
     let sources = session.sources();
@@ -275,7 +275,7 @@ fn near(asked: &Asked<'_>, at: Vec<String>, way: &[WhyEntry]) -> Result<(Vec<Nea
     Ok((near.collect(), cut))
 }
 
-/// Writes entries as the command line does, for calls instead of commands.
+/// Writes entries as the command line does, but with calls instead of commands.
 fn text(out: &mut Vec<u8>) -> WhyText<'_> {
     WhyText {
         out,
@@ -316,8 +316,8 @@ impl Arguments {
         })
     }
 
-    /// The questions that can follow moves in libraries, which are given earliest first: about the
-    /// calls in the user's own code, and about the origin of what was moved.
+    /// The follow-up questions for moves in libraries, which are given earliest first: about the
+    /// calls in the user's own code, and about the origin of the moved value.
     fn behind<'p>(&self, moved: impl Iterator<Item = &'p WhyPlace>) -> Vec<Next> {
         let (mut all, mut calls) = (Vec::new(), BTreeSet::new());
         for place in moved.take(MOVES) {
@@ -421,7 +421,7 @@ impl Arguments {
     }
 }
 
-/// The branches of the user's own code by which the run came to its end.
+/// The branches of the user's own code that led to the end of the run.
 fn branches(entry: &WhyEntry) -> Vec<&WhyPlace> {
     let WhyEntry::Led { frames, .. } = entry else {
         return Vec::new();

@@ -11,7 +11,7 @@ use super::{Asked, Question, next};
 use crate::answer::{Found, Totals, document_of, text_of};
 use crate::schemas;
 
-/// Which place.
+/// The place in question.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {

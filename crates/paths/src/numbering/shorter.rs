@@ -10,7 +10,7 @@ use afterimage_program::{BlockEnd, Cfg};
 
 use crate::width_of;
 
-/// The maximal number of vertices of a start's paths that are examined.
+/// The maximum number of vertices of a start's paths that are examined.
 const REACH: usize = 256;
 
 /// Finds vertices that should be starts: at most one per start, each reached by at most one path in
@@ -57,7 +57,7 @@ pub(super) fn starts(
 struct Region {
     /// In an order in which edges lead forwards.
     vertices: Vec<BlockId>,
-    /// By vertex: whether it is in the region, and the number of ways that lead there.
+    /// For each vertex: whether it is in the region, and the number of paths that lead there.
     inside: Vec<bool>,
     ways: Vec<u64>,
 }

@@ -21,8 +21,8 @@ pub struct Boundary {
 impl Regenerator<'_> {
     /// Continues to a boundary, which is where the words fed so far end.
     ///
-    /// As at the end of a run, the first state that agrees is the right one. After the last bits
-    /// everything is determined, and no state recurs.
+    /// As at the end of a run, the first state that agrees is the right one, because after the last
+    /// bits everything is determined and no state recurs.
     pub(super) fn go_to<S: Sink>(
         &mut self,
         boundary: &Boundary,

@@ -26,9 +26,9 @@ impl Tally for NullSink {
     fn add(&mut self, _: NodeId, _: u64) {}
 }
 
-/// Counts the blocks in a run's bits, several paths at a time. For the start of a path and the next
-/// few bits, tables give the place where they lead. A [`Regenerator`] handles cases outside the
-/// tables. O(1) per path; three to seven times as fast as regenerating the paths.
+/// Counts the blocks in a run's bits, several paths at a time. Given the start of a path and the
+/// next few bits, tables show where they lead. A [`Regenerator`] handles cases outside the tables.
+/// O(1) per path; three to seven times as fast as regenerating the paths.
 pub struct Counter<'a, T = NullSink> {
     run: Regenerator<'a>,
     looks: LookupTables,
@@ -104,7 +104,7 @@ impl<'a, T: Tally> Counter<'a, T> {
     /// Continues to the run's end, as [`Regenerator::finish`] does. The last words have been fed.
     ///
     /// # Errors
-    /// If the run does not get there.
+    /// If the run does not reach its end.
     pub fn finish(&mut self, finish: &Finish) -> Result<(), RegenerateError> {
         self.tell_place();
         self.watched(|run, sink| run.finish(finish, sink))?;
@@ -112,7 +112,7 @@ impl<'a, T: Tally> Counter<'a, T> {
         Ok(())
     }
 
-    /// Runs `go_on` without tables, and tracks the smallest number of open activations. Within one
+    /// Runs `go_on` without tables, and tracks the smallest number of open activations. Within a
     /// step, activations end before others begin.
     fn watched<R>(
         &mut self,
@@ -144,7 +144,7 @@ impl<'a, T: Tally> Counter<'a, T> {
     /// Returns the number of blocks executed. O(open activations), plus the steps after the word.
     ///
     /// # Errors
-    /// If the run does not get there.
+    /// If the run does not reach its end.
     pub fn close(&mut self, boundary: &Boundary) -> Result<u64, RegenerateError> {
         self.tell_place();
         self.watched(|run, sink| run.go_to(boundary, sink))?;

@@ -17,7 +17,7 @@ pub struct FinalFrame {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// No activation was left: every call by the host returned, or an exception left the last one.
+    /// No activation was open: every call by the host returned, or an exception left the last one.
     Done,
     /// With these activations open, the outermost first.
     Open(Vec<FinalFrame>),
@@ -82,7 +82,7 @@ impl Regenerator<'_> {
         self.current.is_none() && self.outer.is_empty() && self.pending.is_none()
     }
 
-    /// Whether only the host's last call is left: it found no room on the stack, or called an
+    /// Whether only the host's last call remains, which found no room on the stack, or called an
     /// import.
     fn calls_in_vain(&self) -> bool {
         self.is_idle() && !self.bits.left() && self.host_calls.len() <= 1

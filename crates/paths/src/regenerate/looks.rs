@@ -1,4 +1,4 @@
-//! Tables of the destinations of the next few bits, covering several paths at once.
+//! Tables that show where the next few bits lead, over several paths at once.
 
 use afterimage_ids::NodeId;
 
@@ -12,18 +12,18 @@ const BITS: u32 = 8;
 /// The number of entries of a table: one for each number of bits up to [`BITS`] and each value of
 /// these bits.
 const TABLE: usize = 2 << BITS;
-/// The maximal number of calls that one look may enter.
+/// The maximum number of calls that one look may enter.
 const DEEP: usize = 4;
-/// The maximal number of paths that one look may follow. Paths without bits could cycle forever.
+/// The maximum number of paths that one look may follow. Paths without bits could cycle forever.
 const FAR: usize = 64;
 
 /// A start gets a table after this many visits. Most starts are visited less often, and would take
 /// most of the memory.
 const WARM: u32 = 16;
-/// The maximal number of entries of all tables together: 128 MiB.
+/// The maximum number of entries of all tables together: 128 MiB.
 const MOST: usize = 1 << 23;
 
-/// The maximal number of listed paths: 64 MiB. Beyond it the lists are rebuilt.
+/// The maximum number of listed paths: 64 MiB. Beyond it the lists are rebuilt.
 const MOST_NODES: usize = 1 << 24;
 
 /// The place of the table for unknown starts.
@@ -57,7 +57,7 @@ pub(super) enum Kind {
     Deeper,
     /// It returns.
     Leave,
-    /// One step must be taken without a table.
+    /// The next step must be taken without a table.
     Unknown,
 }
 
@@ -266,7 +266,7 @@ impl LookupTables {
         self.entries.len() + TABLE > MOST
     }
 
-    /// Computes an entry. It is kept, unless it can tell more once another start has a table.
+    /// Computes an entry. It is kept, unless it would cover more once another start has a table.
     #[cold]
     pub(super) fn fill<S: Sink>(
         &mut self,
@@ -283,7 +283,7 @@ impl LookupTables {
         if lasts { Kind::New } else { Kind::Unknown }
     }
 
-    /// Finds where some bits lead, and whether that is final.
+    /// Finds where some bits lead, and whether the answer is final.
     fn find<S: Sink>(
         &mut self,
         (tables, sink): (&mut Tables<'_>, &mut S),
@@ -350,7 +350,7 @@ enum Step {
     On,
     /// The activation in which the look began returned.
     Leave,
-    /// It needs more bits, or more than bits and tables.
+    /// It needs more bits, or something other than bits and tables.
     End,
     /// It leads to a start that may get a table.
     Later,

@@ -68,7 +68,7 @@ struct Start {
 #[derive(Debug)]
 struct Function {
     starts: Vec<Start>,
-    /// By block: the index of the start that it is.
+    /// For each block that is a start, the index of the start.
     of_block: Vec<u32>,
     /// The index of the root's start.
     root: u32,

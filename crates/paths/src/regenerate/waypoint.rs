@@ -46,7 +46,7 @@ impl Waypoint {
     }
 }
 
-/// No run has more blocks: a century would not suffice.
+/// No run has more blocks, because a century would not suffice for them.
 const LONGEST: u64 = 1 << 62;
 
 /// Maps starts to small numbers: the two special values come first.
@@ -115,7 +115,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Begins a call that waits for bits unnecessarily. More bits follow, so the call did begin.
+    /// Begins a call that waits for bits unnecessarily. Since more bits follow, the call did begin.
     fn settle<S: Sink>(&mut self, sink: &mut S) -> Result<(), RegenerateError> {
         let (None, Some((target, caller))) = (self.current, self.pending) else {
             return Ok(());

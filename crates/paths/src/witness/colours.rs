@@ -1,4 +1,4 @@
-//! Colours the edges, so that witnesses that some branch must tell apart get different codes.
+//! Colours the edges, so that witnesses that a branch must distinguish get different codes.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 

@@ -1,6 +1,6 @@
-//! Deletes witnesses that tell nothing apart.
+//! Deletes witnesses that distinguish nothing.
 //!
-//! A spanning tree leaves no undirected cycle silent. Theorem 4.2 of Ball and Larus 1992 asks for
+//! A spanning tree leaves no undirected cycle silent. Theorem 4.2 of Ball and Larus 1992 requires
 //! less: no directed cycle and no diamond. Finding the cheapest set is NP-complete, so each witness
 //! is tried once, hottest first. On ten real programs this saves 0 to 3 % of the witnesses with
 //! heuristic weights, and less than 0.5 % with weights from the same run: the spanning tree is
@@ -16,8 +16,8 @@ const WORK: usize = 4096;
 
 /// Deletes witnesses, the heaviest first, as long as the remaining ones suffice:
 /// - no branch sees a vertex after which others write;
-/// - no branch reaches a vertex in two ways without writing, so the last path is known wherever a
-///   run ends;
+/// - no branch reaches a vertex along two silent paths, so the last path is known wherever a run
+///   ends;
 /// - no directed cycle is silent, not even through calls.
 ///
 /// The placement must have these properties, and keeps them. Every attempt takes constant time.

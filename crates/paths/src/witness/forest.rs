@@ -6,7 +6,7 @@ use afterimage_ids::{EdgeId, EntityRef};
 use super::{Placement, TraceGraph};
 
 /// Makes more edges write, so that the silent ones contain no undirected cycle. By Kruskal's
-/// algorithm: edges that cannot carry a witness come first, then the others by falling weight.
+/// algorithm: edges that cannot carry a witness come first, then the others by decreasing weight.
 /// Edges already in the placement stay in it (Ball and Larus 1992, section 4.2). EXIT→root is not
 /// an edge here. O(E log E).
 pub fn chords(view: &TraceGraph<'_>, placement: &mut Placement, weight: &[f64]) {

@@ -7,7 +7,7 @@
 //! back into the path. For a whole [`Program`](afterimage_program::Program), use a [`WitnessPlan`]
 //! and read the output of a run with a [`Regenerator`].
 //!
-//! Beyond the paper: spanning-tree witnesses that tell nothing apart are deleted; calls of
+//! Beyond the paper: spanning-tree witnesses that distinguish nothing are deleted; calls of
 //! functions that write nothing are transparent; codes are as short as the required distinctions
 //! allow.
 

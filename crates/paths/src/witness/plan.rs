@@ -20,7 +20,7 @@ const GUESSES: f64 = 0.6;
 pub struct WitnessOptions {
     /// The cost of a witness on an edge.
     pub split_cost: SplitCost,
-    /// Delete witnesses of the spanning tree's chords that tell nothing apart. Without this the
+    /// Deletes witnesses of the spanning tree's chords that distinguish nothing. Without this, the
     /// placement is the paper's.
     pub delete: bool,
 }
@@ -77,8 +77,8 @@ impl FunctionWitnesses {
 
 /// Witnesses for a whole program, written as one stream of tokens.
 ///
-/// The host writes too: when an import whose address is taken is called, in whatever way, it writes
-/// the import's number in [`WitnessPlan::entry_ids`].
+/// The host writes, too: whenever an import whose address is taken is called, it writes the
+/// import's number in [`WitnessPlan::entry_ids`].
 #[derive(Clone, Debug)]
 pub struct WitnessPlan {
     functions: Vec<FunctionWitnesses>,
@@ -175,9 +175,9 @@ pub(super) fn number(entry_ids: &EntryIds, function: FuncId) -> Option<Token> {
     (width > 0).then_some(Token { value, width })
 }
 
-/// The token that a function writes at its entry: its number, or just that it was entered, if it
-/// may tail-call without writing anything else. Otherwise functions could replace each other
-/// silently forever.
+/// The token that a function writes at its entry: its number, or a mere mark of entry if it may
+/// tail-call without writing anything else. Otherwise functions could replace each other silently
+/// forever.
 fn entry_token(function: &Function, entry_ids: &EntryIds) -> Option<Token> {
     let tick = Token { value: 0, width: 1 };
     number(entry_ids, function.id).or_else(|| tail_calls_silently(&function.cfg).then_some(tick))

@@ -16,7 +16,7 @@ use super::{Token, WitnessPlan};
 pub use error::WitnessError;
 pub use streams::{PathSink, TokenReader};
 
-/// The maximal number of open activations.
+/// The maximum number of open activations.
 const DEEPEST: usize = 1 << 26;
 
 /// An activation.
@@ -140,9 +140,9 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Follows the innermost activation while it stays in its function: the tight loop where the
-    /// time goes. Returns true if it stopped because no token is left. Returns false if it reported
-    /// a vertex at whose end something else happens, including an error.
+    /// Follows the innermost activation while it stays in its function: the tight loop that takes
+    /// most of the time. Returns true if it stopped because no token is left. Returns false if it
+    /// reported a vertex at whose end something else happens, such as an error.
     #[inline]
     fn go_within<R: TokenReader, S: PathSink>(&mut self, reader: &mut R, sink: &mut S) -> bool {
         let depth = self.stack.len();

@@ -89,8 +89,8 @@ pub fn solves_by_definition(graph: &FlowGraph, placement: &Placement) -> bool {
     })
 }
 
-/// Decides the same by Theorem 4.2: no directed cycle and no diamond among the silent edges. See
-/// [`find_ambiguity`] for its cost.
+/// Decides the same question by Theorem 4.2: no directed cycle and no diamond among the silent
+/// edges. See [`find_ambiguity`] for its cost.
 pub fn solves_by_theorem(graph: &FlowGraph, placement: &Placement) -> bool {
     let completed = completed(graph);
     let is_virtual = |e: EdgeId| e.index() >= graph.edge_count();

@@ -1,4 +1,4 @@
-//! One function as the decoder sees it.
+//! A function, in the form that the decoder uses.
 
 mod decide;
 mod runs;
@@ -33,9 +33,9 @@ pub(super) enum Leads {
 /// The event at the end of a vertex.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// Only one way leads on.
+    /// Only one edge leads on.
     Next(EdgeId),
-    /// A token of this code selects the way. `None`: every way leads to the end of the run.
+    /// A token of this code selects the edge. If `None`, every edge leads to the end of the run.
     Branch(Option<u32>),
     Call {
         target: Target,
@@ -56,7 +56,7 @@ pub(super) enum Target {
     Table(TypeId),
 }
 
-/// The stretch from a vertex with only one silent way at each step.
+/// The stretch from a vertex on, with only one silent edge at each step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     start: u32,

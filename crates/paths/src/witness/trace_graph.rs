@@ -1,4 +1,4 @@
-//! A graph as tracing sees it.
+//! A graph, in the form that tracing uses.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
@@ -6,7 +6,7 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 /// The meaning of a vertex for the reader of witnesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Witnesses say how control continues, if there are several ways.
+    /// Witnesses determine how control continues, if several edges leave it.
     Plain,
     /// A call of a function that writes nothing: it is transparent. The callee determines how
     /// control continues.
@@ -65,7 +65,7 @@ impl<'a> TraceGraph<'a> {
         self.role(vertex) == Role::Foreign
     }
 
-    /// Whether witnesses must say how control continues from a vertex.
+    /// Whether witnesses must determine how control continues from a vertex.
     pub fn is_branch(&self, vertex: BlockId) -> bool {
         self.role(vertex) == Role::Plain && self.graph.out_edges(vertex).len() > 1
     }

@@ -8,7 +8,7 @@ use super::{Likelihood, Weights};
 /// The executions of a loop's body per entry, including the last, incomplete iteration.
 const TURNS: f64 = 11.0;
 
-/// Above this, the product of nested loops means nothing any more.
+/// Above this, the product of nested loops is meaningless.
 const LARGEST: f64 = 1e100;
 
 pub(super) fn weights(graph: &FlowGraph, likelihood: &dyn Fn(EdgeId) -> Likelihood) -> Weights {
@@ -68,9 +68,9 @@ enum Item {
 enum Target {
     /// Back to the loop's header.
     Header,
-    /// On to an item of this level.
+    /// Forward to an item of this level.
     Inside(Item),
-    /// Out of the loop, and out of this many further loops.
+    /// Out of the loop, and of this many further loops.
     Outside(u32),
 }
 
@@ -336,8 +336,8 @@ impl<'a> Heuristic<'a> {
         }
     }
 
-    /// Adds the way to the header for flow that enters an irreducible loop at another vertex. Until
-    /// now it was treated as if it had arrived at the header.
+    /// Adds the path to the header for flow that enters an irreducible loop at another vertex. So
+    /// far, this flow was treated as if it had arrived at the header.
     fn lead_to_headers(&mut self) {
         let mut arriving: Vec<Vec<(BlockId, f64)>> = vec![Vec::new(); self.forest.loops().len()];
         for e in self.graph.edges() {

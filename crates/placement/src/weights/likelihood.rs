@@ -42,7 +42,7 @@ impl Likelihood {
     }
 }
 
-/// The number of blocks without a branch that are searched for a call or a return.
+/// How many blocks without a branch are searched for a call or a return.
 const LOOK_AHEAD: usize = 3;
 
 /// Found by trial on nine real programs in C and Rust, where most branches avoid calls. With 0.4
@@ -52,7 +52,7 @@ const CALL_PART: f64 = 0.4;
 /// See [`CALL_PART`].
 const RETURN_PART: f64 = 0.5;
 
-/// How execution can continue from a vertex; the best outcome possible, in ascending order.
+/// The best possible outcome of execution from a vertex, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Prospect {
     /// It inevitably runs into `unreachable` or a call that does not return.

@@ -7,8 +7,8 @@ use afterimage_program::{BlockEnd, Callee, EdgeKind, Program};
 /// exception.
 ///
 /// `proc_exit` of WASI does not. A defined function may return if its EXIT can be reached from its
-/// root without returning from a function that does not. This is the least solution, so recursion
-/// without a way out does not return. Compilers mark only some of these functions themselves.
+/// root without returning from a function that does not. This is the least solution, so a recursion
+/// without an exit does not return. Compilers mark only some of these functions themselves.
 /// O(program).
 pub(crate) fn returning_functions(program: &Program) -> Vec<bool> {
     let imports = program.imports.len();
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use afterimage_testkit::graphs::programs::{Ending, call_chain, regular};
 
-    /// Builds a chain of functions that do nothing but call the next.
+    /// Builds a chain of functions that only call the next one.
     fn straight(functions: usize, callee: impl Fn(usize) -> usize) -> Program {
         let ending = |f, v| {
             if v == 0 {

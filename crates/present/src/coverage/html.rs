@@ -1,4 +1,4 @@
-//! A profile as an HTML page: what ran, file by file, and each file with its counts.
+//! A profile as an HTML page: an overview by file, then each file with its counts.
 //!
 //! Input: the coverage, and source text. Output: one page. Code that never ran is also marked by a
 //! sign, not only by a color.
@@ -133,7 +133,7 @@ fn by_file(
     Ok(())
 }
 
-/// The number of a file's functions that are listed without a click. The rest opens with a click.
+/// The number of a file's functions that are listed without a click. A click shows the rest.
 const OPEN: usize = 12;
 
 /// The functions of a file.
@@ -229,8 +229,8 @@ fn annotated(
     page::end_source(out)
 }
 
-/// Writes functions without a known line. If no function has lines, includes their operators as far
-/// as there is room.
+/// Writes functions without a known line. If no function has lines, includes as many of their
+/// operators as fit.
 fn without_lines(
     out: &mut dyn Write,
     profile: &Profile<'_>,
@@ -277,7 +277,7 @@ fn without_lines(
 /// A function and its operators.
 type Listed<'r> = (&'r FunctionRow, Vec<OperatorCount>);
 
-/// The functions whose operators have room.
+/// The functions whose operators fit.
 fn listed<'r>(
     profile: &Profile<'_>,
     rows: &[&'r FunctionRow],

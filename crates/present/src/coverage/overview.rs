@@ -30,7 +30,7 @@ fn of(sum: Ran) -> String {
     format!("{} of {}", grouped(sum.ran), grouped(sum.all))
 }
 
-/// The filled part of a bar: never full or empty if the count is not.
+/// The filled part of a bar, which is full or empty only if the count is.
 fn bar(sum: Ran) -> String {
     let Ran { ran, all } = sum;
     let width = match ran {
@@ -53,7 +53,7 @@ pub(super) struct Entry<'p> {
     pub(super) found: bool,
 }
 
-/// Writes the table of files, and the parts that it leaves out.
+/// Writes the table of files, and says what it leaves out.
 pub(super) fn files(
     out: &mut dyn Write,
     coverage: &Coverage<'_>,

@@ -60,7 +60,7 @@ impl From<[u64; 2]> for CurrencyArrivals {
 pub struct CurrencyCounts {
     /// The shown value is the one that the source implies.
     pub current: u64,
-    /// The shown value is something else.
+    /// The shown value is a different one.
     pub not_current: u64,
     /// Nothing is shown.
     pub not_available: u64,
@@ -106,11 +106,10 @@ pub struct CurrencyStop {
     /// For `not available` and `not comparable`: the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// For `not told`: the code that gave something else, if there was a counterpart by counting.
+    /// For `not told`: the code that gave a different value, if counting found a counterpart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differs: Option<CurrencyDiffers>,
-    /// For `not told`: the code that cannot be distinguished, if there was a counterpart by
-    /// counting.
+    /// For `not told`: the code that cannot be distinguished, if counting found a counterpart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alike: Option<CurrencyAlike>,
 }
@@ -144,7 +143,7 @@ pub struct CurrencyArrival {
     pub t: u64,
 }
 
-/// Code that gave something else.
+/// Code that gave a different value.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyDiffers {
     /// Its column, if known.

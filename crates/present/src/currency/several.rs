@@ -46,7 +46,7 @@ pub fn currencies_text(
         plain(&first.at),
         match stale.count() {
             0 if reports.iter().all(unread) => "none can be read there".to_owned(),
-            0 => "none was found not to be current".to_owned(),
+            0 => "no variable was found that is not current".to_owned(),
             1 => "1 is not always current".to_owned(),
             many => format!("{} are not always current", grouped(many as u64)),
         }
@@ -119,7 +119,7 @@ pub struct CurrencyFirst {
     pub cause: &'static str,
 }
 
-/// Writes the same for programs.
+/// Writes the document for programs.
 ///
 /// # Errors
 /// If `out` fails.

@@ -1,4 +1,4 @@
-//! Dependences as text: a tree, with each step further to the right.
+//! Dependences as text: a tree that indents each step.
 
 use std::io::Write;
 

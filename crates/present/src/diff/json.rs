@@ -22,7 +22,7 @@ pub struct DiffDocument {
     pub b: DiffSide,
     /// The differences between the programs; `null` if they are the same.
     pub alike: Option<AlikeDocument>,
-    /// Whether they are the same execution.
+    /// Whether the two executions are the same.
     pub same: bool,
     /// How they ended, if they ended differently.
     pub endings: Option<DiffEndings>,
@@ -34,7 +34,7 @@ pub struct DiffDocument {
     pub outputs: Vec<DiffOutput>,
     /// The lines with different numbers of arrivals; `null` if no lines are known or requested.
     pub lines: Option<Vec<DiffLine>>,
-    /// The number of them that `--limit` left out.
+    /// The number of lines that `--limit` left out.
     pub more_lines: usize,
     /// Commands to continue with.
     pub questions: Vec<String>,
@@ -167,7 +167,7 @@ pub struct DiffOutput {
     pub offset: u64,
     /// Its line in the output, from 1.
     pub output_line: u64,
-    /// The bytes of that line before it.
+    /// The bytes of that line before the difference.
     pub before: Vec<u8>,
     /// The output of the first execution; `null` if there is no more.
     pub a: Option<DiffWritten>,

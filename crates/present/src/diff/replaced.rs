@@ -82,7 +82,7 @@ pub(super) fn alike_text(
     Ok(())
 }
 
-/// The place of an operator; for a constant, with the source line of the statement that takes it.
+/// The place of an operator; for a constant, with the source line of the statement that uses it.
 fn spot(scene: &StepScene<'_>, replaced: &ReplacedReport) -> Result<Spot, PresentError> {
     let function = replaced.at.function;
     let mut spot = Spot::of(scene, function, Some(replaced.at.op))?;
@@ -186,7 +186,8 @@ impl AlikeReport {
 }
 
 impl DiffReport<'_> {
-    /// The question to continue with if a replaced operator gave something else: what that led to.
+    /// The follow-up question about the effects of a replaced operator that gave a different
+    /// result.
     pub(super) fn guilty(
         &self,
         scene: &StepScene<'_>,

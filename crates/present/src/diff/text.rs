@@ -158,7 +158,7 @@ pub(super) enum OwnSpot {
     Here,
     /// It is in library code that was called here.
     Called(String),
-    /// It is in library code that was not called from there, such as that before `main`.
+    /// It is in library code that this code did not call, such as the startup before `main`.
     Outside,
 }
 
@@ -191,7 +191,7 @@ impl DiffReport<'_> {
     }
 }
 
-/// The line of shown code that a place is in, or for which it was inlined there.
+/// The line of shown code that contains a place, or into which it was inlined.
 fn own_line(
     scene: &StepScene<'_>,
     (function, op): (FuncId, OpId),
@@ -314,7 +314,7 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
             format!("{} was given other bytes", import(f))
         }
         (What::HostRead(f, _), What::HostRead(..)) => {
-            format!("{} read elsewhere, or another number of bytes", import(f))
+            format!("{} read elsewhere, or read a different number of bytes", import(f))
         }
         (What::Load(x, _), What::Load(y, _)) if x == y => "another value was read".into(),
         (What::Store(x, _), What::Store(y, _)) if x == y => "another value is written".into(),
@@ -331,7 +331,7 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
     }
 }
 
-/// The number of columns after the name of a side.
+/// The width of the column after the name of a side.
 fn room(scene: &StepScene<'_>, side: &str) -> Option<usize> {
     let taken = width(side) + 4;
     scene
@@ -351,7 +351,7 @@ fn told(
     }
 }
 
-/// The open calls in shown code; without the innermost, if the sentence before has it.
+/// The open calls in shown code, without the innermost if the preceding sentence names it.
 fn called_from(
     out: &mut dyn Write,
     scene: &StepScene<'_>,

@@ -87,7 +87,8 @@ pub fn versions_text(
     Ok(())
 }
 
-/// Shows computations whose results nothing in the first version gives from the same operands.
+/// Shows computations whose results no computation of the first version gives from the same
+/// operands.
 fn suspicious(
     out: &mut dyn Write,
     report: &MatchReport<'_>,
@@ -137,8 +138,8 @@ fn first_of(told: &StatementLabel) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }
 
-/// Returns questions to continue with, as commands: about the end of one of them, the output, the
-/// first divergence, and the first suspect.
+/// Returns follow-up questions as commands: about the end of one of them, the output, the first
+/// divergence, and the first suspect.
 ///
 /// # Errors
 /// If a module cannot be read.
@@ -205,10 +206,9 @@ pub struct VersionsDocument {
     /// The number of them that `--limit` left out.
     pub more_divergences: usize,
     /// Suspicious statements of two kinds. Some are replaced operators in functions that are
-    /// otherwise the same. Others are computations with corresponding operands, which are the same
-    /// at first, whose first result differs from that of every match, as do the results of at least
-    /// three statements after them. Replacements come first, then those followed by most wrong
-    /// statements.
+    /// otherwise the same. Others are computations whose corresponding operands agree at first, but
+    /// whose first result differs from that of every match. At least three later statements then
+    /// differ, too. Replacements come first, then those followed by most wrong statements.
     pub suspects: Vec<VersionsSuspect>,
     /// The number of them that `--limit` left out.
     pub more_suspects: usize,

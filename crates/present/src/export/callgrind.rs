@@ -1,8 +1,9 @@
 //! Costs in the format of Callgrind, for `callgrind_annotate` and KCachegrind.
 //!
 //! A profile has one event, `Instr` (executed WebAssembly instructions), and no calls, because edge
-//! counts do not determine the total cost of a call (Ponder and Fateman 1988 on gprof's guess). A
-//! path has the event `Blocks` (executed basic blocks), and calls with their inclusive cost.
+//! counts do not determine the total cost of a call (on gprof's guess, see Ponder and Fateman
+//! 1988). A path has the event `Blocks` (executed basic blocks), and calls with their inclusive
+//! cost.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
@@ -100,12 +101,11 @@ struct Cost {
 
 /// Writes the blocks that each function executes itself, and for each caller and callee the number
 /// of calls and their inclusive cost, by line. A call inside another of the same function costs
-/// nothing: its blocks belong to the outermost one. So what a function's calls cost adds up to its
-/// inclusive cost, which `callgrind_annotate` computes that way. An inlined function appears as a
+/// nothing, because its blocks belong to the outermost one. So the costs of a function's calls add
+/// up to its inclusive cost, as `callgrind_annotate` expects. An inlined function appears as a
 /// function with 1 call, because 0 calls would make it the caller's own cost there. Merged calls
-/// and
-/// gaps in the path have names in brackets. Blocks without a line, and all blocks of a tree without
-/// lines, are at the line where the function is declared. O(contexts · log).
+/// and gaps in the path have names in brackets. Blocks without a line, and all blocks of a tree
+/// without lines, are at the line where the function is declared. O(contexts · log).
 ///
 /// # Errors
 /// If `out` fails.
@@ -219,8 +219,8 @@ fn costs(tree: &ContextTree, frames: &Frames<'_>) -> BTreeMap<Party, Cost> {
     costs
 }
 
-/// Which contexts are inside another of the same function, as the format knows functions: by name
-/// and file.
+/// The contexts inside another context of the same function. The format identifies functions by
+/// name and file.
 fn nested(tree: &ContextTree, frames: &Frames<'_>) -> Vec<bool> {
     // Lines of a function are no functions.
     let mut open: Vec<Option<(&str, Option<FileId>)>> = Vec::new();

@@ -77,7 +77,7 @@ fn milliseconds(blocks: u64) -> f64 {
     blocks as f64 / 1000.0
 }
 
-/// Writes a timeline. Holds all of it in memory first, some 60 bytes for each call.
+/// Writes a timeline. Holds the whole timeline in memory first, about 60 bytes for each call.
 ///
 /// # Errors
 /// If `out` fails, or the path cannot be read.

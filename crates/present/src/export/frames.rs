@@ -40,8 +40,8 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// A place in the function: where it is declared, if the debug information says so. That of a
-    /// line is itself.
+    /// A place in the function: its declaration, if the debug information has it. For a line, the
+    /// line itself.
     pub fn place(&self, frame: Frame) -> Option<Location> {
         let place = match frame {
             Frame::Inlined(inlinee) => self.inlining.function(inlinee).place,

@@ -2,7 +2,7 @@
 //!
 //! A call is a pair of events `B` and `E`. Both have its name, although the format needs it in `B`
 //! only: speedscope and Chrome's DevTools pair them by name. Merged calls are one event `X` with
-//! their number in its `args`. Events are in the order of time, and are written as they come.
+//! their number in its `args`. Events are in order of time, and are written as they come.
 
 use std::io::Write;
 

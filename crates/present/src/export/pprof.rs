@@ -2,8 +2,8 @@
 //!
 //! A sample represents a *stretch*: adjacent instructions of one block with the same line. Its
 //! address is the stretch's offset in the original module. Its location has the line of each
-//! function inlined there. These samples have no further stacks, because counts of edges know no
-//! callers. Samples of a path have stacks ([`pprof_stacks`]).
+//! function inlined there. These samples have no other stacks, because counts of edges do not
+//! identify callers. Samples of a path have stacks ([`pprof_stacks`]).
 
 use std::collections::HashMap;
 use std::io::Write;

@@ -1,5 +1,5 @@
 //! The part of the Protocol Buffers wire format that a profile needs. A code generator was
-//! rejected: it would be larger than this and its message together.
+//! rejected: it would be larger than this module and the message together.
 
 /// A message being written.
 #[derive(Default)]

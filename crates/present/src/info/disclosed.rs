@@ -11,8 +11,8 @@ use crate::plain::plain;
 use crate::table::wrapped;
 use crate::{PresentError, Style};
 
-/// The data that the file discloses to its receivers, besides arguments, names of variables and
-/// folders. It also contains the values of the variables.
+/// The data that the file discloses to its receivers, in addition to arguments, environment
+/// variables and folders.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoDisclosed {
     /// Whether `strip --inputs` removed the program's input, so that the run cannot be repeated.
@@ -25,8 +25,8 @@ pub struct InfoDisclosed {
     pub debug_bytes: u64,
     /// The number of source files that the debug information names.
     pub debug_paths: u64,
-    /// The folders of these files, without nested folders. The author's own come before those of
-    /// libraries.
+    /// The folders of these files, without nested folders. The author's own folders come before
+    /// those of libraries.
     pub debug_folders: Vec<String>,
     /// The embedded source files; `null` if there are none.
     pub sources: Option<InfoSources>,
@@ -66,7 +66,7 @@ pub struct InfoSource {
     pub bytes: u64,
 }
 
-/// The number of files and folders that the text form names; others are only counted.
+/// The number of files and folders that the text form names; the rest are only counted.
 const NAMED: usize = 10;
 /// The number of folders of source files that the text form names.
 const FOLDERS: usize = 3;

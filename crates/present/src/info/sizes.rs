@@ -1,4 +1,4 @@
-//! Reports which bytes of a recording hold what.
+//! Reports what the bytes of a recording contain.
 
 use std::io::Write;
 
@@ -10,36 +10,36 @@ use crate::PresentError;
 use crate::number::grouped;
 use crate::plain::plain;
 
-/// The bytes that answer questions about values, by their contents.
+/// The bytes that serve questions about values, by content.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoStreams {
     /// The number of statements with stored values.
     pub statements: u64,
-    /// The bytes by contents.
+    /// The bytes, by content.
     pub classes: Vec<InfoClass>,
     /// Their total.
     pub stored_bytes: i64,
-    /// The number of these that count for the part of the run with stored values.
+    /// The number of bytes attributed to the part of the run with stored values.
     #[serde(skip)]
     pub counted: i64,
-    /// These per statement.
+    /// These bytes per statement.
     pub bytes_per_statement: Option<f64>,
     /// The share of the run's blocks with stored values, if not all. Data about the whole run
     /// counts in this proportion.
     pub of_part: Option<f64>,
-    /// The papers' original form; `null` if functions were left out.
+    /// The sizes in the papers' uncompressed form; `null` if functions were left out.
     pub original: Option<InfoOriginal>,
 }
 
-/// The papers' original form of a run: 4 bytes of time for each statement, 4 for each value, 8 for
-/// each dependence (Zhang and Gupta 2005).
+/// A run in the papers' uncompressed form: 4 bytes of time for each statement, 4 for each value and
+/// 8 for each dependence (Zhang and Gupta 2005).
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoOriginal {
     /// Its size with one control dependence for each statement.
     pub bytes: u64,
     /// The factor by which the file is smaller.
     pub factor: f64,
-    /// The same with one control dependence for each block.
+    /// Its size with one control dependence for each block.
     pub factor_by_block: f64,
     /// The same factor with the paper's bytes per statement, from its Table I.
     pub factor_by_table: f64,
@@ -51,7 +51,7 @@ impl InfoOriginal {
     pub const TABLE_I: f64 = 9588.99 * 1_048_576.0 / 646.9e6;
 }
 
-/// The bytes that hold one kind of data.
+/// The bytes of one kind of data.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoClass {
     /// The kind of data.
@@ -70,9 +70,9 @@ pub struct InfoStream {
     /// The size of the numbers that remain after tier 1, as wide as in the original form; `null` if
     /// nothing is counted.
     pub tier1_bytes: Option<u64>,
-    /// Its size in the file. Chunks may be packed to fewer bytes than were put into them.
+    /// Its size in the file. Compressed chunks may have fewer bytes than their contents.
     pub stored_bytes: i64,
-    /// The number of these that count for the part of the run with stored values.
+    /// The number of bytes attributed to the part of the run with stored values.
     #[serde(skip)]
     pub counted: i64,
 }
@@ -113,7 +113,7 @@ impl InfoClass {
         class
     }
 
-    /// Returns the number of its bytes that count for the part of the run with stored values.
+    /// Returns the number of its bytes attributed to the part of the run with stored values.
     pub fn counted(&self) -> i64 {
         self.parts.iter().map(|part| part.counted).sum()
     }
@@ -232,7 +232,7 @@ pub struct InfoSection {
     pub name: Option<String>,
     /// For values, their window.
     pub window: Option<InfoWindow>,
-    /// Whether a later section is used instead.
+    /// Whether a later section replaces it.
     pub replaced: bool,
     /// Its size in bytes.
     pub stored_bytes: u64,

@@ -23,7 +23,7 @@ pub struct MatchDocument {
     pub b: String,
     /// Whether names of functions were used as a hint.
     pub names: bool,
-    /// The statements that `b` executed, in the order of the program.
+    /// The statements that `b` executed, in program order.
     pub statements: Vec<MatchedStatement>,
     /// The number of them that `--limit` left out.
     pub more_statements: usize,
@@ -59,10 +59,10 @@ pub struct MatchedStatement {
 pub struct MatchFound {
     /// The statement of the first version.
     pub a: MatchStatement,
-    /// The likelihood of being the right one, if there is one: from 0 to 1, with as few digits as
-    /// distinguish it from other 32-bit numbers. Text counts those of at least 0.95 as likely. If
-    /// copies of inlined code are one statement of `a`, another statement's copies may be likelier
-    /// together.
+    /// The likelihood that this is the right one, if there is one: from 0 to 1, in the fewest
+    /// digits that identify the 32-bit number. The text form counts matches of at least 0.95 as
+    /// likely. If copies of inlined code are one statement of `a`, the copies of another may be
+    /// likelier together.
     pub likely: f32,
     /// Other candidates that are at least a tenth as likely as the likeliest.
     pub others: Vec<MatchOther>,
@@ -70,9 +70,9 @@ pub struct MatchFound {
     /// constants and other offsets of loads and stores. A function of nearly the same operators has
     /// the same length and agrees in nine of ten of them.
     pub ground: &'static str,
-    /// Whether it is the same operator.
+    /// Whether the operators are the same.
     pub same_operator: bool,
-    /// The number of operands with a counterpart at the right place, and the total number.
+    /// The number of operands with a counterpart in the right place, and the total number.
     pub operands: [u32; 2],
     /// The same for the users of its value.
     pub users: [u32; 2],
@@ -98,17 +98,16 @@ pub struct MatchAccuracy {
     pub executed: u64,
     /// The number of these with a known line and column.
     pub known: u64,
-    /// The number of these for which the first version executed a statement that does the same from
-    /// there, in any instance of a generic function.
+    /// The number of these whose equal the first version executed from the same position, in any
+    /// instance of a generic function.
     pub of_column: u64,
-    /// The number of these matched with a statement from there.
+    /// The number of these matched with a statement from that position.
     pub correct_of_column: u64,
-    /// The number for which the first version executed a statement that does the same from there,
-    /// in the same instance.
+    /// The number whose equal the first version executed from the same position and instance.
     pub true_counterpart: u64,
     /// The number of these that are matched.
     pub matched: u64,
-    /// The number of these that are matched correctly: line, column and instance.
+    /// The number of these matched correctly, by line, column and instance.
     pub correct: u64,
     /// The number with a correct one among all their matches.
     pub found: u64,

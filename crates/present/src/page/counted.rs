@@ -1,5 +1,5 @@
-//! The table of source, or of instructions, with counts and branches: that of coverage, and of
-//! `afterimage report`.
+//! The table of source or instructions, with counts and branches, for coverage and `afterimage
+//! report`.
 
 use std::io::Write;
 
@@ -20,7 +20,7 @@ const WAYS: usize = 4;
 pub struct CountedBranch {
     /// How often it was executed.
     pub count: u64,
-    /// Its ways, and how often each was taken.
+    /// Its directions, and how often each was taken.
     pub ways: Vec<(String, u64)>,
 }
 
@@ -51,7 +51,7 @@ pub struct CountedLine<'t> {
     pub text: &'t str,
 }
 
-/// Begins the table. `first` is what the numbers are.
+/// Begins the table. `first` is the heading of the first column.
 ///
 /// # Errors
 /// If `out` fails.
@@ -59,7 +59,7 @@ pub fn begin_counted(out: &mut dyn Write, first: &str) -> Result<(), PresentErro
     begin_source(out, &[first, "count", "branches"])
 }
 
-/// A count, with a sign if it is zero.
+/// A count, with a marker if it is zero.
 pub fn count(count: u64) -> String {
     match count {
         0 => "<i class=\"x\" title=\"never ran\">×</i> 0".to_owned(),
@@ -106,7 +106,7 @@ impl CountedLine<'_> {
         Ok(())
     }
 
-    /// How often each way was taken, if there are few.
+    /// How often each direction was taken, if there are few.
     fn shown(&self, all: usize) -> String {
         if all > WAYS {
             return String::new();
@@ -121,7 +121,7 @@ impl CountedLine<'_> {
         Vec::from_iter(shown).join(" | ")
     }
 
-    /// The same, with the names of the ways.
+    /// The same, with the names of the directions.
     fn told(&self) -> String {
         let told = self.branches.iter().map(|branch| match branch.count {
             0 => "never reached".to_owned(),

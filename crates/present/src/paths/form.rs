@@ -28,9 +28,9 @@ pub enum Whole {
 }
 
 /// The number of blocks of a trace, entries of a series, or chains of a dictionary that the text
-/// form shows unless all are requested.
+/// form shows, unless all are requested.
 pub(super) const SHOWN: usize = 80;
-/// The length of a trace to search for repetitions.
+/// The length up to which a trace is searched for repetitions.
 const READ: usize = 200_000;
 
 /// The lines of a trace.

@@ -66,8 +66,7 @@ pub fn paths_document(what: PathsJson<'_>, names: PathNames<'_>) -> PathsDocumen
     }
 }
 
-/// The different ways through functions: path traces, hot paths, and occurrences of a sequence of
-/// blocks.
+/// The paths through functions: path traces, hot paths, and occurrences of a sequence of blocks.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathsDocument<R = Vec<PathsRow>> {
     /// The kind of rows: `functions`, `traces`, `hot` or `occurrences`.
@@ -95,7 +94,7 @@ impl<R: Serialize> Document for PathsDocument<R> {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PathsTotals {
-    /// For `functions` and `traces`.
+    /// The sums for `functions` and `traces`.
     Counts(PathsCounts),
     /// For `hot`.
     Hot(HotTotals),
@@ -158,25 +157,25 @@ fn numbers(blocks: &[BlockId]) -> Vec<u32> {
 /// The numbers of calls and path traces, of a function or in total.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathsCounts {
-    /// The function; in a row, and with `--function`.
+    /// The function, in a row or with `--function`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<Function>,
-    /// The number of functions that were called; in the sums of `functions`.
+    /// The number of functions that were called. Only in the sums of `functions`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub functions: Option<u64>,
     /// The number of calls.
     pub calls: u64,
-    /// The number of unique path traces that these took; `null` if blocks of the function were left
+    /// The number of unique path traces of these calls; `null` if blocks of the function were left
     /// out when the path was built.
     pub traces: Option<u64>,
     /// The number of blocks they executed themselves.
     pub blocks: u64,
     /// The number of calls that had not returned at the end.
     pub open: u64,
-    /// The number of distinct compacted sequences; in the sums of `traces`.
+    /// The number of distinct compacted sequences. Only in the sums of `traces`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequences: Option<usize>,
-    /// The number of distinct dictionaries; in the sums of `traces`.
+    /// The number of distinct dictionaries. Only in the sums of `traces`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dictionaries: Option<usize>,
 }
@@ -238,7 +237,7 @@ pub struct TraceOfPath<B = Vec<u32>> {
     pub timestamps: Vec<Stamped>,
 }
 
-/// The blocks of a trace, made while being written.
+/// The blocks of a trace, decoded while being written.
 struct BlockList<'a>(&'a Traces, usize);
 
 impl Serialize for BlockList<'_> {

@@ -180,7 +180,7 @@ pub(crate) fn path_blocks(all: &[BlockId]) -> String {
     blocks
 }
 
-/// Lines as `lib.c:3-7,9`, from the file that has most of them.
+/// Lines in the form `lib.c:3-7,9`, from the file with the most of them.
 pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
     let mut best: &[Line] = &[];
     for of_file in lines.chunk_by(|a, b| a.file == b.file) {
@@ -211,7 +211,7 @@ pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
     text
 }
 
-/// The largest distance between lines of one stretch.
+/// The largest gap between lines of one stretch.
 const NEAR: u32 = 3;
 /// The number of stretches to write.
 const RUNS: usize = 3;

@@ -31,7 +31,7 @@ pub struct RedundancyDocument {
     /// The number for which the value was available since the load's own call began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
-    /// The number of statements executed in the whole run; moves and constants do not count.
+    /// The number of statements executed in the whole run; moves and constants are not counted.
     pub instructions: u64,
     /// The operators, those with the most redundant executions first.
     pub entries: Vec<RedundantOperator>,
@@ -56,21 +56,22 @@ pub struct RedundantOperator {
     /// The number for which the value was available since the load's own call began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
-    /// The result by the path alone: without `--exact-only`, for the first 20 operators or as many
-    /// as `--limit` allows.
+    /// The result by the path alone, for the first 20 operators or as many as `--limit` allows.
+    /// Absent with `--exact-only`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_path: Option<RedundancyByPath>,
     /// The latest sources of the value.
     pub sources: Vec<RedundancySource>,
-    /// With `--paths`, the number of ways.
+    /// With `--paths`, the number of routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub all_ways: Option<usize>,
-    /// With `--paths N`, the N most frequent ways by which the value came.
+    /// With `--paths N`, the N most frequent routes of the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ways: Option<Vec<Way>>,
 }
 
-/// The result by the path alone, without addresses. It never counts what `same_call` does not.
+/// The result by the path alone, without addresses. It counts only executions that `same_call` also
+/// counts.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RedundancyByPath {
     /// The number of redundant executions.

@@ -19,7 +19,7 @@ use crate::number::{counted, grouped, percent};
 use crate::paths::{path_blocks, path_lines};
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 
-/// Writes the most frequent ways through paths for each operator that is ever redundant.
+/// Writes the most frequent routes through paths for each operator that is ever redundant.
 pub(super) fn ways(
     out: &mut dyn Write,
     scene: &RedundancyScene<'_>,
@@ -143,10 +143,10 @@ fn lines(scene: &RedundancyScene<'_>, path: NodeId) -> Result<Vec<Line>, Present
     Ok(lines.into_iter().collect())
 }
 
-/// A way by which a value came.
+/// A route of a value, from its source to the operator.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Way {
-    /// The number of times it came that way.
+    /// The number of times it took this route.
     pub times: u64,
     /// Whether both were in the same execution of the path.
     pub same_execution: bool,
@@ -181,7 +181,7 @@ pub struct WayPath {
     pub lines: Vec<Position>,
 }
 
-/// The most frequent ways of an operator, for programs.
+/// The most frequent routes to an operator, for programs.
 pub(super) fn ways_of(
     scene: &RedundancyScene<'_>,
     operator: &OperatorRedundancy,

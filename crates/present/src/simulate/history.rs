@@ -33,7 +33,7 @@ pub struct SiteHistory<'a> {
 /// The largest number of runs to combine into a pattern.
 const MOST_PARTS: usize = 8;
 
-/// Executions up to the next miss that follows a hit, and how often exactly these followed.
+/// Executions up to the next miss that follows a hit, and how often this sequence occurred.
 #[derive(Default)]
 struct Group {
     first: u64,

@@ -1,4 +1,4 @@
-//! Reports the sites with most misses, and what made their addresses and conditions.
+//! Reports the sites with most misses, and what produced their addresses and conditions.
 
 use std::io::Write;
 
@@ -24,8 +24,8 @@ pub struct WorstSite<'a> {
     pub history: SiteHistory<'a>,
     /// Some of the executions that missed, ascending.
     pub sample: Vec<u64>,
-    /// The makers of its address or condition in these, with their counts; `None` if the file has
-    /// no values.
+    /// The producers of its address or condition in these, with their counts; `None` if the file
+    /// has no values.
     pub producers: Option<Vec<(Producer, u64)>>,
     /// The command that shows more.
     pub command: String,
@@ -117,13 +117,13 @@ pub struct SimulateWorstRow {
     pub missed: Missed,
     /// A sample of the executions that missed, spread evenly.
     pub sample: Vec<u64>,
-    /// The makers of the address or the condition in these; `null` if the recording has no values.
+    /// The producers of the address or condition in these; `null` if the recording has no values.
     pub producers: Option<Vec<SimulateProducer>>,
     /// The command that shows the slice of the last one in the sample.
     pub command: String,
 }
 
-/// The maker of an address or a condition.
+/// The producer of an address or condition.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateProducer {
     /// `operator`, `constant` or `host`.
@@ -131,7 +131,7 @@ pub struct SimulateProducer {
     /// The operator.
     #[serde(flatten)]
     pub instruction: Option<Instruction>,
-    /// The number of misses of the sample of which it was the maker.
+    /// The number of sampled misses for which it was the producer.
     pub misses: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The command that makes a slice.
+//! The command that computes a slice.
 
 use afterimage_analyses::slices::{Algorithm, Direction, SliceAbout, SliceAlong, SliceQuery};
 

@@ -11,9 +11,9 @@ use crate::PresentError;
 use crate::dot::quoted;
 use crate::plain::plain;
 
-/// Writes the source lines of a slice, or its statements, with `edges`: which depended on which in
-/// some execution. Control dependences are dashed, addresses dotted. Code without a line appears
-/// under its function's name.
+/// Writes the source lines of a slice, or its statements, with `edges` for the dependences that
+/// some execution had. Control dependences are dashed, addresses dotted. Code without a line
+/// appears under its function's name.
 ///
 /// # Errors
 /// If `out` fails.

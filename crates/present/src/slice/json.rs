@@ -1,5 +1,6 @@
 //! Slices for programs.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use afterimage_analyses::slices::SliceCounts;
@@ -25,16 +26,25 @@ pub struct SliceReport {
     pub executions: u64,
     /// The number of lines that the run executed, wholly or in part.
     pub executed_lines: usize,
-    /// The number of bytes of memory from before the run that it depends on.
+    /// The number of bytes of initial memory that it depends on.
     pub initial_bytes: u64,
-    /// For a variable: what wrote to its place since the call began, so that it may hold something
-    /// else.
+    /// For a variable: what wrote to its place since the call began, so it may hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
     /// The lines in it.
     pub lines: Vec<SliceLine>,
+    /// The number of further lines, if a limit leaves some out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_lines: usize,
     /// The statements in it.
     pub statements: Vec<SliceStatement>,
+    /// The number of further statements, if a limit leaves some out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_statements: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Document for SliceReport {
@@ -116,13 +126,32 @@ impl SliceReport {
             initial_bytes: slice.initial,
             written: written.map(WrittenSince::from),
             lines: lines.collect(),
+            more_lines: 0,
             statements: statements.collect(),
+            more_statements: 0,
         }
+    }
+
+    /// The slice with at most `limit` lines and as many statements.
+    pub(super) fn limited(&self, limit: usize) -> Cow<'_, Self> {
+        let (lines, statements) = (self.lines.len(), self.statements.len());
+        if lines.max(statements) <= limit {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Self {
+            title: self.title.clone(),
+            written: self.written.clone(),
+            lines: self.lines[..lines.min(limit)].to_vec(),
+            more_lines: self.more_lines + lines.saturating_sub(limit),
+            statements: self.statements[..statements.min(limit)].to_vec(),
+            more_statements: self.more_statements + statements.saturating_sub(limit),
+            ..*self
+        })
     }
 }
 
 /// Writes the lines of a slice, or its statements, as comma-separated values. After the lines, each
-/// function with statements without a known line has a row.
+/// function with statements without a known line has a row. Writes at most `limit` rows.
 ///
 /// # Errors
 /// If `out` fails.
@@ -130,10 +159,11 @@ pub(super) fn csv(
     out: &mut dyn Write,
     report: &SliceReport,
     by_line: bool,
+    limit: usize,
 ) -> Result<(), PresentError> {
     if by_line {
         let mut table = Csv::new(out, "file,line,statements,sliced,executed,name")?;
-        for one in &report.lines {
+        for one in report.lines.iter().take(limit) {
             table.row(&[
                 &one.source.file,
                 &one.source.line,
@@ -143,7 +173,8 @@ pub(super) fn csv(
                 &"",
             ])?;
         }
-        for one in without_lines(report) {
+        let left = limit.saturating_sub(report.lines.len());
+        for one in without_lines(report).into_iter().take(left) {
             let (sliced, executed) = one.most;
             table.row(&[&"", &"", &one.statements, &sliced, &executed, &one.function])?;
         }
@@ -151,7 +182,7 @@ pub(super) fn csv(
     }
     let header = "function,name,op,offset,file,line,sliced,executed";
     let mut table = Csv::new(out, header)?;
-    for one in &report.statements {
+    for one in report.statements.iter().take(limit) {
         table.row(&[
             &one.function.index,
             &one.function.name,

@@ -14,7 +14,7 @@ use crate::value::type_number;
 const MAGIC: &[u8; 8] = b"AFTRACE1";
 /// Stands for no function, or no offset.
 const NONE: u32 = u32::MAX;
-/// The kind of a record with one of the values of the preceding entry.
+/// The kind of a record with a value of the preceding entry.
 const VALUE: u8 = 19;
 /// The kind of a record with some of the bytes of the preceding entry.
 const BYTES: u8 = 20;

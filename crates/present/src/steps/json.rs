@@ -82,7 +82,7 @@ pub enum StepWhat {
         /// The offset of the first byte in the segment.
         offset_in_segment: u64,
     },
-    /// Memory grew, or was asked to grow.
+    /// Memory grew, or a request to grow it failed.
     Grow {
         /// The memory.
         memory: u32,
@@ -104,7 +104,7 @@ pub enum StepWhat {
         /// The operands.
         values: Vec<TypedValue>,
     },
-    /// A test turned.
+    /// A branch went one way.
     Branch {
         /// The value that decided it.
         value: TypedValue,

@@ -66,7 +66,7 @@ pub fn steps_text(
 }
 
 impl StepRow {
-    /// The source line, the function, the place as commands know it, and the effect; with the
+    /// The source line, the function, the place as commands name it, and the effect; with the
     /// memory if there are several (`memories`). `source` is the width of the source line.
     pub(crate) fn text(&self, memories: u32, source: usize) -> String {
         let line = self.source.as_ref().map(|line| plain(&line.to_string()));
@@ -96,7 +96,7 @@ impl StepRow {
         format!("{}  {}", self.doing(), self.effect(memories))
     }
 
-    /// The effect on memory, the source line, and the place as commands know it.
+    /// The effect on memory, the source line, and the place as commands name it.
     pub(crate) fn sentence(&self, memories: u32) -> String {
         let function = plain(&short_function(&self.function.name));
         let place = self.offset.map(|offset| format!("@0x{offset:x}"));

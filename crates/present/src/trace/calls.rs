@@ -18,7 +18,7 @@ use crate::name::short_function;
 use crate::number::{counted, grouped};
 use crate::table::{Paint, plain, shortened};
 
-/// The number of activations around a stretch to show: the innermost ones.
+/// The number of activations around a stretch to show, counted from the innermost.
 const AROUND: usize = 8;
 /// The width of a place, unless it is longer.
 const PLACE: usize = 22;
@@ -46,7 +46,7 @@ pub struct CallRow {
 }
 
 impl CallRow {
-    /// A call, with its number among those of its function.
+    /// A call, with its number among the calls of its function.
     pub(crate) fn new<S: Segments>(
         scene: &Scene<'_, S>,
         call: &CallEntry,

@@ -14,7 +14,7 @@ use crate::document::{Document, TakeRows};
 use crate::{PresentError, StepRow};
 
 /// A stretch of a run: its blocks, paths, calls, lines, statements or accesses, one per line, in
-/// the order of time. Times count executed blocks, from 1.
+/// order of time. Times count executed blocks, from 1.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TraceHead {
     /// The kind of entries: `block`, `path`, `call`, `line`, `statement` or `memory`.

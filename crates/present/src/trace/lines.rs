@@ -280,7 +280,7 @@ impl<'s> Lines<'s> {
         self.held.get_mut(at as usize)
     }
 
-    /// Settles the rows about which nothing more can come. Returns what the entry's own row shows.
+    /// Settles the rows whose changes are now known. Returns what the entry's own row shows.
     fn settle(&mut self, entry: &LineEntry) -> String {
         let is_same =
             |open: &LastRow| (open.function, open.entered) == (entry.function, entry.entered);
@@ -454,7 +454,7 @@ impl LineEntry {
 const MEMBERS: usize = 3;
 
 /// The members of a structure that changed, with their new values, and the separator between the
-/// structure's name and theirs. `None` if there are too many, or it is not a structure.
+/// names of structure and member. `None` if there are too many, or it is not a structure.
 fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str, &'t str)>)> {
     let (head, inside) = now.split_once("{ ")?;
     let (head_before, inside_before) = before.split_once("{ ")?;

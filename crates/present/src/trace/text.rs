@@ -361,7 +361,7 @@ impl Indent {
     }
 }
 
-/// A block as its graph names it.
+/// A block, under its name in the graph.
 struct Short(BlockId);
 
 impl std::fmt::Display for Short {

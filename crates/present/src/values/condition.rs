@@ -24,12 +24,12 @@ pub struct ConditionReport {
     pub at: String,
     /// The number of arrivals at a line, executions of an instruction, or calls of a function.
     pub count: u64,
-    /// The number of these examined: fewer than all if only the first or last time when it holds is
-    /// requested, or only some.
+    /// The number of these examined: fewer than all if only some were requested, or only the first
+    /// or last time when the condition holds.
     pub looked_at: u64,
     /// The number of these in which it holds.
     pub holds: u64,
-    /// The cases in which something that it depends on has no value, with the reasons.
+    /// The cases in which the condition's operands have no value, with the reasons.
     pub unknown: Vec<VariableMissing>,
     /// The times when it holds.
     pub instances: Vec<ConditionInstance>,

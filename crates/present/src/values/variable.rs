@@ -48,7 +48,7 @@ pub enum VariableRows {
     Instances {
         /// The times.
         instances: Vec<VariableInstance>,
-        /// Whether they were requested one by one, so that the text form does not mention others.
+        /// Whether they were requested one by one, so the text form does not mention others.
         #[serde(skip)]
         named: bool,
     },
@@ -115,15 +115,15 @@ pub struct VariableStats {
     pub different: usize,
     /// The smallest value in C notation.
     pub smallest: String,
-    /// The number of the time when it was first held, from 1.
+    /// The number of the first time when the variable had it, from 1.
     pub smallest_first: u64,
     /// The largest.
     pub largest: String,
-    /// The number of the time when it was first held.
+    /// The number of the first time when the variable had it.
     pub largest_first: u64,
     /// The most frequent.
     pub most: String,
-    /// The number of times it was held.
+    /// The number of times when the variable had it.
     pub most_times: u64,
 }
 
@@ -137,7 +137,7 @@ pub struct VariableCount {
     pub value: String,
     /// Its bits, in hexadecimal.
     pub bits: String,
-    /// The number of times it was held.
+    /// The number of times when the variable had it.
     pub times: u64,
 }
 

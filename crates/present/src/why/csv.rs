@@ -1,4 +1,4 @@
-//! The way back as a table: a row for each move, value, branch and end.
+//! The chain as a table: a row for each move, value, branch and end.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use crate::PresentError;
 use crate::csv::{Csv, known};
 use crate::number::counted;
 
-/// Writes the way back as comma-separated values, entry by entry.
+/// Writes the chain as comma-separated values, entry by entry.
 pub struct WhyCsv<'o>(Csv<'o>);
 
 impl<'o> WhyCsv<'o> {

@@ -1,4 +1,4 @@
-//! The way back as a graph for Graphviz.
+//! The chain as a graph for Graphviz.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -7,9 +7,9 @@ use super::{WhyEnd, WhyEntry, WhyMade, WhyMove, WhyPlace, expression};
 use crate::number::counted;
 use crate::{PresentError, grouped};
 
-/// Writes the way back as a graph, entry by entry: each computation with its place, and arrows to
-/// the values it was computed from. The label of an arrow says how the value was moved. Operands
-/// that are not followed are dashed. A loop of steps is a dotted arrow.
+/// Writes the chain as a graph, entry by entry: each computation with its place, and arrows to the
+/// values it was computed from. The label of an arrow says how the value was moved. Operands that
+/// are not followed are dashed. A loop of steps is a dotted arrow.
 pub struct WhyDot<'o> {
     /// The receiver.
     pub out: &'o mut dyn Write,

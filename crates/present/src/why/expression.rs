@@ -1,4 +1,4 @@
-//! Writes computations as people do.
+//! Writes computations in the usual notation.
 
 use super::{WhyHow, WhyMade};
 

@@ -1,4 +1,4 @@
-//! The way back as JSON: a head, then one entry per line.
+//! The chain as JSON: a head, then one entry per line.
 
 use std::io::Write;
 
@@ -16,8 +16,8 @@ use crate::name::without_parameters;
 use crate::plain::plain;
 use crate::state::WrittenSince;
 
-/// The origin of a value. The lines after the first are the way back, in the order of discovery:
-/// how the value was moved, how it was computed, and its origin.
+/// The origin of a value. The lines after the first form the chain, in order of discovery: how the
+/// value was moved, how it was computed, and its origin.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WhyHead {
     /// The subject, in words.
@@ -29,7 +29,8 @@ pub struct WhyHead {
     /// With `--trap`, if the run ended in a library: how it ended in terms of the user's own code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub death: Option<WhyDeath>,
-    /// The writer to the variable's place since the call began; the place may hold something else.
+    /// What wrote to the variable's place since the call began, so the place may hold something
+    /// else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
 }

@@ -3,8 +3,8 @@
 use super::{WhyEntry, expression};
 use crate::{counted, grouped};
 
-/// The kind of an end that says that only a part of the run was searched for operands. It follows
-/// the end of the way itself.
+/// The kind of end entry saying that only a part of the run was searched for operands. It follows
+/// the chain's own end.
 pub const SEARCHED: &str = "searched";
 
 /// The origin, to follow the subject in a sentence.

@@ -210,8 +210,7 @@ fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
     }
 }
 
-/// Describes the number of executions in the whole run, if it exceeds the number in the part in
-/// question.
+/// Describes the number of executions in the whole run, if it exceeds that in the part in question.
 fn in_all(count: u64, executions: u64) -> String {
     if executions == count {
         String::new()

@@ -16,7 +16,7 @@ pub enum NameError {
     /// The index exceeds the last function's.
     #[error("there is no function {index}; the last is {last}")]
     NoIndex {
-        /// The index asked for.
+        /// The requested index.
         index: u64,
         /// The index of the last function, or 0 if there is none.
         last: u64,
@@ -291,7 +291,7 @@ fn without_code(
     })
 }
 
-/// The maximal number of functions with other arguments that an error names.
+/// The maximum number of functions with other arguments that an error names.
 const OTHERS: usize = 5;
 
 fn decimal(text: &str) -> Option<u64> {

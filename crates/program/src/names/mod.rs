@@ -17,7 +17,7 @@ mod parts;
 pub use demangle::demangle;
 pub use lookup::{NameError, declared_without_code};
 
-/// The names in a module.
+/// The names of a module.
 ///
 /// A function's name is the first available of: its entry in the name section; the first name under
 /// which it is exported, or `module.field` if it is imported; its linkage name in DWARF;
@@ -141,7 +141,7 @@ impl Names {
     }
 
     /// The name to show for a function: demangled if it is mangled, `func[12]` if it has none. A
-    /// `main` that clang renamed is shown as `main` if nothing else has that name.
+    /// `main` that clang renamed is shown as `main` unless something else has that name.
     pub fn function(&self, function: FuncId) -> &str {
         let fallback = || format!("func[{}]", function.as_u32());
         let Some(name) = self.functions.get(function.index()) else {
@@ -158,7 +158,7 @@ impl Names {
         self.functions.get(function.index())?.raw.as_deref()
     }
 
-    /// The name of a local. Parameters count first.
+    /// The name of a local. Parameters come first.
     pub fn local(&self, function: FuncId, local: u32) -> Option<&str> {
         self.locals.get(function, local)
     }

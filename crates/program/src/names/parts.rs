@@ -411,7 +411,7 @@ fn ends_in(path: &[Segment<'_>], end: &[Segment<'_>], omitted: Omitted) -> bool 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum More {
     Nothing,
-    /// Trailing arguments that have defaults.
+    /// The number of trailing arguments that have defaults.
     Defaults,
 }
 

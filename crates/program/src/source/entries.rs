@@ -11,8 +11,7 @@ pub(super) struct EntryId {
     pub(super) offset: UnitOffset,
 }
 
-/// The data that an entry has about a function, directly or through the entry that it is an
-/// instance of.
+/// What an entry says about a function, directly or through the entry that it is an instance of.
 #[derive(Debug, Default)]
 pub(super) struct Description {
     linkage_name: Option<String>,
@@ -47,7 +46,7 @@ impl<'a> SourceMap<'a> {
         self.units[unit as usize].dwarf.unit_ref(&self.dwarf)
     }
 
-    /// The file that an index means in a unit's entries.
+    /// The file that an index denotes in a unit's entries.
     pub(super) fn file(&self, unit: u32, index: u64) -> Option<FileId> {
         let unit = &self.units[unit as usize];
         // Before DWARF 5, index 0 means no file.
@@ -158,7 +157,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Takes an attribute into account if it is about addresses.
+    /// Takes an attribute into account if it concerns addresses.
     pub(super) fn attribute<'a>(
         &mut self,
         unit: UnitRef<'_, Slice<'a>>,

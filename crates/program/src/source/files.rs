@@ -48,8 +48,8 @@ impl FileTable {
     }
 
     /// Adds the files of a unit's line table. The result is indexed like the table. `left` is the
-    /// number of bytes that paths may still take. When a path exceeds the budget, the budget
-    /// becomes 0, and this file and later files have no path.
+    /// remaining budget for bytes of paths. When a path exceeds it, the budget becomes 0, and this
+    /// file and later ones have no path.
     pub(super) fn enter<'a>(
         &mut self,
         dwarf: &gimli::Dwarf<Slice<'a>>,

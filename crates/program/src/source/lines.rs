@@ -165,7 +165,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
         Some(Unit { dwarf: unit, files })
     }
 
-    /// Runs the line tables, in parallel where that pays.
+    /// Runs the line tables, in parallel if that is worthwhile.
     fn run(&mut self) -> Ran {
         let tables = &self.tables;
         let lines = self.sections.custom(".debug_line");
@@ -198,7 +198,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
 
     /// Chooses among several sequences for one function. They are common where a weak or inline
     /// function was defined in many units: all tables point to the definition that the linker
-    /// chose. The table that fits it is taken; of equals, the first.
+    /// chose. The table that fits that definition best is used; among equals, the first.
     pub(super) fn finish(mut self) -> Lines<'a> {
         let Ran {
             mut sequences,

@@ -25,7 +25,7 @@ pub enum LineError {
     Removed {
         /// The file's path.
         path: String,
-        /// The line asked for, if it is not the whole file.
+        /// The requested line, unless the whole file is meant.
         line: Option<u32>,
     },
     /// The line tables belong to other code.
@@ -37,7 +37,7 @@ pub enum LineError {
     Foreign {
         /// The file's path.
         path: String,
-        /// The line asked for, if it is not the whole file.
+        /// The requested line, unless the whole file is meant.
         line: Option<u32>,
     },
     /// No file has this name.
@@ -63,7 +63,7 @@ pub enum LineError {
     AmbiguousFile {
         /// The user's text.
         query: String,
-        /// The paths that end in the text.
+        /// The paths that end with the text.
         candidates: Vec<String>,
     },
     /// No code comes from that line of the file.
@@ -71,9 +71,9 @@ pub enum LineError {
     NoCode {
         /// The file's path.
         path: String,
-        /// The line asked for.
+        /// The requested line.
         line: u32,
-        /// The nearest line with code; of two equally near, the later one.
+        /// The nearest line with code; of two equally near lines, the later.
         nearest: Option<u32>,
     },
     /// Code comes from that line, but not from that column.
@@ -84,9 +84,9 @@ pub enum LineError {
     NoColumn {
         /// The file's path.
         path: String,
-        /// The line asked for.
+        /// The requested line.
         line: u32,
-        /// The column asked for.
+        /// The requested column.
         column: u32,
         /// The columns that code comes from, ascending.
         found: Vec<u32>,

@@ -85,15 +85,15 @@ type Prefer = dyn Fn(&str) -> bool + Send + Sync;
 
 /// A compilation unit.
 struct Unit<'a> {
-    /// With the offset named, a map may be used as one that borrows for less long.
+    /// Naming the offset allows a map to be used where a shorter borrow is expected.
     dwarf: gimli::Unit<Slice<'a>, usize>,
     /// By the index that the unit's line table gives a file.
     files: Vec<Option<FileId>>,
 }
 
 impl<'a> SourceMap<'a> {
-    /// Reads the line tables of a module. Never fails: a module without DWARF gives an empty map.
-    /// Broken DWARF gives its readable parts and [`warnings`](Self::warnings).
+    /// Reads the line tables of a module. Never fails: a module without DWARF yields an empty map,
+    /// and broken DWARF yields its readable parts and [`warnings`](Self::warnings).
     ///
     /// O(size of the debug sections · log), whatever they contain.
     pub fn build(bytes: &'a [u8]) -> Self {

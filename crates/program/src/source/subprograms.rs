@@ -11,7 +11,7 @@ use crate::Fit;
 
 mod walk;
 
-/// The maximal number of distinguished inlined calls of one line in one function.
+/// The maximum number of inlined calls of one line in one function that are distinguished.
 const CALLS: usize = 64;
 
 /// One of the functions that an operator belongs to.
@@ -72,7 +72,7 @@ struct InlinedCall {
 
 impl SourceMap<'_> {
     /// Returns the functions that contain the code at an offset: the innermost inlined one first,
-    /// and the function that the module defines last. Empty if nothing is known.
+    /// the function that the module defines last. Empty if nothing is known.
     ///
     /// The first call reads the debugging information entries; a later one takes O(depth · log
     /// inlined calls).
@@ -216,8 +216,8 @@ impl SourceMap<'_> {
         all.map(|function| function.range.start).collect()
     }
 
-    /// The declarations of functions that have code, their own or inlined, or had it before
-    /// optimisation.
+    /// The declarations of functions that have code of their own, that were inlined, or that had
+    /// code before optimisation.
     pub(super) fn declarations(&self) -> HashSet<Location> {
         let all = self.subprograms();
         let there = all.functions.iter().map(|function| function.entry);

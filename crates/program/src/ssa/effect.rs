@@ -270,8 +270,8 @@ fn memory_argument(operator: &Operator<'_>) -> Option<MemoryArgument> {
     wasmparser::for_each_operator!(accesses)
 }
 
-/// Whether an operator exceeds a memory whatever its address is, because its offset alone does.
-/// `most` is the size in bytes to which the memory can grow.
+/// Whether an operator exceeds a memory at any address, because its offset alone does. `most` is
+/// the size in bytes to which the memory can grow.
 pub(crate) fn is_out_of_bounds(
     operator: &Operator<'_>,
     most: impl FnOnce(u32) -> Option<u128>,

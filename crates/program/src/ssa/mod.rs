@@ -134,15 +134,15 @@ impl Ssa {
         &self.phis[start..start + count]
     }
 
-    /// The statement that an operator is, if it is one and can be reached. O(log statements).
+    /// The statement for an operator, if it is one and can be reached. O(log statements).
     pub fn statement_at(&self, op: OpId) -> Option<StmtId> {
         let statements = self.statements.as_values_slice();
         let found = statements.binary_search_by_key(&op, |statement| statement.op);
         found.ok().map(|i| StmtId::from_u32(i as u32))
     }
 
-    /// The values that the function returns over an edge into EXIT. None for an exception, nor for
-    /// a tail call, whose results the function returns.
+    /// The values that the function returns over an edge into EXIT. There are none for an
+    /// exception, or for a tail call, whose results the function returns.
     pub fn returned(&self, edge: EdgeId) -> &[ValueId] {
         let found = self.returns.binary_search_by_key(&edge, |(edge, _)| *edge);
         found.map_or(&[], |i| &self.returns[i].1)

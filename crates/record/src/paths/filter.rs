@@ -1,4 +1,4 @@
-//! Filters that leave parts of a path out.
+//! Filters that omit parts of a path.
 //!
 //! Omitted blocks still count: a gap with their number replaces them, so all times stay the same.
 //! An activation that keeps nothing is omitted with its blocks; all activations around kept blocks
@@ -108,7 +108,7 @@ impl Filter {
     }
 }
 
-/// A node, as the filter sees it.
+/// A node, from the filter's perspective.
 #[derive(Clone, Copy)]
 struct NodeFacts {
     function: FuncId,
@@ -185,7 +185,7 @@ struct Numbered {
 }
 
 impl Numbering {
-    /// The most pairs over all functions; they take 16 MiB.
+    /// The largest number of pairs over all functions; this many take 16 MiB.
     const MOST: usize = 1 << 20;
 
     fn of(&mut self, function: FuncId) -> &mut Numbered {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use rustix::mm::{MprotectFlags, mprotect};
 
 /// The protected bytes at the beginning of a half. The guest writes words in order, so protecting
-/// the first would do. This is a multiple of every system's page size.
+/// the first word would suffice. This is a multiple of every system's page size.
 const GUARD: usize = 65536;
 
 /// The memory of the two halves. It is mapped for the guest alone until this is dropped.

@@ -25,7 +25,7 @@ pub struct LivePath<'a> {
     length: u64,
 }
 
-/// A stretch of a path. The rest of the path appears only as numbers of blocks.
+/// A stretch of a path. The rest of the path is represented only by numbers of blocks.
 #[derive(Debug)]
 pub struct Stretch {
     /// Its nodes.

@@ -101,7 +101,7 @@ impl PathHost {
         Ok(self.producer.host_call(function)?)
     }
 
-    /// Returns the number of an import that a table may hold, and its width.
+    /// Returns the number and its width for an import that a table may hold.
     pub(crate) fn number(&self, import: FuncId) -> Option<(u32, u8)> {
         self.entry_ids.of(import).filter(|(_, width)| *width > 0)
     }
@@ -145,8 +145,7 @@ impl PathHost {
     }
 }
 
-/// Writes the number of an import that a table may hold, as the program's own functions do at their
-/// entry.
+/// Writes the number of an import that a table may hold, as functions of the program do on entry.
 pub(crate) fn say_number<T: HasPaths>(
     mut store: StoreContextMut<'_, T>,
     import: FuncId,

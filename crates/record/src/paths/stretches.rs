@@ -241,7 +241,7 @@ impl Stretches {
 pub(super) struct StretchSink<'a> {
     builder: Builder,
     ids: &'a NodeIds,
-    /// The number of defined nodes that are not in the directory.
+    /// The number of nodes defined in addition to those of the directory.
     unknown: usize,
 }
 

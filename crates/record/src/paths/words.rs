@@ -26,8 +26,8 @@ const MOST_CALLS: usize = 1 << 16;
 /// The number of words in a chunk. They hold about a million blocks, which are regenerated in some
 /// milliseconds.
 const CHUNK: usize = 1 << 14;
-/// The state of the run is stored after this many bytes of words per open activation. It takes
-/// about a tenth as many bytes, so a deep stack does not make the file much longer.
+/// The state of the run is stored after this many bytes of words per open activation. The state
+/// takes about a tenth of that, so a deep stack does not make the file much longer.
 const BYTES_PER_ACTIVATION: usize = 48;
 
 /// Returns the section name for a plan's words, written by the run itself.

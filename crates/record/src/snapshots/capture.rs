@@ -24,7 +24,8 @@ use crate::paths::{HasPaths, PathHost};
 
 /// The size of a memory page in snapshots, in bytes.
 const PAGE: usize = SNAPSHOT_PAGE as usize;
-/// The most pages that a run may write. The collector of snapshots keeps the newest copy of each.
+/// The largest number of pages that a run may write. The collector of snapshots keeps the newest
+/// copy of each.
 const MOST_PAGES: usize = (128 << 20) / PAGE;
 
 /// The maximum number of captured locals and operands: 256 MiB.
@@ -116,7 +117,7 @@ pub(crate) struct Waiting {
     open: Vec<Arc<Activation>>,
     /// The reading of the stop clock at the last snapshot.
     last: u64,
-    /// Whether to leave all activations there.
+    /// Whether to end all activations there.
     leaving: bool,
 }
 
@@ -177,7 +178,7 @@ pub(crate) struct Capturing {
     last: (u64, Duration),
     /// The guest's running time since then, without waits for the consumer.
     ran: Duration,
-    /// When the guest resumed after the last cut, and the stop clock then.
+    /// When the guest resumed after the last cut, and the stop clock at that moment.
     cut: (Instant, u64),
     /// Present if activations capture themselves.
     waiting: Option<Waiting>,
@@ -284,7 +285,7 @@ impl Capturing {
         }
     }
 
-    /// Takes no more snapshots, but leaves all activations at the last one that another instance
+    /// Takes no more snapshots, but ends all activations at the last snapshot that another instance
     /// took.
     pub(crate) fn again(program: &Program, rewritten: &Rewritten, waiting: Waiting) -> Self {
         let (snapshots, cuts) = (waiting.last, waiting.last);
@@ -341,7 +342,7 @@ impl Capturing {
         Ok(paths.wrote(lines)?)
     }
 
-    /// Whether all activations have been left.
+    /// Whether all activations have ended.
     pub(crate) fn has_left(&self) -> bool {
         let waiting = self.waiting.as_ref();
         waiting.is_some_and(|waiting| waiting.leaving && waiting.open.is_empty())
@@ -420,8 +421,8 @@ impl Capturing {
 /// The number of polls before the first cut, while their rate is unknown.
 const FIRST: u64 = 1 << 7;
 
-/// Two cuts are at least this fraction of the clock apart. So a run that is e times as long has at
-/// most this many more cuts.
+/// Two cuts are at least the clock divided by this number apart. So a run that is e times as long
+/// has at most this many more cuts.
 const MOST_CUTS: u64 = 1 << 12;
 
 pub(crate) fn write(

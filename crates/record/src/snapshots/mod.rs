@@ -4,8 +4,8 @@
 //!
 //! When a snapshot is due, the rewritten module calls us at a poll of the stop clock, at the
 //! beginning of a block where paths begin. The locals and operands of the activations arrive later:
-//! each activation captures itself after the call that it waits for. Those still open when the run
-//! ends are left one after another, at the last snapshot of another re-execution.
+//! each activation captures itself after the call that it waits for. Another re-execution ends
+//! those still open at the end of the run, one after another, at its last snapshot.
 //!
 //! If a program's activations cannot capture themselves, the engine's debugger shows their
 //! contents. The rewriter adds locals only after the program's own and does not change the operand
@@ -265,8 +265,8 @@ fn build(
     Ok(())
 }
 
-/// Re-executes a run up to the last snapshot, and leaves all activations that were still open at
-/// its end, so that they capture themselves.
+/// Re-executes a run up to the last snapshot, and ends all activations that were still open at the
+/// end of the run, so that they capture themselves.
 fn leave_all(
     job: &Job<'_>,
     engine: &Engine,
@@ -292,7 +292,7 @@ fn leave_all(
 const LARGEST: u32 = 50_000;
 
 /// The limit on operators times locals, summed over all functions, beyond which compiling for the
-/// debugger takes minutes. It is twice the value of SQLite.
+/// debugger takes minutes. It is twice the value for SQLite.
 const MOST: u64 = 32_000_000;
 
 /// Returns why the engine's debugger cannot be used for a program, if so.

@@ -22,7 +22,7 @@ pub(crate) struct Cut {
     pub clock: u64,
     /// The place in the path.
     pub boundary: Boundary,
-    /// The snapshot, if this is one. Its time is not set yet.
+    /// The snapshot, if this cut is one. Its time is not set yet.
     pub taken: Option<Taken>,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Builds the snapshot of these open activations; its time is not set yet. If `is_entered`, a
-    /// function was just called and all activations wait. Otherwise the last one is about to
+    /// function was just called, so all activations are waiting. Otherwise the last one is about to
     /// execute `block`.
     fn taken(
         &mut self,

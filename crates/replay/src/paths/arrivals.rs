@@ -1,4 +1,4 @@
-//! Finds the arrivals at a source line, as marks on a path.
+//! Finds the arrivals at a source line, represented as marks on a path.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -26,13 +26,12 @@ pub struct LineArrivals {
     pub inside: Vec<(BlockId, u64)>,
     /// Whether the beginning of an activation is an arrival.
     pub entry: bool,
-    /// Pairs of consecutive blocks with an arrival in between.
+    /// Pairs of consecutive blocks with an arrival between them.
     pub over: Vec<(BlockId, BlockId)>,
 }
 
-/// Finds where a function arrives at a line. `None` if the executed blocks do not determine it:
-/// where exceptions arrive, and where two edges join the same blocks. Linear in the function's
-/// body.
+/// Finds where a function arrives at a line. `None` if the executed blocks do not determine this:
+/// where exceptions arrive, or where two edges join the same blocks. Linear in the function's body.
 ///
 /// # Errors
 /// If the module's bytes are not those of the program.
@@ -91,8 +90,8 @@ struct Places<'a> {
     /// The first operator of each block that has a position. A block with only a skipped jump has
     /// none.
     first: HashMap<BlockId, OpId>,
-    /// For blocks with code of the line: their operators, without jumps, and whether each is of the
-    /// line.
+    /// For blocks with code of the line: their operators, except jumps, and whether each belongs to
+    /// the line.
     steps: HashMap<BlockId, Vec<(OpId, bool)>>,
 }
 
@@ -102,7 +101,7 @@ pub(super) struct Arrivals<'a, S> {
     places: HashMap<FuncId, Places<'a>>,
     /// The positions of arrivals in nodes that have any.
     inside: HashMap<NodeId, Vec<u64>>,
-    /// Whether a question depended on more than a path says.
+    /// Whether a question depended on something that the path does not show.
     ambiguous: Cell<bool>,
 }
 
@@ -158,10 +157,10 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         Ok(())
     }
 
-    /// The positions of all marks in nodes, including joinings, if the executed nodes determine
-    /// them. A joining that depends on earlier execution is placed after the preceding node, if
-    /// that node always leads there; otherwise the result is `None`. Linear in the blocks of all
-    /// nodes and the edges at their ends.
+    /// The positions of all marks in nodes, including those where nodes join, if the executed nodes
+    /// determine them. A mark between two nodes is placed after the first if that node always leads
+    /// to it; otherwise the result is `None`. Linear in the blocks of all nodes and the edges at
+    /// their ends.
     pub(super) fn by_nodes(&self) -> Option<ByNodes> {
         let mut ends: HashMap<FuncId, Ends<'_>> = HashMap::new();
         for (id, node) in self.path.nodes().iter() {
@@ -218,7 +217,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         nodes.any(|node| node.left_out > 0 && self.places.contains_key(&node.function))
     }
 
-    /// Whether a question depended on more than a path says.
+    /// Whether a question depended on something that the path does not show.
     pub(super) fn is_ambiguous(&self) -> bool {
         self.ambiguous.get()
     }
@@ -265,18 +264,17 @@ struct Ends<'a> {
     lasts: HashSet<BlockId>,
 }
 
-/// When control arrives at a line at the beginning of a node.
+/// Says when control arrives at a line at the beginning of a node.
 enum Joins {
     Never,
     Always,
-    /// If the preceding node ends with one of these blocks.
+    /// It does if the preceding node ends with one of these blocks.
     After(Vec<BlockId>),
 }
 
 impl<'a> Places<'a> {
-    /// When control arrives at the line at the beginning of a node with this first block.
-    /// Classifies a joining whose activation previously executed one of `lasts`. `None` if this
-    /// does not decide it.
+    /// Says when control arrives at the line at the beginning of a node with this first block,
+    /// given that its activation last executed one of `lasts`. `None` if this does not decide it.
     fn joins(&self, first: BlockId, lasts: &HashSet<BlockId>) -> Option<Joins> {
         let graph = &self.cfg.graph;
         // The beginning of an activation, and the dispatch of an exception.
@@ -307,8 +305,8 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Whether control always continues from the end of a node that ends with `last` directly to a
-    /// node that begins with `first`.
+    /// Whether a node that ends with `last` is always followed directly by one that begins with
+    /// `first`.
     fn only_leads(&self, last: BlockId, first: BlockId, firsts: &HashSet<BlockId>) -> bool {
         let graph = &self.cfg.graph;
         let is_plain = matches!(
@@ -400,7 +398,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Shared arrivals, as marks that examine each node.
+/// Shared arrivals, as marks for which each node is examined.
 pub(super) struct Shared<'a, S>(pub Rc<Arrivals<'a, S>>);
 
 impl<S: Segments> Marking for Shared<'_, S> {
@@ -423,7 +421,7 @@ impl<S: Segments> Marking for Shared<'_, S> {
     }
 }
 
-/// All arrivals at a line, in the order of time.
+/// All arrivals at a line, in order of time.
 pub struct ArrivalTimes<'a, S: Segments> {
     path: &'a WholePath<S>,
     arrivals: Rc<Arrivals<'a, S>>,
@@ -439,12 +437,13 @@ struct Last<'a, S: Segments> {
     time: Option<(u64, u64)>,
 }
 
-/// How arrivals are found.
+/// The method of finding arrivals.
 pub(super) enum Times<'a, S> {
     /// The nodes determine them. Opens only segments that contain the requested nodes.
     Nodes {
         all: WppOccurrences<'a, S>,
-        /// Whether some are after nodes. An arrival after the very last node was not executed.
+        /// Whether some arrivals come after nodes. An arrival after the last node of all was not
+        /// executed.
         behind: bool,
     },
     /// All segments were examined.
@@ -634,7 +633,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         Ok(Some(ArrivedAt { time, op: None }))
     }
 
-    /// Returns the line's operators that the k-th arrival executes, from 1, in the order of time:
+    /// Returns the line's operators that the k-th arrival executes, from 1, in order of time:
     /// until its activation leaves the line or arrives there again, whatever it calls on the way.
     /// Each operator is listed once. If the run ended in the last block, operators after the end
     /// are included. Empty if there are fewer arrivals, or if the run ended on the way to the line.

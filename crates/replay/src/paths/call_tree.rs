@@ -32,11 +32,11 @@ impl CallEntry {
     }
 }
 
-/// The activations that begin in a window, as a tree in the order of time or backward, down to some
+/// The activations that begin in a window, as a tree in order of time or backward, down to some
 /// depth.
 ///
-/// Deeper activations are skipped: forward in O(1), backward in O(log n) for each rule on the way
-/// down.
+/// Deeper activations are skipped: going forward in O(1), going backward in O(log n) for each rule
+/// on the way down.
 pub struct CallTree<'a, S: Segments> {
     path: &'a WholePath<S>,
     window: Window,
@@ -49,7 +49,7 @@ pub struct CallTree<'a, S: Segments> {
     room: u64,
 }
 
-/// The order in which activations come.
+/// The order of activations.
 enum Order<'a, S: Segments> {
     Forwards(Calls<'a, S>),
     Backwards(Beginnings<'a, S>),
@@ -110,8 +110,8 @@ impl<'a, S: Segments> CallTree<'a, S> {
         Ok(())
     }
 
-    /// The activations that are open at the beginning of the window, or of the last activations
-    /// that were kept. The outermost comes first.
+    /// The activations that are open where the window begins, or where the last activations
+    /// that were kept begin. The outermost comes first.
     pub fn around(&self) -> &[Activation] {
         &self.around
     }
@@ -320,7 +320,7 @@ impl<'a, S: Segments> CallsOf<'a, S> {
 
 /// The k-th activation of a function, from 1, preceded by the activations around it, the outermost
 /// first. Empty if there are fewer. O(log n) for each of them and each rule on the way down, except
-/// for those that do not begin and end in one segment.
+/// for those that span several segments.
 ///
 /// # Errors
 /// If the path cannot be read, or has too many activations to count.

@@ -1,4 +1,4 @@
-//! Calling contexts: the amount of execution in each chain of calls (Ammons, Ball and Larus,
+//! Calling contexts: how much was executed in each chain of calls (Ammons, Ball and Larus,
 //! "Exploiting Hardware Performance Counters with Flow and Context Sensitive Profiling", 1997).
 //!
 //! A context is a chain of functions: called functions of the module, and functions that the
@@ -30,7 +30,7 @@ pub use self::inlining::{InlinedFrames, Inlinee, InlineeId, Inlining};
 /// Selects the contexts to sum up instead of listing them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextLimits {
-    /// Functions with this many others around them, called or inlined, are summed up.
+    /// Functions nested in this many others, called or inlined, are summed up.
     pub depth: usize,
     /// Contexts with fewer executed blocks, callees included, are summed up.
     pub min: u64,
@@ -43,7 +43,7 @@ pub struct Rest {
     pub calls: u64,
     /// The number of blocks that they execute or lack.
     pub blocks: u64,
-    /// The number of these left out of the path.
+    /// The number of these blocks left out of the path.
     pub left_out: u64,
 }
 
@@ -52,11 +52,11 @@ pub struct Rest {
 pub enum Frame {
     /// The host's context, the root of the tree.
     Host,
-    /// A function's of the module.
+    /// A function of the module.
     Function(FuncId),
-    /// A function's that was inlined into the one around it.
+    /// A function that was inlined into the surrounding one.
     Inlined(InlineeId),
-    /// That of a line of the function around it. Functions called there are inside it.
+    /// A line of the surrounding function. Functions called there are inside it.
     Line(Line),
 }
 
@@ -73,11 +73,11 @@ pub struct Context {
     pub own: u64,
     /// The number of blocks left out of the path while this was the innermost known context.
     pub left_out: u64,
-    /// The number of blocks executed while the calls are open.
+    /// The number of blocks executed while these calls are open.
     pub total: u64,
     /// The indices of the contexts with one more call, those with the most blocks first.
     pub children: Vec<usize>,
-    /// Calls from here to functions that execute too little.
+    /// Calls from here to functions that execute too few blocks.
     pub shorter: Rest,
     /// Calls from here that are too deep.
     pub deeper: Rest,
@@ -208,7 +208,7 @@ struct Pending {
     activations: Many,
 }
 
-/// The work of some activations of one function in one chain of inlined functions.
+/// The blocks that some activations of one function execute in one chain of inlined functions.
 #[derive(Default)]
 struct Here {
     own: u64,
@@ -218,7 +218,7 @@ struct Here {
     total: u64,
 }
 
-/// The context in which the work of a chain counts.
+/// The context to which the blocks of a chain count.
 #[derive(Clone, Copy)]
 enum Place {
     Context { at: usize, depth: usize },
@@ -360,8 +360,8 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns the work of some activations in each chain of inlined functions, including shorter
-    /// chains in which they do nothing.
+    /// Returns the blocks that some activations execute in each chain of inlined functions,
+    /// including shorter chains in which they execute none.
     fn chains(&self, activations: Many) -> BTreeMap<ChainId, Here> {
         let all = self.all;
         let mut chains: BTreeMap<ChainId, Here> = BTreeMap::new();

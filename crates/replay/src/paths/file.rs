@@ -20,7 +20,7 @@ const LARGEST_DIRECTORY: u64 = 1 << 30;
 const LARGEST_SEGMENT: usize = 1 << 26;
 /// The largest number of activations that may be open at once.
 const DEEPEST: usize = 1 << 26;
-/// The largest number of blocks in all nodes together.
+/// The largest total number of blocks of all nodes.
 const LONGEST_NODES: usize = 1 << 28;
 
 /// Why a file's path cannot be read.
@@ -72,7 +72,7 @@ pub enum PathFileError {
         "more than {0} stretches of the path are needed: build all of it (afterimage build --lens paths)"
     )]
     TooMany(usize),
-    /// The contents that the directory claims for the segments are impossible.
+    /// The directory claims impossible contents for the segments.
     #[error("the segments of the path do not follow each other: {0}")]
     Follow(String),
 }
@@ -80,7 +80,7 @@ pub enum PathFileError {
 /// The stored data of a path besides its segments.
 pub type RecordedDirectory = Directory;
 
-/// Makes segments that are not in a file on demand.
+/// Makes segments on demand that are not in a file.
 pub trait MakeSegment: std::fmt::Debug + Send + Sync {
     /// Makes a segment whose contents the directory summarizes.
     ///
@@ -99,7 +99,7 @@ enum Source {
     /// From the file, with the section of their opened grammars.
     File(Option<usize>),
     Memory(Vec<Arc<Segment>>),
-    /// Made on demand: the largest number to make, and the number made.
+    /// Made on demand, with the limit and the number made so far.
     Made(Box<dyn MakeSegment>, usize, AtomicUsize),
 }
 
@@ -322,7 +322,7 @@ pub fn recorded_path_of(
         .transpose()
 }
 
-/// Like [`recorded_path`], but reads only PATHS. For rewriting the opened grammars, which may be
+/// Like [`recorded_path`], but reads only PATHS. Used to rewrite the opened grammars, which may be
 /// damaged.
 ///
 /// # Errors

@@ -88,7 +88,7 @@ pub enum PatternTextError {
         /// How the block ends.
         end: String,
     },
-    /// The block does not end a call.
+    /// The block does not end in a call.
     #[error(
         "block {block} of {function} does not end a call of it{}",
         ending(ends)
@@ -202,7 +202,7 @@ pub fn pattern(
     Ok(Pattern::new(parts)?)
 }
 
-/// The link from the previous part, the name of its function if given, and its blocks.
+/// A part: its link to the previous one, the name of its function if given, and its blocks.
 type Piece<'t> = (Link, Option<&'t str>, &'t str);
 
 /// Splits a text into parts. Since names may contain `<`, `>`, `:` and dots, a part ends where
@@ -419,7 +419,7 @@ fn check_edge(
 }
 
 /// Whether an activation may end with a block: by a return, a tail call, a throw, or an exception
-/// that passes through.
+/// that passes through it.
 fn ends(function: &Function, block: BlockId) -> bool {
     let cfg = &function.cfg;
     let (mut seen, mut next) = (vec![block], vec![block]);

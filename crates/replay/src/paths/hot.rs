@@ -88,7 +88,7 @@ impl HotPaths {
     /// one segment.
     ///
     /// # Errors
-    /// If the path or a body cannot be read, or they do not fit together.
+    /// If the path or a body cannot be read, or the two do not match.
     pub fn of<S: Segments>(
         path: &WholePath<S>,
         continuations: &[Continuation],
@@ -194,7 +194,7 @@ impl HotPaths {
 /// Returns the path executed last, and the number of instructions of its last block that were not
 /// executed, if the run ended in that block.
 ///
-/// The activations below it are at calls, which end their blocks.
+/// The activations below it are waiting in calls, which end their blocks.
 fn missed<S: Segments>(
     path: &WholePath<S>,
     program: &Program,

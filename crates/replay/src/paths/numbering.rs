@@ -1,4 +1,4 @@
-//! Numbers calls as in the whole run when a filter kept only some of them.
+//! Gives calls their numbers in the whole run when a filter kept only some of them.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use afterimage_ids::FuncId;
 use afterimage_wpp::{Directory, Partial};
 use thiserror::Error;
 
-/// The numbers of calls in the whole run, whatever a filter left out. By default, nothing was left
+/// The numbers of calls in the whole run, regardless of any filter. By default, nothing was left
 /// out.
 #[derive(Clone, Debug, Default)]
 pub struct Numbering {
@@ -68,7 +68,7 @@ impl Numbering {
         }
     }
 
-    /// Whether blocks of a function were left out, or may have been.
+    /// Whether blocks of a function were, or may have been, left out.
     pub fn lacks(&self, function: FuncId) -> bool {
         self.unknown || self.partial.contains_key(&function)
     }
@@ -148,7 +148,7 @@ impl Numbering {
 mod tests {
     use super::*;
 
-    /// Whatever is kept, the numbers are those in a list of all calls.
+    /// Whatever is kept, the numbers match those in a list of all calls.
     #[test]
     fn numbers_are_those_of_the_whole_run() {
         let function = FuncId::from_u32(7);

@@ -8,7 +8,7 @@ pub(super) struct OwnVisits<'a, S: Segments> {
     depth: usize,
     /// The time of its last block; `None` if it does not end.
     end: Option<u64>,
-    /// The execution that it begins with, until it was returned.
+    /// The execution that it begins with, until delivered.
     first: Option<Visit>,
 }
 

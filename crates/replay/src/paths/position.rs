@@ -10,7 +10,7 @@
 //! @0x1f3#3, f+0x2a#3 the block with this operator, executed for the 3rd time
 //! ```
 //!
-//! `#last` is the last time; a place without `#` means its first time. Places are written as in
+//! `#last` selects the last time; a place without `#` selects the first. Places are written as in
 //! [`afterimage_profile::location`].
 //!
 //! *Arrivals at a line* are those that a profile counts as the line's executions, so `#K` goes up
@@ -18,9 +18,9 @@
 //! is at the time of the first block after the edge, even if that is an unconditional jump on the
 //! way to the line.
 //!
-//! To look at values *at* a place, a position becomes a [moment](Positions::moment) within a block.
-//! This is right before the first operator of the line, right before the operator, or after the
-//! function's prologue. `func+0` is a function's very first operator.
+//! For values *at* a place, a position becomes a [moment](Positions::moment) within a block: right
+//! before the first operator of the line, right before the operator, or after the function's
+//! prologue. `func+0` is a function's very first operator.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -55,7 +55,7 @@ impl At {
     }
 }
 
-/// The end of the prologue of a function's activations.
+/// The end of the prologue in activations of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prologue {
     end: Option<PrologueEnd>,
@@ -259,7 +259,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The same, where `remarks` hears how a text was interpreted, if not literally.
+    /// The same, but tells `remarks` how a text was interpreted, if not literally.
     #[must_use]
     pub fn heard_by(self, remarks: &'a dyn Remarks) -> Self {
         Self {
@@ -358,7 +358,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         Ok((resolved.place, which))
     }
 
-    /// Finds a place; within its block only if `within`.
+    /// Finds a place, and its position within the block only if `within`.
     fn place(&self, text: &str, within: bool) -> Result<At, PositionError<S::Error>> {
         let (place, which) = self.resolved(text)?;
         match place {
@@ -524,7 +524,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         }))
     }
 
-    /// Returns the operators executed at a place, in the order of time. For a line, they are those
+    /// Returns the operators executed at a place, in order of time. For a line, they are those
     /// of the k-th [arrival](ArrivalTimes::executed); for a function, the first execution of each
     /// in the k-th call; for an operator, that one.
     ///
@@ -583,7 +583,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     }
 
     /// All arrivals at a line that is in these functions. Linear in the nodes; also linear in all
-    /// grammars if it depends on earlier nodes whether a node begins with an arrival.
+    /// grammars if earlier nodes decide whether a node begins with an arrival.
     ///
     /// # Errors
     /// If the path does not determine them.

@@ -1,9 +1,9 @@
-//! The calls of a run in the order of time, coarse enough to be viewed.
+//! The calls of a run in order of time, coarse enough to be viewed.
 //!
 //! Calls that are too short or too deep are merged with their neighbours into stretches. A stretch
-//! has the number of its calls and of the blocks they execute. A part with only such calls is
-//! skipped in O(1). Code that a filter left out of the path belongs to no call: it is shown as a
-//! stretch of its own kind.
+//! has the number of its calls and of the blocks they execute. Parts that contain only such calls
+//! are skipped in O(1). Code that a filter left out of the path belongs to no call, so it is shown
+//! as a stretch of its own kind.
 
 mod known;
 mod lengths;
@@ -22,7 +22,7 @@ use super::grammar::checked;
 /// Selects the calls to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelineLimits {
-    /// Calls inside this many others.
+    /// Calls nested in this many others are merged.
     pub depth: usize,
     /// The threshold in blocks: calls that execute fewer are merged, except those open at the
     /// beginning or end of the window, or between two segments of the path.
@@ -36,7 +36,7 @@ pub enum Merging {
     Shorter,
     /// They are deep.
     Deeper,
-    /// They are not calls: the path lacks the execution there.
+    /// They are not calls, but code missing from the path.
     LeftOut,
 }
 
@@ -83,13 +83,14 @@ pub struct Timeline<'a, S> {
     tasks: Vec<Task>,
     /// The number of blocks executed before the current point.
     at: u64,
-    /// For each open activation, whether it was announced.
+    /// Whether each open activation was announced.
     open: Vec<bool>,
     merged: Option<Merged>,
     events: VecDeque<TimelineEvent>,
     /// Whether the first segment was opened.
     begun: bool,
-    /// Whether the first block of the window was reached. Until then, these activations are open.
+    /// `None` once the first block of the window was reached; until then, the activations open so
+    /// far.
     started: bool,
     waiting: Vec<FuncId>,
 }

@@ -72,7 +72,7 @@ enum State {
 }
 
 impl<'a, S: Segments> Visits<'a, S> {
-    /// The executed paths of a window, which must be part of the run, in the order of time or
+    /// The executed paths of a window, which must be part of the run, in order of time or
     /// backward; with `function`, only those of that function.
     ///
     /// # Errors
@@ -199,7 +199,7 @@ impl<'a, S: Segments> Visits<'a, S> {
     }
 }
 
-/// The counts in the last entries of a window.
+/// What to count for the last entries of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Executed blocks.
@@ -209,8 +209,8 @@ pub enum Unit {
 }
 
 /// The window that contains only the last `entries` entries of a window, for all functions or one.
-/// It is found by going backward, in time linear in the number, unless blocks of all functions are
-/// counted.
+/// Finding it takes time linear in the number, because it goes backward, unless blocks of all
+/// functions are counted.
 ///
 /// # Errors
 /// If the path cannot be read.

@@ -154,7 +154,7 @@ pub struct TracesOfCalls {
 }
 
 impl TracesOfCalls {
-    /// The traces of the calls with these numbers, from 1. Looks at each call.
+    /// The traces of the calls with these numbers, from 1. Examines each call.
     ///
     /// # Errors
     /// If the path cannot be read.

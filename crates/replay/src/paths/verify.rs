@@ -61,7 +61,7 @@ pub enum PathRule {
     /// Every block is executed as often as COUNTS says.
     BlockCounts,
     /// Every edge out of a block is taken as often as COUNTS says. Edges with the same ends count
-    /// together; so do return and exception where the path does not distinguish them.
+    /// together; so do returns and exceptions where the path does not distinguish them.
     EdgeCounts,
     /// The path ends in the activations and blocks in which END says that the run did.
     Stack,
@@ -114,7 +114,7 @@ impl PathReport {
 }
 
 /// Checks everything about the path in a file; `None` if it has none. `module` is the source of the
-/// program. Other sections are taken as correct: other checks cover them.
+/// program. Other sections are assumed correct, because other checks cover them.
 ///
 /// Linear in the size of the grammars, the nodes and the program. Memory for one segment, plus each
 /// node and each activation that is open between segments.
@@ -177,7 +177,7 @@ pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option
     Some(report)
 }
 
-/// Checks that the chunks say where in the run they begin.
+/// Checks that each chunk states correctly where in the run it begins.
 fn places(
     section: Option<SectionReader>,
     segments: &FileSegments,

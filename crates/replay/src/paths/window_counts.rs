@@ -1,12 +1,12 @@
 //! Execution counts of blocks, and of the edges between them, in a window.
 //!
-//! A window is a few symbols of each segment's grammar, and parts of at most two nodes. So rules
-//! are counted with multiplicities, and nothing is expanded: O(grammar) for each segment that the
-//! window touches.
+//! A window consists of a few symbols of each segment's grammar, and parts of at most two nodes. So
+//! rules are counted with multiplicities, and nothing is expanded: O(grammar) for each segment that
+//! the window touches.
 //!
 //! An edge belongs to the time of the block that it leaves. So the edges out of a block add up to
-//! the block's count, but for edges to the exit and for where the run ended. The edge from a call
-//! to what follows it counts if the call also returned in the window.
+//! the block's count, except for edges to the exit and at the end of the run. The edge from a call
+//! to its continuation counts if the call also returned in the window.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -56,7 +56,7 @@ struct OfNodes {
     parts: Vec<(NodeId, Range<u64>)>,
     /// The node that the activation has just executed to its end.
     before: Option<NodeId>,
-    /// The same of the activations around it.
+    /// The same for the surrounding activations.
     callers: Vec<Option<NodeId>>,
 }
 
@@ -179,7 +179,8 @@ impl WindowCounts {
         found.copied().unwrap_or(0)
     }
 
-    /// How often a block of the window was followed by another in the same activation.
+    /// The number of times that a block of the window was followed by another in the same
+    /// activation.
     pub fn after(&self, function: FuncId, from: BlockId, to: BlockId) -> u64 {
         let beyond = u64::from(self.beyond == Some((function, from, to)));
         self.within(function, from, to) + beyond
@@ -203,7 +204,7 @@ fn known(
     }
 }
 
-/// The facts of a segment's rules, which follow those that they consist of.
+/// The facts about a segment's rules. Each rule follows those that it consists of.
 fn rules(segment: &Segment, nodes: &PrimaryMap<NodeId, Node>) -> PrimaryMap<RuleId, Facts> {
     let mut found = PrimaryMap::<RuleId, Facts>::new();
     for (id, rule) in segment.grammar.rules.iter() {

@@ -40,7 +40,7 @@ impl<'a> Bodies<'a> {
         }
     }
 
-    /// The offset of an operator; O(operators) when first asked for.
+    /// The offset of an operator; O(operators) on first use.
     fn offset(&self, function: &Function, op: OpId) -> Option<OrigOffset> {
         let key = (function.id, op);
         if let Some(known) = self.offsets.borrow().get(&key) {
@@ -123,7 +123,7 @@ pub struct Activation<'a> {
     pub op: OpId,
     /// The offset of the operator in the module.
     pub offset: OrigOffset,
-    /// The execution of its node. It has a number only on a whole path.
+    /// The execution of its node. It has a number only if the path is whole.
     pub instance: Instance,
     /// The state of the activation.
     pub stands: Stands,
@@ -223,7 +223,7 @@ impl<'a> Activation<'a> {
     }
 
     /// The activation that executes block T, before an operator of the block, or before the block.
-    /// Uses only a path, which may lack everything not around the block.
+    /// Uses only the path, which may lack everything but the block's surroundings.
     ///
     /// # Errors
     /// As for [`at_operator`](Self::at_operator).
@@ -238,7 +238,7 @@ impl<'a> Activation<'a> {
         Self::on_visit(path, bodies, visit, (time, op))
     }
 
-    /// The same by the executed node that has the block.
+    /// The same, given the executed node that contains the block.
     ///
     /// # Errors
     /// As [`at_operator`](Self::at_operator).
@@ -346,7 +346,7 @@ impl<'a> Activation<'a> {
     }
 
     /// A slot of the operand stack as a variable, with its type; `None` if it is not in use.
-    /// O(operators of the function) when first asked for.
+    /// O(operators of the function) on first use.
     pub fn slot(&self, slot: u32) -> Option<(u32, ValType)> {
         let types = self.stack.get_or_init(|| {
             let found = Slots::before(self.program, self.module, self.body.function, self.op);
@@ -387,7 +387,7 @@ impl<'a> Activation<'a> {
     /// the operand stack, as numbered by [`Slots`](afterimage_program::Slots).
     ///
     /// # Errors
-    /// If the trace is damaged, or does not have it.
+    /// If the trace is damaged, or lacks the value.
     pub fn recorded(&self, values: &RecordedValues<'_>, variable: u32) -> Result<Bits, StateError> {
         Ok(values.value(self.instance, self.register(values, variable)?)?)
     }
@@ -432,7 +432,7 @@ impl<'a> Activation<'a> {
     }
 }
 
-/// An instance for activations without a node in the path.
+/// Stands for the node of activations that have none in the path.
 fn nowhere(time: u64) -> Instance {
     Instance {
         time,

@@ -16,9 +16,9 @@ pub struct Halt {
     pub instructions: usize,
 }
 
-/// Follows a run once, up to the last of these ascending moments, and shows each: the index of the
-/// halt, the first result register of its node, and the state. A moment that the run did not reach,
-/// because it ended just before, is not shown.
+/// Follows a run once, up to the last of these ascending moments. Passes on, for each, the index of
+/// the halt, the first result register of its node, and the state. A moment that the run did not
+/// reach, because it ended just before, is not shown.
 ///
 /// Time is linear in the blocks up to each moment, from the last checkpoint or the previous moment,
 /// and in the memory that is read. Memory is the guest's, plus the nodes' code and the checkpoint

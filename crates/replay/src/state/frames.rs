@@ -17,8 +17,8 @@ pub struct Call {
     pub time: u64,
 }
 
-/// Returns the innermost `most` activations open when block T is executed, innermost first, and
-/// their total number. O(activations), plus O(tail calls that replaced them).
+/// Returns the innermost `most` activations open when block T is executed, innermost first, and the
+/// total number open. O(activations), plus O(tail calls that replaced them).
 ///
 /// # Errors
 /// If there is no such block, or the path cannot be read.

@@ -2,8 +2,8 @@
 //! globals and memories that hold them.
 //!
 //! Locals are computed from the whole execution trace. Globals and memory are known only after the
-//! run was followed to the moment ([`follow_to`]), so this is done only if the question needs them.
-//! Only the memory in question is restored from a checkpoint.
+//! run was followed to the moment ([`follow_to`]), so the run is followed only if the question
+//! needs them. Only the memory in question is restored from a checkpoint.
 //!
 //! ```no_run
 //! use afterimage_program::{Names, Program, SourceMap};

@@ -1,4 +1,4 @@
-//! A moment of a run, as debug information sees it.
+//! A moment of a run, from the perspective of debug information.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ pub struct Recorded<'m, 'a> {
     /// The number of requests outside of the stored values, and the reason in words.
     outside: Cell<u64>,
     why_outside: RefCell<String>,
-    /// Values found before, by node execution, operator and variable: each takes a search to find.
+    /// Values found before, by node execution, operator and variable: finding each takes a search.
     known: RefCell<HashMap<(Instance, OpId, u32), Bits>>,
 }
 
@@ -111,7 +111,7 @@ impl Contents for Recorded<'_, '_> {
 }
 
 /// Contents from the machine, which has followed the run to the moment, for the executing
-/// activation; from the trace for others.
+/// activation, and from the trace for the others.
 pub struct Followed<'m, 'a> {
     /// The known state.
     pub paused: &'m Paused<'m>,

@@ -11,7 +11,7 @@ use crate::values::{Executions, RecordedValues};
 pub enum Occasions<'a> {
     /// Arrivals at a line.
     Line(ArrivalTimes<'a, FileSegments>),
-    /// Executions of an operator, with the number of executions that count.
+    /// Executions of an operator, with the number of those that count.
     Operator(Executions<'a>, OpId, u64),
     /// Calls of a function, after its prologue.
     Calls(Occurrences<'a, FileSegments>, Prologue),

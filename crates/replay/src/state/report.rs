@@ -51,10 +51,9 @@ pub struct Frame {
     pub locals: Vec<Local>,
     /// If the line belongs to a library: the line of the user's own code that it was inlined for.
     pub around: Option<SourceLine>,
-    /// Whether its code is a library's. Its variables are then left out unless requested.
+    /// Whether its code belongs to a library. Its variables are then left out unless requested.
     pub library: bool,
-    /// Why some values are unknown: no values were kept for the time of the call, or for the
-    /// function.
+    /// Why some values are unknown: none are stored for the time of the call, or for the function.
     pub outside: Option<String>,
 }
 

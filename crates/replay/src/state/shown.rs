@@ -23,21 +23,21 @@ pub struct Shown {
     pub inlined: Option<String>,
     /// The number of inlined calls around it.
     pub calls: u32,
-    /// Whether a variable further inside has the same name.
+    /// Whether a variable of an inner scope has the same name.
     pub shadowed: bool,
     /// The line of its declaration.
     pub line: Option<u32>,
     /// Its value in C notation, or why it is unknown.
     pub value: Result<String, String>,
-    /// For a parameter, why its place may hold something else that the compiler keeps there; or the
-    /// last write, which may also be the source's own assignment.
+    /// For a parameter, why the compiler may keep something else in its place, or the last write,
+    /// which may also be the source's own assignment.
     pub written: Option<Written>,
     /// Its value in short, for a list of arguments: `…` for one with many parts, `?` if it is
     /// unknown or may have been overwritten.
     pub brief: String,
 }
 
-/// A variable with the object that it is, if it has a place.
+/// A variable with its object, if it has a place.
 pub type ShownObject = (Shown, Option<Object>);
 
 /// The maximum number of characters of a brief value, and of a pointer with its target.
@@ -59,10 +59,10 @@ pub fn variables(
     Ok(found.map(|all| all.into_iter().map(|(shown, _)| shown).collect()))
 }
 
-/// As [`variables`], each with the object that it is, if it has a place.
+/// As [`variables`], each with its object, if it has a place.
 ///
 /// # Errors
-/// As there.
+/// As for [`variables`].
 pub fn objects(
     known: &Variables<'_>,
     moment: &Moment<'_, '_>,
@@ -108,10 +108,10 @@ pub fn globals(
     Ok((found.into_iter().map(|(shown, _)| shown).collect(), count))
 }
 
-/// As [`globals`], each with the object that it is, if it has a place.
+/// As [`globals`], each with its object, if it has a place.
 ///
 /// # Errors
-/// As there.
+/// As for [`globals`].
 pub fn global_objects(
     known: &Variables<'_>,
     moment: &Moment<'_, '_>,

@@ -1,5 +1,5 @@
-//! The values in all open activations at a moment, found by following the run from a snapshot:
-//! without stored values, and also on a stretch of the path.
+//! The values in all open activations at a moment, found by following the run from a snapshot. This
+//! needs no stored values, and works on a stretch of the path.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -137,7 +137,7 @@ pub struct OnMachine<'m> {
     pub arguments: &'m dyn Fn(u64) -> Option<Box<[Bits]>>,
     /// A variable of an activation that waits for a call, at the time of the call.
     pub at_call: &'m dyn Fn(&Activation<'_>, u32) -> Option<Bits>,
-    /// Whether a value was requested that is unknown in this way.
+    /// Whether a value was requested that is unknown to this.
     pub lacks: Cell<bool>,
 }
 

@@ -48,7 +48,7 @@ pub struct Worth {
     pub written: Option<Written>,
 }
 
-/// The value at a moment, or whatever else was requested.
+/// The value at a moment, or another requested result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evaluated<T = Worth> {
     /// The number of the occasion, from 1.
@@ -85,8 +85,8 @@ pub enum WatchError<E> {
     Follow(E),
 }
 
-/// Whether the moments are so numerous and so close together that following the run through them is
-/// faster than computing values from the trace at each.
+/// Whether the moments are so many and so close together that following the run is faster than
+/// computing the values from the trace.
 fn is_dense(occasions: &[Occasion]) -> bool {
     const MANY: usize = 64;
     const BLOCKS: u64 = 256;
@@ -205,8 +205,8 @@ impl<'w, 'a> Watch<'w, 'a> {
         self.every(occasions, follow, |moment| self.evaluate(moment, &wanted))
     }
 
-    /// Computes something at each moment, whatever the expression is. `wanted` receives the moment
-    /// and the scopes of the function that is executed then.
+    /// Computes something at each moment, independent of the expression. `wanted` receives the
+    /// moment and the scopes of the function that is executed then.
     ///
     /// # Errors
     /// As for [`at`](Self::at).

@@ -30,7 +30,7 @@ pub struct Written {
     pub by: Writer,
 }
 
-/// The possible writer of something else to a parameter's place.
+/// What may have written something else to a parameter's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
     /// The only operator of the function that writes the local.
@@ -39,7 +39,7 @@ pub enum Writer {
     Several,
     /// The place is a slot of the operand stack.
     Slot,
-    /// The place in memory is also another variable's.
+    /// The place in memory also belongs to another variable.
     Shared,
 }
 
@@ -78,7 +78,7 @@ impl Machine for Probe {
 }
 
 /// The dependences of a parameter's value: the locals that hold it or parts of it, point to it, or
-/// are used to compute it; and the place, if it may belong to another variable.
+/// are used to compute it; and the place in memory, if it may belong to another variable.
 pub(super) struct Doubt {
     locals: Vec<u32>,
     /// The number of the function's locals that are arguments.
@@ -87,9 +87,8 @@ pub(super) struct Doubt {
     /// write of a local that is not an argument is right before it, the local was made for the
     /// parameter. A local that is also written elsewhere serves another variable before or after.
     start: Option<OrigOffset>,
-    /// The beginning of doubts about the place. A slot of the operand stack holds the parameter or
-    /// a part of it, and may hold the latest result instead; or another variable is in the same
-    /// memory.
+    /// Where doubts about the place begin. A slot of the operand stack that holds the parameter, or
+    /// a part of it, may contain the latest result instead; or another variable shares its memory.
     place: Option<(OrigOffset, Writer)>,
 }
 
@@ -179,8 +178,7 @@ impl Doubt {
 }
 
 impl Bodies<'_> {
-    /// The operators of a function that write a local, ascending; O(operators) when first asked
-    /// for.
+    /// The operators of a function that write a local, ascending; O(operators) on first use.
     fn sets(&self, function: FuncId, local: u32) -> Sets {
         let key = (function, local);
         if let Some(known) = self.sets.borrow().get(&key) {

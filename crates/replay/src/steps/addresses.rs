@@ -25,7 +25,7 @@ pub struct Access {
     pub time: u64,
     /// The bytes that it read or wrote, or would have.
     pub range: Range,
-    /// Why it did not: it ended the run.
+    /// Why it did not, if it ended the run.
     pub trap: Option<Trap>,
 }
 
@@ -185,9 +185,9 @@ where
         })
     }
 
-    /// Skips the run before a block, as far as it need not be followed: goes forward to the last
-    /// checkpoint before it. Executions after that checkpoint are listed. O(1) without checkpoints,
-    /// otherwise one look into the path for each block with a site.
+    /// Skips to the last checkpoint before a block, to avoid following the run up to there.
+    /// Executions after that checkpoint are listed. O(1) without checkpoints, otherwise one look
+    /// into the path for each block with a site.
     ///
     /// # Errors
     /// If the checkpoints or the path cannot be read.
@@ -273,9 +273,9 @@ pub struct AccessedAddresses {
 /// Iterates over all addresses that a run's loads and stores accessed, in stretches of one load or
 /// store each. Accesses that trapped are not included.
 ///
-/// The stretches of each load or store are in order. Stretches of different ones come when they are
-/// full; the remaining ones come at the end, in the order of the program. Memory holds one stretch
-/// for each load or store that was executed.
+/// The stretches of each load or store are in order. Stretches are returned when they are full; the
+/// remaining ones come at the end, in program order. Memory holds one stretch for each load or
+/// store that was executed.
 pub struct AccessedStretches<'a, S: Segments> {
     walk: Walk<'a, S>,
     collected: Collected,
@@ -409,7 +409,7 @@ where
 /// A summary of the addresses of loads and stores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressStats {
-    /// Each load or store that was executed, in the order of the program.
+    /// Each load or store that was executed, in program order.
     pub sites: Vec<(AccessSite, AccessStats)>,
     /// The access that ended the run: its range, and why it failed. It is not counted elsewhere.
     pub trapped: Option<(AccessSite, Range, Trap)>,

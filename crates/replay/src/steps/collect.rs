@@ -28,7 +28,7 @@ type Short = Option<Box<[u8]>>;
 /// The owner of the next bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BytesOf {
-    /// The step is of no interest.
+    /// Nobody: the step is not wanted.
     Unwanted,
     /// The last access.
     Reference,
@@ -63,7 +63,7 @@ pub(super) struct Collector<'a> {
     tried: Option<Tried>,
     /// The called import, and its call.
     host: Option<(FuncId, Site)>,
-    /// The function that returns next without executing anything more.
+    /// The function that next returns without executing anything more.
     passing: Option<FuncId>,
 }
 
@@ -189,7 +189,7 @@ impl<'a> Collector<'a> {
         Some((&ty.params, &ty.results))
     }
 
-    /// The first `executed` instructions of a node are done.
+    /// Handles the first `executed` instructions of a node.
     fn instructions_done(&mut self, code: &NodeCode, executed: usize, bank: Bank<'_>) {
         let plan = Rc::clone(&self.plan);
         match self.wanted.level {
@@ -268,7 +268,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The run may end with this instruction.
+    /// Handles an instruction with which the run may end.
     fn tries(&mut self, code: &NodeCode, position: usize, item: &Item, bank: Bank<'_>) {
         self.last = Some(self.site(item));
         self.tried = tried(&code.insts[position], item, bank);
@@ -354,7 +354,7 @@ impl Observer for Passing<'_, '_> {
     }
 }
 
-/// The values with these types and bits.
+/// Values from these types and bits.
 fn typed(types: &[ValType], bits: impl Iterator<Item = GlobalBits>) -> Box<[Value]> {
     let values = types.iter().zip(bits);
     values.map(|(&ty, bits)| Value::new(ty, bits)).collect()

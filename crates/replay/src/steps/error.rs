@@ -41,7 +41,7 @@ pub enum StepsError<E: Error + 'static> {
     /// A statement is unknown to the machine.
     #[error("{0}, {1} is a statement, but the machine has no instruction for it")]
     Statement(FuncId, OpId),
-    /// The run executed more distinct operators, path by path, than can be numbered.
+    /// Counted path by path, the run executed more distinct operators than can be numbered.
     #[error(
         "the run executed more than {0} different operators of the requested kind, path by path"
     )]

@@ -33,7 +33,7 @@ pub struct Run<'a, S: Segments> {
     pub stopped: Option<StoppedBefore>,
     /// The checkpoints from which it can be followed, if any.
     pub checkpoints: Option<&'a FileCheckpoints>,
-    /// The snapshots from which any path of it can be followed, even one without what precedes a
+    /// The snapshots from which any path of it can be followed, even one that lacks what precedes a
     /// snapshot.
     pub snapshots: Option<&'a Snapshots>,
     /// Receives the number of executed blocks now and then.
@@ -70,8 +70,8 @@ pub struct Paused<'p> {
 }
 
 impl Paused<'_> {
-    /// Reads some bytes of a memory, looking up the checkpoint's part only now. Returns `false` if
-    /// the memory does not have all of them.
+    /// Reads some bytes of a memory, and looks up the checkpoint's part on demand. Returns `false`
+    /// if the memory does not have all of them.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -126,7 +126,7 @@ where
 }
 
 /// Follows a run to its end, from the last checkpoint if there are any, and shows the state:
-/// globals, tables and memories. There are no registers then.
+/// globals, tables and memories. The state then has no registers.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -163,7 +163,7 @@ pub struct Follower<'a, S: Segments> {
     lengths: Vec<u64>,
     /// The beginning of the run.
     start: Checkpoint,
-    /// The memory that comes from checkpoints, if it began at one.
+    /// The memory restored from checkpoints, if it began at one.
     image: Option<Image<'a>>,
     nodes: u32,
 }
@@ -194,8 +194,8 @@ where
     }
 
     /// Goes forward to the last place from which the run can be followed before a block is
-    /// executed, unless it is near that place or beyond. It has executed nothing, or only earlier
-    /// blocks.
+    /// executed, unless it is near that place or beyond. It must have executed nothing, or only
+    /// earlier blocks.
     pub fn skip_to(&mut self, time: u64) -> Result<(), StepsError<S::Error>> {
         if let Some(snapshots) = self.run.snapshots
             && let Some(number) = time.checked_sub(1).and_then(|before| snapshots.at(before))
@@ -312,7 +312,7 @@ where
         Ok(())
     }
 
-    /// The next node, to be passed to [`execute`](Self::execute); `None` at the end.
+    /// Returns the next node, to be passed to [`execute`](Self::execute); `None` at the end.
     pub fn advance(&mut self) -> Result<Option<Visit>, StepsError<S::Error>> {
         self.nodes += 1;
         if self.nodes == TELL {

@@ -31,7 +31,7 @@ pub struct GivenBy {
 struct Pick {
     /// The index of the statement in the question.
     site: usize,
-    /// The position of the instruction.
+    /// The instruction's position.
     inst: usize,
     register: u32,
     role: &'static str,

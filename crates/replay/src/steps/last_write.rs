@@ -108,7 +108,7 @@ where
     }
 
     /// The last write of a byte before block T is executed; `None` if nothing has written it, so
-    /// that it is as in the module, or zero.
+    /// that it has its initial value.
     ///
     /// # Errors
     /// If the run cannot be followed, or the stored data is damaged.
@@ -165,8 +165,8 @@ where
         }
     }
 
-    /// The step of a write that was found, with its value, from the whole execution trace. `None`
-    /// if that does not have it, or it is not a store.
+    /// The step of a write that was found, with its value from the whole execution trace. `None` if
+    /// the trace lacks the value, or the write is not a store.
     pub(super) fn step(
         &mut self,
         write: &LastWrite,
@@ -412,7 +412,7 @@ where
         }
     }
 
-    /// The write from the whole execution trace; `None` if that does not have it.
+    /// The write, from the whole execution trace; `None` if the trace lacks it.
     fn by_values(
         &self,
         byte: Range,
@@ -498,8 +498,8 @@ where
         Ok(last)
     }
 
-    /// The last write of a byte before `time`, found by following the run from where it stands,
-    /// step by step.
+    /// The last write of a byte before `time`, found by following the run from its current
+    /// position, step by step.
     fn follow_steps(
         &mut self,
         byte: Range,
@@ -580,7 +580,7 @@ fn written<S: Segments>(
     })
 }
 
-/// Notes who writes a byte.
+/// Records who writes a byte.
 struct Watch {
     byte: Range,
     /// The instructions, or `None` for the host, with the ranges that they wrote.

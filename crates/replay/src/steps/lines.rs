@@ -20,7 +20,7 @@ use afterimage_wpp::{Activation, Cursor, PathError, Segments, Visit, WholePath};
 use super::{Run, Within};
 use crate::paths::{TraceError, Visits, Window};
 
-/// How many paths without lines are passed before the functions that have lines are looked up.
+/// The number of paths without lines to pass before looking up which functions have lines.
 const FRUITLESS: u32 = 4096;
 
 /// An arrival at a line.
@@ -68,11 +68,11 @@ pub enum Enter {
     Calls,
     /// Calls of one function.
     Function(FuncId),
-    /// No calls: only the activation of the stretch's first line is followed, and those it returns
-    /// to. Backward: the activation of its last line, and its callers.
+    /// No calls. Only the activation of the stretch's first line is followed, and those it returns
+    /// to; going backward, the activation of its last line, and its callers.
     Nothing,
-    /// Only calls with at most this many activations, the callee's own included. Once fewer are
-    /// open, into none that is in more than these.
+    /// Only calls that leave at most this many activations open, the callee's included. Once fewer
+    /// are open, that number is the limit.
     UpTo(usize),
 }
 
@@ -87,11 +87,11 @@ pub struct WantedLines {
     pub reverse: bool,
     /// The calls to enter.
     pub enter: Enter,
-    /// Only steps in this function's code; with [`Enter::Calls`].
+    /// Only steps in this function's code; requires [`Enter::Calls`].
     pub function: Option<FuncId>,
 }
 
-/// Iterates over the arrivals at lines in a window, in the order of time or backward.
+/// Iterates over the arrivals at lines in a window, in order of time or backward.
 ///
 /// A step takes O(blocks of the executed path); where calls are skipped, O(depth of the grammar).
 /// Long stretches without lines are skipped, too: the first takes O(operators of all executed
@@ -99,7 +99,7 @@ pub struct WantedLines {
 pub struct LineSteps<'a, S: Segments> {
     run: Run<'a, S>,
     source: &'a dyn Source,
-    /// The position in the run's last block where it ended.
+    /// Where the run ended in its last block.
     stop: Option<Stop>,
     wanted: WantedLines,
     tables: LineTables,
@@ -146,7 +146,7 @@ impl LineTables {
     /// parsed from.
     ///
     /// # Errors
-    /// If the module is another one.
+    /// If the module is not the program's.
     pub fn has_lines(
         &self,
         code: (&Program, &[u8]),
@@ -238,11 +238,11 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         Self::sharing(LineTables::default(), run, source, stop, wanted)
     }
 
-    /// As [`new`](Self::new), with tables that other walks of the same program by the same lines
-    /// have.
+    /// As [`new`](Self::new), with tables shared by other walks of the same program by the same
+    /// lines.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`new`](Self::new).
     pub fn sharing(
         tables: LineTables,
         run: Run<'a, S>,

@@ -73,7 +73,7 @@ impl Sum {
     }
 }
 
-/// Summarizes the values that each load of a run read, in the order of the program. Only executed
+/// Summarizes the values that each load of a run read, in program order. Only executed
 /// loads are included.
 ///
 /// # Errors

@@ -37,7 +37,7 @@ pub enum At {
     End,
 }
 
-/// The access of some bytes that was searched for.
+/// The result of searching for an access to some bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NearestAccess {
     /// There is none.
@@ -45,8 +45,8 @@ pub enum NearestAccess {
     Never,
     /// This one.
     Step(Rc<Step>),
-    /// The search ended at this time. An access may be before it; after it, if the next access was
-    /// wanted.
+    /// The search ended at this time. An access may exist before it or, for the next access, after
+    /// it.
     Beyond(u64),
 }
 
@@ -77,7 +77,7 @@ impl NearestAccess {
 pub struct MemoryPart {
     /// The bytes.
     pub range: Range,
-    /// The last write before. If there was none, the bytes are as in the module, or zero.
+    /// The last write before. If there was none, the bytes have their initial values.
     pub written: NearestAccess,
     /// The next read after the time.
     pub read_next: NearestAccess,
@@ -179,7 +179,7 @@ where
 /// also looks at later accesses.
 ///
 /// # Errors
-/// As there.
+/// As for [`memory_at`].
 pub fn written_before<'v, S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -194,7 +194,7 @@ where
     Ok(search.bytes.into_iter().map(|byte| byte.written).collect())
 }
 
-/// Looks at some bytes from a moment on up to `end`, and back from there.
+/// Examines some bytes from a moment on up to `end`, and back from the moment.
 fn searched<'a, 'v, S: Segments>(
     run: Run<'a, S>,
     log: LogReader,
@@ -426,7 +426,8 @@ where
         Ok(())
     }
 
-    /// Finds last writers before `first`, for bytes without one, as far as the index and values go.
+    /// Finds last writers before `first` for bytes without one, as far as the index and the values
+    /// allow.
     fn told(
         &mut self,
         mut writes: LastWrites<'a, '_, S>,
@@ -497,8 +498,8 @@ where
         Ok(())
     }
 
-    /// Marks the bytes without an access after the moment as not fully searched, unless they were,
-    /// or the written lines show that nothing writes them any more.
+    /// Marks the bytes without an access after the moment as not fully searched. The exceptions are
+    /// bytes that were, and those that nothing writes any more according to the written lines.
     fn not_looked_at(&mut self, writers: &Writers) -> Result<(), StepsError<S::Error>> {
         let end = self.steps.follower.machine.time();
         if end >= self.run.path.length() {
@@ -612,8 +613,8 @@ where
         Vec::from_iter(all.filter(|&at| self.bytes[at].written.is_never()))
     }
 
-    /// Watches the bytes without a writer in all stretches before a time. Returns whether it did:
-    /// not if they are too far apart.
+    /// Watches the bytes without a writer in all stretches before a time. Returns `false` if they
+    /// are too far apart for this.
     fn watch(&self, writers: &Writers, before: u64) -> bool {
         let all = self.run.path.segments().summaries();
         let before = all.partition_point(|stretch| stretch.before < before);
@@ -643,7 +644,8 @@ where
         addresses.map(WatchedBytes::region).collect()
     }
 
-    /// Marks the bytes whose writers were not found: the search went back only to this time.
+    /// Marks the bytes whose writers were not found, because the search went back only to this
+    /// time.
     fn not_found(&mut self, from: u64) {
         if from > 0 {
             for at in self.missing() {

@@ -30,7 +30,7 @@ pub fn name(operator: &Operator<'_>) -> String {
     }
 }
 
-/// The rest of a name; those of atomic operators have more dots.
+/// The rest of a name; names of atomic operators have more dots.
 fn atomic(rest: &str) -> String {
     let Some(rest) = rest.strip_prefix("atomic_") else {
         return rest.to_owned();

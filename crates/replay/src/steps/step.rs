@@ -34,8 +34,8 @@ pub struct Step {
     pub op: Option<OpId>,
     /// The event.
     pub what: What,
-    /// The bytes, if at most [`SHORT`](Self::SHORT), of a copy, an initialization, or a read or
-    /// write of the host.
+    /// The bytes of a copy, an initialization, or a read or write by the host, if there are at most
+    /// [`SHORT`](Self::SHORT).
     pub bytes: Option<Box<[u8]>>,
 }
 
@@ -71,7 +71,7 @@ pub enum What {
         /// The offset of the first byte in it.
         from: u64,
     },
-    /// A memory was asked to grow.
+    /// A memory grew, or failed to grow.
     Grow {
         /// The memory.
         memory: u32,
@@ -84,9 +84,9 @@ pub enum What {
     SetGlobal(u32, Value),
     /// A table or a segment was changed, with these operands.
     Changed(Box<[Value]>),
-    /// Control took one of several ways, decided by this value.
+    /// Control took one of several directions, decided by this value.
     Branch(Value),
-    /// Control went the only way.
+    /// Control went in the only direction.
     Jump,
     /// A call began. The host's calls have no operator.
     Call {
@@ -95,9 +95,9 @@ pub enum What {
         /// The arguments.
         arguments: Box<[Value]>,
     },
-    /// A function returned these values. The function returned. If it executed nothing more after a
-    /// call, or after an exception that its own label caught, the step is at the function's end,
-    /// and its time is that of the last executed block.
+    /// The function returned these values. If it executed nothing more after a call, or after an
+    /// exception that its own label caught, the step is at the function's end, and its time is that
+    /// of the last executed block.
     Return(Box<[Value]>),
     /// The host returned these values from the call of an import.
     HostReturn(FuncId, Box<[Value]>),

@@ -298,7 +298,7 @@ where
 /// window. Follows nothing.
 ///
 /// # Errors
-/// If the path cannot be read, or has gaps before there are that many.
+/// If the path cannot be read, or has gaps before that many steps are found.
 pub fn begin_of_last_steps<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

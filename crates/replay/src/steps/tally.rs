@@ -1,4 +1,4 @@
-//! Counts distinct values, exactly up to a bound.
+//! Counts distinct values exactly, up to a bound.
 
 use std::hash::Hash;
 
@@ -12,7 +12,7 @@ pub const BOUND: usize = 4096;
 pub enum Distinct {
     /// Exactly this many.
     Exactly(u64),
-    /// More than this many.
+    /// There are more distinct values than the bound.
     MoreThan(u64),
 }
 
@@ -25,10 +25,10 @@ pub struct Frequent<T> {
     pub times: u64,
 }
 
-/// Counts how often each of up to [`BOUND`] values occurs. With one more, it gives up.
+/// Counts how often each of up to [`BOUND`] values occurs. Gives up at the next distinct value.
 #[derive(Clone, Debug)]
 pub(super) struct Tally<T> {
-    /// Values chosen to collide would make this slow, but there are few of them.
+    /// Values chosen to collide would slow this down, but there are only few.
     counts: Option<FxHashMap<T, u64>>,
     /// The latest value, and how often it came since it was looked up.
     run: Option<(T, u64)>,

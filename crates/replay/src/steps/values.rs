@@ -29,9 +29,9 @@ pub struct LoadedValues {
 
 /// Iterates over all values that the loads of a run read, in stretches of one load each.
 ///
-/// The stretches of each load are in order. Stretches of different loads come when they are full;
-/// the remaining ones come at the end, in the order of the program. Memory holds one stretch for
-/// each load that was executed.
+/// The stretches of each load are in order. Stretches are returned when they are full; the
+/// remaining ones come at the end, in program order. Memory holds one stretch for each load that
+/// was executed.
 pub struct LoadedStretches<'a, S: Segments> {
     follower: Follower<'a, S>,
     plans: Plans<'a, S>,

@@ -1,4 +1,4 @@
-//! Direct control dependences: the predicate that let a statement be executed.
+//! Direct control dependences: the predicate that caused a statement to be executed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use afterimage_program::{BlockKind, Cfg, Program};
 
 use super::{Execution, RecordedValues, ValuesError};
 
-/// The event that let a block be executed.
+/// The event that caused a block to be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Controller {
     /// A branch of the same activation, which ended a block.
@@ -38,8 +38,8 @@ pub enum Controller {
 /// Finds control dependences. Those of a function are computed on first use.
 ///
 /// A block depends on an edge if it post-dominates the edge's target and does not strictly
-/// post-dominate its source (Ferrante, Ottenstein and Warren 1987). Loops without an exit are given
-/// one; traps do not count; a call is a predicate only if an exception may leave it. The last
+/// post-dominate its source (Ferrante, Ottenstein and Warren 1987). Loops without an exit get one,
+/// traps do not count, and a call is a predicate only if an exception may leave it. The last
 /// execution of such an edge before the block decides. A block that depends on no edge depends on
 /// the call of its activation. A block that depends on which exception is handled, or on whether
 /// one is, also depends on the throw if an exception was handled since that last edge.
@@ -87,7 +87,7 @@ impl<'a> Controllers<'a> {
         found
     }
 
-    /// Returns what let an execution happen: a branch, a call or the host, followed by throws, last
+    /// Returns what caused an execution: a branch, a call or the host, followed by throws, the last
     /// first. Looks back through the activation: O(nodes of it that were executed since), or, if
     /// none of its branches decides, O(nodes of it in the segment in which it begins).
     ///

@@ -24,7 +24,7 @@ pub struct Controlled {
 }
 
 /// Iterates over the executions of blocks that depend on one execution of a predicate, a call or a
-/// throw, in the order of time: all those for which [`Controllers::of_execution`] names it.
+/// throw, in order of time: all those for which [`Controllers::of_execution`] names it.
 ///
 /// Goes through the callee's activation and then the operator's own, without their callees, as long
 /// as a block may depend on it; in its own, up to the block's closest post-dominator at most.
@@ -61,9 +61,9 @@ struct Walk<'a> {
 enum Waits {
     /// The blocks that depend on the way it takes now.
     Decided,
-    /// These: nothing else that they depend on came in between.
+    /// These blocks, because nothing else that they depend on came in between.
     These(HashSet<BlockId>),
-    /// All except these, which depend on an intermediate decision.
+    /// All blocks except these, which depend on an intermediate decision.
     AllBut(HashSet<BlockId>),
 }
 

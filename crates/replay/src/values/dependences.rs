@@ -1,5 +1,5 @@
-//! Direct dependences of a statement's execution: the maker of each operand, and the writers of
-//! what it reads.
+//! Direct dependences of a statement's execution: the producer of each operand, and the writers of
+//! the data it reads.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, Register, Taker};
@@ -86,9 +86,9 @@ pub fn of_statement(
     instance: Instance,
     statement: Statement,
 ) -> Result<Vec<Dependence>, ValuesError> {
+    let mut known = ComputedValues::default();
     let compiled = values.compiled(instance.node)?;
     let mut found = Vec::new();
-    let mut known = ComputedValues::default();
     for operand in statement.operands(&compiled.code) {
         let value = values.value_knowing(instance, operand.register, &mut known)?;
         let origin = origin_of(values, instance, operand.register)?;
@@ -100,6 +100,40 @@ pub fn of_statement(
             origin,
         });
     }
+    found.extend(reads(values, instance, statement)?);
+    Ok(found)
+}
+
+/// The roles and origins of a statement's operands, in order. Without their values this takes a
+/// tenth of the time of [`of_statement`].
+///
+/// # Errors
+/// If the trace is damaged or holds too little.
+pub fn operands(
+    values: &RecordedValues<'_>,
+    instance: Instance,
+    statement: Statement,
+) -> Result<Vec<(&'static str, Origin)>, ValuesError> {
+    let compiled = values.compiled(instance.node)?;
+    let operands = statement.operands(&compiled.code);
+    let origins = operands.iter().map(|operand| {
+        let origin = origin_of(values, instance, operand.register)?;
+        Ok((operand.role, origin))
+    });
+    origins.collect()
+}
+
+/// What a statement's execution reads besides its operands, part by part.
+///
+/// # Errors
+/// If the trace is damaged or holds too little.
+pub fn reads(
+    values: &RecordedValues<'_>,
+    instance: Instance,
+    statement: Statement,
+) -> Result<Vec<Dependence>, ValuesError> {
+    let compiled = values.compiled(instance.node)?;
+    let mut found = Vec::new();
     if let Kind::Inst(inst) = statement.kind
         && let Some(role) = role_of_read(compiled.code.insts[inst].code)
     {
@@ -161,9 +195,9 @@ pub fn origin_of(
 }
 
 /// The blocks through which operands were moved before a statement took them, in the order of the
-/// operands. They decided that the statement got these values and not others, so it depends on what
-/// let them run. Each is returned as an execution without a statement. `is_taken` selects operands
-/// by number and role.
+/// operands. They determined that the statement got these values and not others, so it depends on
+/// whatever caused them to run. Each is returned as an execution without a statement. `is_taken`
+/// selects operands by number and role.
 ///
 /// # Errors
 /// If the trace is damaged or holds too little.

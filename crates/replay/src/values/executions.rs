@@ -1,4 +1,4 @@
-//! All executions of an operator, in the order of time.
+//! All executions of an operator, in order of time.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, OpId};
 use afterimage_program::{BlockKind, Function, Program};
@@ -27,8 +27,8 @@ pub struct Execution {
     pub statement: Option<Statement>,
 }
 
-/// The block of an operator. If a function's root block has no operators, the root, for an operator
-/// at its beginning.
+/// The block of an operator. For an operator at the beginning of a function whose root block has no
+/// operators, this is the root.
 pub fn block_at(function: &Function, op: OpId) -> Option<BlockId> {
     let (root, block) = function.cfg.blocks.iter().next()?;
     let empty = block.kind == BlockKind::Code && block.ops.is_empty() && block.ops.start == op;

@@ -48,7 +48,7 @@ pub use afterimage_machine::Accesses;
 pub use afterimage_wet::{Bits, Definition, Instance};
 pub use control::{Controller, Controllers};
 pub use controlled::{Controlled, ControlledBlocks};
-pub use dependences::{Dependence, Origin, dependences, moves, of_statement};
+pub use dependences::{Dependence, Origin, dependences, moves, of_statement, operands, reads};
 pub use dependences::{end_of, moves_of, origin_of};
 use dependences::{role_of_place, role_of_read};
 pub use executions::{Execution, Executions, block_at, block_executions};

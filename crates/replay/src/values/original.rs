@@ -41,8 +41,8 @@ impl Original {
     /// Bytes of a dependence.
     pub const LABEL: u64 = 8;
 
-    /// Counts a whole run: every node's code, as often as it was executed. Linear in the code of
-    /// the path's nodes, and in the nodes of its segments.
+    /// Counts a whole run: the code of every node, times its executions. Linear in the code of the
+    /// path's nodes, and in the nodes of its segments.
     ///
     /// # Errors
     /// If the path cannot be read, or belongs to another program.
@@ -57,7 +57,7 @@ impl Original {
     }
 
     /// Counts parts of a run, each from a first to a last block: all nodes with a block in one of
-    /// them, as kept for a window. O(nodes that are executed in them).
+    /// them, as stored for a window. O(nodes that are executed in them).
     ///
     /// # Errors
     /// As for [`of`](Self::of).

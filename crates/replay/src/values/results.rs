@@ -28,12 +28,12 @@ pub struct TypedValue {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
     /// The values that it gave ([`Types::given`]); for a call, after its arguments. If it had no
-    /// result, or trapped: its operands, without addresses and lengths, which are in `accesses`.
-    /// For a store: the value that it would have written.
+    /// result, or trapped: its operands, except addresses and lengths, which are in `accesses`. For
+    /// a store that trapped: the value that it would have written.
     pub values: Vec<TypedValue>,
     /// The memory that it read and wrote, or would have if it had not trapped.
     pub accesses: Accesses,
-    /// Whether it trapped, so that nothing was done.
+    /// Whether it trapped and so had no effect.
     pub trapped: bool,
 }
 

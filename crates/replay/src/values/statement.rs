@@ -39,7 +39,7 @@ pub struct Operand {
 }
 
 impl Statement {
-    /// How it takes the operand with this number, from 0.
+    /// How the statement takes the operand with this number, from 0.
     pub fn taker(&self, code: &NodeCode, operand: usize) -> Taker {
         match self.kind {
             Kind::Inst(inst) => {

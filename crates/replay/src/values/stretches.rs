@@ -42,7 +42,7 @@ struct Stretches {
     followed: Mutex<HashMap<FollowedKey, [Followed; TOGETHER as usize]>>,
 }
 
-/// The stretch before which it searched, the memory, and the first address in units of
+/// The stretch before which the search took place, the memory, and the first address in units of
 /// [`TOGETHER`].
 type FollowedKey = (usize, u32, u64);
 

@@ -45,7 +45,7 @@ pub struct Use {
 }
 
 impl Use {
-    /// The execution of the node. Counts the node's executions.
+    /// Returns the execution of the node. Counts the node's executions.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -127,7 +127,7 @@ struct OfRegister {
 /// The order of uses in an execution of a node: by statement, then by operand; reads come last.
 type Order = (u32, u32);
 
-/// Returns the values that a statement's execution makes for others to use.
+/// Returns the values that a statement's execution produces for others.
 pub fn definition(
     compiled: &Compiled,
     instance: Instance,

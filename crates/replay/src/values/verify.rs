@@ -162,7 +162,7 @@ fn other_stack(
     let (function, block) = found[at];
     Some(format!(
         "function {at} of the stack at the end is {function}, in {block}, but the recording has \
-         another place"
+         a different place"
     ))
 }
 

@@ -29,7 +29,7 @@ pub struct Parts {
     pub segment: usize,
     pub directory: Directory,
     pub segments: Vec<Segment>,
-    /// The number of blocks executed before each segment, and in all, according to the file.
+    /// The number of blocks executed before each segment, and in total, according to the file.
     pub places: Vec<u64>,
     /// Opened grammars follow.
     pub grammars: bool,

@@ -17,7 +17,7 @@
 //!     (br $done))
 //!   PROBE (throw_ref))
 //! ```
-//! Probes leave the operand stack as it was, use added locals only, and touch no memory but their
+//! Probes leave the operand stack unchanged, use only added locals, and touch no memory but their
 //! own.
 
 mod branches;
@@ -54,13 +54,13 @@ pub(crate) struct Context<'a> {
     pub layout: Layout,
     /// Index of the probes' memory.
     pub memory: u32,
-    /// The module is for other engines: "inside a host call" is set and cleared around direct calls
-    /// of imports.
+    /// Whether the module is for other engines. Direct calls of imports then set and clear a flag
+    /// for "inside a host call".
     pub external: bool,
     /// The module's globals for path probes.
     pub path_places: Option<PathPlaces>,
-    /// Whether the function being rewritten keeps nothing of its path in a local, so that a trap in
-    /// it loses none of the path.
+    /// Whether the function being rewritten keeps no part of its path in a local, so that a trap in
+    /// it loses nothing.
     pub path_in_memory: bool,
     /// The number of branches between two hinges, if the function being rewritten gets hinges.
     pub hinges: Option<u32>,
@@ -68,7 +68,7 @@ pub(crate) struct Context<'a> {
     pub carriers: Option<Carriers>,
     /// The type of the function that takes snapshots, and its table, if snapshots are taken.
     pub snapshots: Option<(u32, u32)>,
-    /// Whether the guest must report that a half of the ring is full, because no fault signals it.
+    /// Whether the guest must report a full half of the ring, because no fault signals it.
     pub tells_full: bool,
     /// Present if activations capture themselves.
     pub captures: Option<Captures>,
@@ -215,7 +215,7 @@ struct Frame {
     ty: Option<wasmparser::BlockType>,
     is_loop: bool,
     extra: u32,
-    /// The values that enter and leave it through locals: all or none.
+    /// The values that enter and leave it through locals: all of them or none.
     through: (Vec<ValType>, Vec<ValType>),
     /// The sum of `extra` of this block and those around it.
     extras: u32,
@@ -245,7 +245,7 @@ impl Frame {
     }
 }
 
-/// The blocks around a `try_table` in which its handlers' probes stand, outermost last closed.
+/// The blocks around a `try_table` that contain its handlers' probes. The outermost is closed last.
 #[derive(Clone, Debug, Default)]
 struct Landings {
     /// From the innermost block outwards: the steps and the label to continue at, or `None` to

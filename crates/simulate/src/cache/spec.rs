@@ -6,7 +6,8 @@ use std::str::FromStr;
 use crate::size::{bytes, number};
 use crate::spec::SpecError;
 
-/// The most lines in a level. Simulating that many takes 16 MiB, or 200 MiB if the sets are large.
+/// The largest number of lines in a level. Simulating that many takes 16 MiB, or 200 MiB if the
+/// sets are large.
 const MOST_LINES: u64 = 1 << 21;
 /// The longest line, in bytes.
 const LONGEST_LINE: u64 = 1 << 16;

@@ -41,8 +41,8 @@ pub struct Epoch<'a> {
 }
 
 impl<'a> Epoch<'a> {
-    /// The most misses in an epoch, over all sites. A full epoch may still receive the misses of
-    /// one more node of the path.
+    /// The largest number of misses in an epoch, over all sites. A full epoch may still receive the
+    /// misses of one more node of the path.
     const MOST: u64 = 2 * Recorder::EPOCH as u64;
 
     /// Opens an epoch for one or two levels, without reading the streams of misses. Time: O(sites).

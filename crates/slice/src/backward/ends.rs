@@ -9,7 +9,7 @@ use crate::plan::{End, Plan};
 use crate::reach::Reach;
 use crate::stretch::{Event, Execution};
 
-/// The wants at the end of the next node.
+/// What is wanted at the end of the next node.
 #[derive(Debug, Default)]
 pub(super) struct OfEnd {
     /// Arguments of its call.
@@ -168,7 +168,7 @@ impl Backward<'_> {
         }
     }
 
-    /// Wants values that a call takes, or that are returned or thrown.
+    /// Marks values that a call takes, or that are returned or thrown, as wanted.
     pub(super) fn want_given(
         &mut self,
         number: u32,

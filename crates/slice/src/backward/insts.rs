@@ -73,7 +73,7 @@ impl Backward<'_> {
         wanted
     }
 
-    /// Wants the operands of an instruction as far as the instruction itself.
+    /// Marks the operands of an instruction as wanted, as far as the instruction itself.
     #[inline]
     fn want_operands(&mut self, plan: &Plan, i: usize, wanted: Reach) {
         if wanted.is_none() || !self.follows.data {
@@ -97,7 +97,7 @@ impl Backward<'_> {
         }
     }
 
-    /// Walks back over the instruction that trapped: it took its operands, and did nothing.
+    /// Walks back over the instruction that trapped, which took its operands but had no effect.
     pub(super) fn trap(&mut self, plan: &Plan, i: usize) -> Reach {
         let inst = plan.insts[i];
         let wanted = self.registers[plan.result(i)];

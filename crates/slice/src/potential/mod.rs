@@ -45,10 +45,10 @@ enum Vertex {
 /// Slices over dependences that the code allows, among the statements that were executed: the
 /// executed part of the static slice (Agrawal and Horgan 1990, section 3.1, the first approach).
 ///
-/// Variables are distinguished by the ways that control may take between the executed paths. Memory
-/// is not: a loaded value may come from every store to the same memory, and from every call of the
-/// host. Every dependence in the run is also a potential one, so these slices contain those over
-/// [exercised](crate::Exercised) dependences.
+/// Variables are distinguished by the routes that control may take between the executed paths.
+/// Memory is not: a loaded value may come from every store to the same memory, and from every call
+/// of the host. Every dependence in the run is also a potential one, so these slices contain those
+/// over [exercised](crate::Exercised) dependences.
 pub struct Potential<'a> {
     executed: Executed<'a>,
 }
@@ -65,8 +65,8 @@ impl<'a> Potential<'a> {
         }
     }
 
-    /// The operators that some may depend on, over at most `depth` dependences between operators.
-    /// Linear in the dependences that are followed.
+    /// The operators that some operators may depend on, over at most `depth` dependences between
+    /// operators. Linear in the dependences that are followed.
     pub fn backward(
         &mut self,
         from: &[Operator],

@@ -6,7 +6,7 @@
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{StreamError, varint};
 
-/// The maximal number of digits after the point.
+/// The maximum number of digits after the point.
 const MOST_DIGITS: u8 = 9;
 
 /// Powers of ten, all exactly representable as floats. (`powi` may round differently on different

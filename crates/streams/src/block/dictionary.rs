@@ -21,7 +21,7 @@ impl Plan {
     }
 }
 
-/// The maximal number of distinct values in a block's dictionary.
+/// The maximum number of distinct values in a block's dictionary.
 pub(crate) fn limit(len: usize) -> usize {
     MOST.min(len / 4)
 }
@@ -54,7 +54,7 @@ pub(crate) fn plan(values: &[u64], most: usize) -> Option<Plan> {
 /// The index of each value among the distinct ones, and these in the order of first occurrence; at
 /// most `most`.
 fn number(values: &[u64], most: usize) -> Option<(Vec<u16>, Vec<u64>)> {
-    /// The maximal load of the table: one entry in this many places.
+    /// The maximum load of the table: one entry in this many places.
     const ROOM: usize = 4;
     let bits = (most.min(usize::from(u16::MAX)) * ROOM)
         .next_power_of_two()
@@ -115,7 +115,7 @@ pub(crate) fn decode_values(
 ) -> Result<Box<[u64]>, StreamError> {
     let greatest = varint::get(input)?;
     if greatest >= most.min(BLOCK as u64) {
-        return Err(StreamError::Malformed("a dictionary that cannot be"));
+        return Err(StreamError::Malformed("an impossible dictionary"));
     }
     let mut distinct = vec![0; greatest as usize + 1];
     decode_nested(input, &mut distinct, nesting)?;

@@ -176,7 +176,7 @@ pub(crate) fn push_predicted(
 }
 
 /// Replaces the block that begins at `start` by a predicted one if that is sufficiently shorter.
-/// Returns whether it did. `write` receives the maximal number of bytes.
+/// Returns whether it did. `write` receives the maximum number of bytes.
 fn keep_predicted(
     start: usize,
     out: &mut Vec<u8>,

@@ -94,7 +94,7 @@ pub(crate) fn decode(
     let lag = if parameter & LAG != 0 { lag(input)? } else { 1 };
     let head = order * lag;
     if order > HIGHEST_ORDER || (lag > 1 && order >= HIGH_ORDER) || head > out.len() {
-        return Err(StreamError::Malformed("differences that cannot be"));
+        return Err(StreamError::Malformed("impossible differences"));
     }
     let scale = if parameter & SCALE != 0 {
         varint::get(input)?.wrapping_add(2)

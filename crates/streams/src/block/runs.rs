@@ -132,7 +132,7 @@ pub(crate) fn decode(
         PIECES => {
             let count = varint::get(input)?;
             if count < 2 || count > len.min(BLOCK as u64) {
-                return Err(StreamError::Malformed("a number of runs that cannot be"));
+                return Err(StreamError::Malformed("an impossible number of runs"));
             }
             let count = count as usize;
             let mut columns = [vec![0; count - 1], vec![0; count], vec![0; count]];

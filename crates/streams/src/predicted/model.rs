@@ -3,10 +3,10 @@
 //! The predictors follow Zhang and Gupta 2005, section 4.4, with one size each, in a fixed order.
 //! They are finite contexts (FCM; Sazeides and Smith 1997) of three values, differential ones
 //! (DFCM; Goeman, Vandierendonck and De Bosschere 2001) of two differences, finite ones of a value,
-//! last stride, and last values. Each in turn is asked "is it this?", unless an earlier one said
-//! the same or it has no prediction. The answer's probability depends on the predictor, its
-//! confidence, how many others agree, and how the last two values were found. So a hit costs a
-//! hundredth of a bit where hits are the rule, and a miss costs less the more frequent it is.
+//! last stride, and last values. Each in turn offers its prediction, unless it has none or an
+//! earlier one offered the same. The answer's probability depends on the predictor, its confidence,
+//! how many others agree, and how the last two values were found. So a hit costs a hundredth of a
+//! bit where hits are the rule, and a miss costs less the more frequent it is.
 
 use super::coder::{Coder, Probability};
 use super::escape::Escapes;
@@ -84,7 +84,7 @@ impl Asking<'_> {
         None
     }
 
-    /// Asks a predictor, unless it has no prediction or an earlier one said the same.
+    /// Tries a predictor, unless it has no prediction or an earlier one made the same.
     #[inline(always)]
     fn one<const AT: usize>(&mut self, coder: &mut impl Coder, value: u64) -> Option<u64> {
         if self.left >> AT & 1 == 0 {

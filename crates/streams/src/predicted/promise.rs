@@ -1,4 +1,4 @@
-//! Estimates whether predictors are worth a try, at a fraction of a model's cost.
+//! Estimates whether predictors are worthwhile, at a fraction of a model's cost.
 
 use super::history::hash;
 use crate::{bits, varint};

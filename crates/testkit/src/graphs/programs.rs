@@ -29,7 +29,7 @@ type Recipe = (
 );
 
 /// Generates programs of up to six functions and two imports. Calls go anywhere, also indirectly;
-/// two of the three function types are equal. Blocks end in every way that the graph allows.
+/// two of the three function types are equal. Blocks have any end that the graph allows.
 pub fn programs() -> impl Strategy<Value = Program> {
     let recipe = (
         edge_lists(FUNCTION),

@@ -157,8 +157,8 @@ const MULTI_VALUE: &str = r#"(module
       (br_if $again (i32.gt_s (local.get $n) (i32.const 0))))
     (i32.mul (i32.const 100)) i32.add))"#;
 
-/// A module whose export `wander` takes one of two ways at random, as often as its argument says
-/// but at least once. The choice is bit 0 of the states of Marsaglia's xorshift (13, 7, 17),
+/// A module whose export `wander` takes one of two branches at random, as often as its argument
+/// says but at least once. The choice is bit 0 of the states of Marsaglia's xorshift (13, 7, 17),
 /// starting from 88172645463325252. `wander` returns the number of ones.
 pub const WANDERER: &str = r#"(module
   (memory (export "memory") 1)

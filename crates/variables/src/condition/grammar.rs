@@ -6,7 +6,7 @@ use super::{Binary, Condition, ConditionError, Number, Step, Unary};
 use crate::reader::Reader;
 use crate::{Path, PathError};
 
-/// The binary operators, longer ones first, with their precedence: as in C.
+/// The binary operators, longer ones first, with their precedence, as in C.
 const BINARY: [(&str, Binary, u8); 18] = [
     ("||", Binary::Or, 1),
     ("&&", Binary::And, 2),
@@ -136,7 +136,7 @@ impl FromStr for Condition {
 }
 
 impl Condition {
-    /// Completes a waiting operator whose operands are both there. Returns an opening parenthesis
+    /// Completes a waiting operator that has both operands. Returns an opening parenthesis
     /// unchanged.
     fn done(&mut self, waited: Waiting) -> Option<usize> {
         match waited {

@@ -1,4 +1,4 @@
-//! The values of a condition's operands, and what the operators make of them.
+//! The values of a condition's operands, and the operators' results.
 
 use std::cmp::Ordering;
 

@@ -8,9 +8,9 @@ use crate::object::Object;
 use crate::place::{Piece, Place};
 use crate::types::{BitField, TypeRef};
 
-/// The maximal number of nodes counted in a list that does not store its length.
+/// The maximum number of nodes counted in a list that does not store its length.
 const COUNTED: usize = 1 << 16;
-/// The maximal number of alternatives of a variant, or parts of a tuple, that are examined.
+/// The maximum number of alternatives of a variant, or parts of a tuple, that are examined.
 const PARTS: u64 = 256;
 
 /// The units of `std::chrono::duration`, by their lengths in seconds.
@@ -25,8 +25,7 @@ const UNITS: [(u64, u64, &str); 7] = [
 ];
 
 impl Reader<'_, '_> {
-    /// `vector<bool>`: bits, the lowest of each word first, so that in memory they follow one
-    /// another.
+    /// `vector<bool>`: bits, the lowest of each word first, so they are consecutive in memory.
     pub(super) fn vector_of_bits(&self, object: &Object) -> Option<Contents> {
         let of = self.argument(object.type_ref, "_Tp")?;
         let (address, _) = self.pointer(&self.part(object, "__begin_")?)?;

@@ -8,8 +8,8 @@ use crate::object::Object;
 use crate::types::TypeKind;
 
 impl Reader<'_, '_> {
-    /// The contents of an `Option`. The outer `None` means that it is not one or cannot be read;
-    /// the inner `None` that it is empty.
+    /// The contents of an `Option`. The outer `None` means that it is not an `Option` or cannot be
+    /// read; the inner `None`, that it is empty.
     pub(super) fn some(&self, object: &Object) -> Option<Option<Object>> {
         let record = self.record(object.type_ref)?;
         let [variants] = &record.variants[..] else {

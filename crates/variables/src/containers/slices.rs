@@ -1,5 +1,6 @@
 //! Slices of Zig and D: structures of a length and a pointer. Many programs define structures of
-//! this form, so they count as slices only if a compiler of that language produced the unit.
+//! this form, so they count as slices only if a compiler of one of these languages produced the
+//! unit.
 //!
 //! Tested with debug information of that form, not with the compilers themselves.
 

@@ -104,7 +104,7 @@ impl<'a> Debug<'a> {
     }
 }
 
-/// The budgets for data that units may share.
+/// Budgets for data that units may share.
 struct Budgets<'a> {
     abbreviations: Budget<'a>,
     lines: LineBudget,
@@ -114,7 +114,7 @@ struct Budgets<'a> {
 struct LineBudget {
     seen: HashSet<usize>,
     left: usize,
-    /// Whether the budget has lasted. If not, no further unit is read.
+    /// Whether any budget is left. If not, no further unit is read.
     lasts: bool,
 }
 

@@ -16,16 +16,16 @@ pub(super) enum Key<'k> {
     Text(&'k str),
 }
 
-/// The maximal number of elements examined in a container that enumerates them one by one.
+/// The maximum number of elements examined in a container that enumerates them one by one.
 const LOOKED: u64 = 1 << 16;
 
-/// The maximal nesting of containers that hold one value.
+/// The maximum nesting of containers that hold one value.
 const NESTED: usize = 8;
 
-/// The names by which programs ask for a number of elements.
+/// The names with which programs query the number of elements.
 pub(super) const COUNTS: [&str; 3] = ["size", "len", "length"];
 
-/// No elements, only their number.
+/// Requests no elements, only their number.
 const NONE: Limits = Limits {
     elements: 0,
     ..Limits::DEFAULT
@@ -55,7 +55,7 @@ impl Variables<'_> {
         }))
     }
 
-    /// The number of elements in a container, if the name asks for it.
+    /// The number of elements in a container, if the name requests it.
     pub(super) fn count_of(
         &self,
         object: &Object,

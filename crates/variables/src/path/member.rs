@@ -8,10 +8,10 @@ use crate::place::Machine;
 use crate::types::{Member, Record, TypeKind, TypeRef};
 use crate::{DebugError, PathError, Variables};
 
-/// The maximal nesting of smart pointers and cells that are searched for a member.
+/// The maximum nesting of smart pointers and cells that are searched for a member.
 const OWNERS: usize = 8;
 
-/// The maximal number of anonymous members and base classes that are searched for a member.
+/// The maximum number of anonymous members and base classes that are searched for a member.
 const SEARCHED: usize = 1 << 12;
 
 impl Variables<'_> {

@@ -36,7 +36,7 @@ pub(super) const QUADRUPLE: Format = Format {
 enum Class {
     NotANumber,
     Infinite,
-    /// A mantissa times two to this power; and whether the next lower number is only half as far
+    /// A mantissa times two to this power, and whether the next lower number is only half as far
     /// away as the next higher one.
     Finite(u128, i32, bool),
 }

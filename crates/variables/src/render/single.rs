@@ -83,17 +83,18 @@ impl NumberType {
     }
 }
 
-/// Most parts of an aggregate that an error names.
+/// The largest number of parts of an aggregate that an error names.
 const PARTS: usize = 8;
 
-/// The maximal nesting of containers with one value.
+/// The maximum nesting of containers with one value.
 const NESTED: usize = 8;
 
 impl Variables<'_> {
     /// An object as a single number. A C++ reference is replaced by its target.
     ///
     /// # Errors
-    /// [`PathError::Aggregate`] if it has several parts, whatever they hold; or if it has no value.
+    /// [`PathError::Aggregate`] if it has several parts, whatever their values; or if it has no
+    /// value.
     pub fn number(&self, object: &Object, machine: &dyn Machine) -> Result<Number, PathError> {
         let described = self.describe(self.plain(object.type_ref)?)?;
         match described.kind {
@@ -150,7 +151,7 @@ impl Variables<'_> {
         Err(refused)
     }
 
-    /// The type of objects that [`operand`](Self::operand) reads directly; `None` of references,
+    /// The type of objects that [`operand`](Self::operand) reads directly; `None` for references,
     /// aggregates and complex numbers.
     ///
     /// # Errors

@@ -172,9 +172,9 @@ pub(super) fn array(
 }
 
 impl Characters {
-    /// The string, without trailing zeros. `None` if it does not begin with text: the bytes then
-    /// only happen to have a character type. Anything may follow the text's own end, because
-    /// buffers are overwritten again and again.
+    /// The string, without trailing zeros. `None` if it does not begin with text: its bytes then
+    /// merely have a character type. Anything may follow the text's own end, because buffers are
+    /// overwritten again and again.
     pub(super) fn text(&self) -> Option<String> {
         let end = self.bytes.iter().rposition(|byte| *byte != 0);
         let all = &self.bytes[..end.map_or(0, |last| last + 1)];

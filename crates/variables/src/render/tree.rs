@@ -7,7 +7,7 @@ use crate::PathError;
 /// Limits on the shown part of a value. Omitted parts are counted ([`Rendered::omitted`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The maximal nesting of records, arrays and followed pointers.
+    /// The maximum nesting of records, arrays and followed pointers.
     pub depth: u8,
     /// The number of elements of an array.
     pub elements: u64,
@@ -22,7 +22,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits for a value among others.
+    /// The limits for a value shown among others.
     pub const DEFAULT: Self = Self {
         depth: 6,
         elements: 32,
@@ -65,7 +65,7 @@ pub enum Shape {
     Pointer,
     /// Named members.
     Record,
-    /// One of several alternatives: the child, which has the alternative's name.
+    /// One of several alternatives. The child is its contents and has its name.
     Variant,
     /// Elements.
     Sequence,

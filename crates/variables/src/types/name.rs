@@ -9,7 +9,7 @@ use super::size::CHAIN;
 /// Below this depth, function types in parameters are shown without their own parameters.
 const NESTED: u32 = 2;
 
-/// The maximal number of a function's parameters that are shown.
+/// The maximum number of a function's parameters that are shown.
 const PARAMETERS: usize = 16;
 
 impl Types {

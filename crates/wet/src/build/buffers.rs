@@ -10,7 +10,7 @@ use super::sites::EXECUTION_BITS;
 pub(crate) struct Executions {
     /// The number of the execution.
     pub absolute: Vec<u64>,
-    /// The number of that node's executions begun since, excluding it.
+    /// The number of executions of that node begun since then.
     pub ages: Vec<u64>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Label {
     pub pattern: u32,
     /// The number of the execution.
     pub execution: u64,
-    /// The number of that node's executions begun since, excluding it.
+    /// The number of executions of that node begun since then.
     pub age: u64,
 }
 
@@ -43,14 +43,14 @@ pub(crate) struct Label {
 pub(crate) struct Column {
     /// The number of the input, among those of all nodes.
     pub input: u32,
-    /// For a read: the node's execution to which the first label belongs; one for each later
-    /// execution follows.
+    /// For a read: the node's execution to which the first label belongs; each later execution has
+    /// a label, too.
     pub first: u64,
     /// The positions of the labels, chunk by chunk.
     pub chunks: Vec<u32>,
     /// The end of the last chunk.
     pub end: u32,
-    /// By part of the pattern, from the second one on: its executions.
+    /// The executions of each part of the pattern, from the second part on.
     pub parts: Vec<Executions>,
     /// For a variable: the executions at which its distant definition changes.
     pub far_at: Vec<u64>,
@@ -67,7 +67,7 @@ pub(crate) struct Column {
 }
 
 /// The data of one memory copy: runs of bytes that come from elements of equal size. The same write
-/// stored them, in executions that are equal or consecutive.
+/// stored them, in the same execution or consecutive ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     /// The number of bytes in an element.
@@ -89,7 +89,7 @@ pub(crate) struct Copies {
     pub site: u32,
     /// The executions of the node.
     pub at: Vec<u64>,
-    /// The number of runs of each.
+    /// The number of runs in each.
     pub counts: Vec<u64>,
     pub runs: Vec<Run>,
 }
@@ -113,15 +113,15 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// The position up to which the last chunk is filled.
+    /// How far the last chunk is filled.
     pub(crate) fn filled(self) -> u32 {
         self.next
     }
 }
 
 impl Labels {
-    /// The room reserved at once, enough for the usual epoch. Unused room costs nothing, and
-    /// nothing has to be moved.
+    /// The room reserved in advance, enough for a typical epoch. Unused room costs nothing, and
+    /// labels need not move.
     const ROOM: usize = 3 << 21;
     /// Marks a label; age and execution are in the upper bits.
     const LABEL: u64 = 1;
@@ -259,7 +259,7 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Clears it, but keeps the room for labels.
+    /// Clears the data but keeps the room for labels.
     pub(crate) fn emptied(self) -> Self {
         let mut labels = self.labels;
         labels.used = 0;

@@ -109,7 +109,7 @@ impl Costs {
     }
 
     /// Sets the cost of an input. Returns whether its value must be stored; it then costs nothing.
-    /// With `TOLD` false, everything that depends on the input must be stored.
+    /// If `TOLD` is false, everything that depends on the input must be stored.
     #[inline(always)]
     pub(super) fn put<const TOLD: bool>(&mut self, input: usize, cost: u32) -> bool {
         let keep = TOLD && cost > DEAREST;
@@ -126,7 +126,7 @@ impl Costs {
         keep
     }
 
-    /// The first 63 have costs of their own.
+    /// The first 63 inputs have individual costs.
     #[inline(always)]
     fn set(&mut self, input: usize, cost: u32) {
         if input < 63 {

@@ -74,7 +74,7 @@ pub(super) struct Node {
     pub returns: Option<u32>,
 }
 
-/// An instruction's effect on state that outlives its node, or its read of such state.
+/// An instruction's access to state that outlives its node.
 #[derive(Clone, Copy)]
 pub(super) struct Action {
     /// See [`Masks::insts`].

@@ -34,14 +34,14 @@ use variables::Activations;
 #[cfg(test)]
 pub(crate) use {buffers::Room, buffers::Run, sites::Site as SiteOf};
 
-/// The maximal number of steps back within its activation at which a variable's definition is
+/// The maximum number of steps back within its activation at which a variable's definition is
 /// searched.
 pub(crate) const NEAR: u64 = 64;
-/// A value is stored if computing it would take more evaluations of nodes than this.
+/// A value is stored if computing it would take more node evaluations than this.
 const DEAREST: u32 = 200;
 /// The cost of values that are never computed.
 const KEPT: u32 = 250;
-/// The memory in bytes for the last writers of words and bytes, on unpacked pages: those of 21 MiB
+/// The memory in bytes for the last writers of words and bytes on unpacked pages. It covers 21 MiB
 /// with separate words.
 const ROOM: usize = 48 << 20;
 /// The same for a stretch, which is built alone while the user waits.
@@ -67,7 +67,7 @@ pub(crate) struct Builder<'a> {
     host_calls: u64,
     /// The node ended with a call, which has not begun yet.
     calls: bool,
-    /// The number of activations ended by an exception since the node's end.
+    /// The number of activations that an exception ended since the node's end.
     unwound: u64,
     /// Parts of the current load: the number of bytes, their writer, and the number of executions
     /// of its node so far.
@@ -76,13 +76,13 @@ pub(crate) struct Builder<'a> {
     pub(crate) statements: u64,
     /// Executed blocks.
     pub(crate) time: u64,
-    /// Whether a number did not fit into a definition.
+    /// Whether a number was too large for a definition.
     pub(crate) overflow: bool,
     /// Whether earlier writes are unknown.
     resumed: bool,
 }
 
-/// The place where a run continues if it is not followed from its beginning.
+/// Where a run continues if it is not followed from its beginning.
 pub(crate) struct Resumed<'a> {
     /// The number of executions of each node.
     pub counts: &'a [(NodeId, u64)],
@@ -173,8 +173,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Stores nothing that these functions read and compute; values that others take from them are
-    /// stored.
+    /// Stores nothing that these functions read or compute, except values that other functions take
+    /// from them.
     pub(crate) fn leave_out(
         &mut self,
         codes: &PrimaryMap<NodeId, NodeCode>,
@@ -200,7 +200,7 @@ impl<'a> Builder<'a> {
         self.columns.size()
     }
 
-    /// Returns the data waiting to be written, and continues with the room in `empty`.
+    /// Returns the data to be written, and continues with the room in `empty`.
     pub(crate) fn take(&mut self, empty: Buffers) -> Buffers {
         self.columns.take(empty)
     }
@@ -298,7 +298,7 @@ impl<'a> Builder<'a> {
         at
     }
 
-    /// Processes the execution of a node, up to the instruction `executed`. With `TOLD`, its reads
+    /// Processes the execution of a node, up to the instruction `executed`. If `TOLD`, its reads
     /// are stored; otherwise its users must store everything that it computes.
     #[inline(always)]
     fn node<const TOLD: bool>(

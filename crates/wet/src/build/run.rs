@@ -53,7 +53,7 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
 const TAPE: usize = 1 << 15;
 /// The number of tapes that may wait to be read.
 const TAPES: usize = 8;
-/// The maximal size of an epoch with given cuts: eight times the usual.
+/// The maximum size of an epoch with given cuts: eight times the usual.
 const LARGEST: usize = 64 << 20;
 
 /// A message from the thread that follows the run to the one that builds.
@@ -116,8 +116,7 @@ struct Reader<'a> {
     builder: Builder<'a>,
     /// The count of numbers in an epoch.
     most: usize,
-    /// The beginnings of all epochs except the first, in blocks executed before, in order, if they
-    /// are given.
+    /// If epochs are given: the number of blocks executed before each except the first, in order.
     cuts: Option<std::slice::Iter<'a, u64>>,
     work: SyncSender<Work>,
     /// Buffers that were coded and can be filled again.
@@ -181,7 +180,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The maximal size of the epoch, and the time at which it ends.
+    /// The maximum size of the epoch, and the time at which it ends.
     fn limits(&mut self) -> (usize, u64) {
         // A cut at the end of a tape is made at the beginning of the next one.
         let before = self.before;
@@ -330,9 +329,9 @@ where
 
     /// Like [`build_with_checkpoints`](Self::build_with_checkpoints), until `stop` returns true.
     /// The window then ends with the current node, or did not begin: see [`Index::length`]. A
-    /// window that begins with the next block supplies the missing part, with the same bytes. The
-    /// program's output is passed to `printed`, from the beginning of the run on, whatever the
-    /// window is.
+    /// window that begins with the next block supplies the missing part, with the same bytes.
+    /// `printed` receives the program's output from the beginning of the run on, regardless of the
+    /// window.
     ///
     /// # Errors
     /// As [`build_with_checkpoints`](Self::build_with_checkpoints).

@@ -14,7 +14,7 @@ const PAGE_BITS: u32 = 12;
 /// The number of bytes in a word.
 const WORD: usize = 4;
 
-/// The maximal number of parts of a page without entries for words.
+/// The maximum number of parts of a page without entries for words.
 const FEW: usize = 16;
 
 /// For each byte of a memory, its last writer and the cost of computing the written value.
@@ -78,7 +78,7 @@ struct Bytes {
 }
 
 /// In place of a word's definition: its bytes have separate entries. No word has this definition,
-/// because four bytes from a value's last byte on do not belong to that value.
+/// because a value cannot supply four bytes beginning with its last.
 const APART: u64 = u64::MAX;
 
 /// The writer of a byte, and the cost.
@@ -123,7 +123,7 @@ impl Part {
 }
 
 impl Page {
-    /// Returns the entry of a byte, and the number of bytes from it on that are known at once to
+    /// Returns the entry of a byte, and the number of bytes from it on that are quickly known to
     /// have been written together.
     #[inline]
     fn piece(&self, within: usize) -> (Entry, usize) {
@@ -278,7 +278,7 @@ impl Each {
     }
 }
 
-/// The bytes of some words, the first byte of each before the second of each.
+/// The bytes of some words: all first bytes, then all second bytes, and so on.
 fn places(words: &[usize]) -> impl Iterator<Item = usize> {
     (0..WORD).flat_map(move |byte| words.iter().map(move |word| word * WORD + byte))
 }
@@ -393,7 +393,7 @@ impl Shadow {
         }
     }
 
-    /// Returns the entry of one byte, and the number of bytes from it on that are known at once to
+    /// Returns the entry of one byte, and the number of bytes from it on that are quickly known to
     /// have been written together.
     #[inline]
     fn piece(&mut self, address: u64) -> (Entry, usize) {
@@ -519,7 +519,7 @@ impl Shadow {
         }
     }
 
-    /// Unwritten bytes are from before, and must not be computed.
+    /// Unwritten bytes come from before, and must not be computed.
     pub(super) fn resume(&mut self, room: usize) {
         self.room = room;
         self.first.cost = KEPT as u8;

@@ -15,7 +15,7 @@ const STEPPING: u64 = 1 << 63;
 
 /// The largest execution number that fits.
 pub(super) const MOST_EXECUTIONS: u64 = (1 << EXECUTION_BITS) - 1;
-/// The maximal number of sites.
+/// The maximum number of sites.
 pub(super) const MOST_SITES: usize = 1 << (63 - SITE_SHIFT);
 /// The site of the initial contents.
 pub(super) const INITIAL: u32 = 0;
@@ -72,7 +72,7 @@ impl Def {
         self.site() <= HOST
     }
 
-    /// Whether it and `length` bytes after it can belong to one write.
+    /// Whether it and the following `length` bytes can belong to one write.
     #[inline]
     pub(super) fn fits(self, length: u64) -> bool {
         self.0 & STEPPING == 0 || u64::from(self.offset()) + length <= 1 << OFFSET_BITS

@@ -22,14 +22,14 @@ pub(super) enum Word {
     EnterFromHost(FuncId),
     /// Results go to a range of variables: the first, and the number.
     Leave(u32, u32),
-    /// There is no receiver of results.
+    /// Nothing receives the results.
     Unwind,
     HostReturned(u32, u32),
     HostCall,
     /// A memory; the address and the length follow.
     HostWrite(u32),
     Caught(u32, u32),
-    /// This many values follow, of two words each.
+    /// This many two-word values follow.
     Returned(usize),
 }
 

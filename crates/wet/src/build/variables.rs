@@ -29,7 +29,7 @@ impl Default for Written {
 }
 
 impl Written {
-    /// The variable's writer, as stored: for an activation that was open at first, earlier
+    /// The variable's writer, as stored: for an activation open at the beginning, earlier
     /// executions have no number.
     pub(super) fn by(&self) -> (u32, u64) {
         match (self.execution, self.step) {
@@ -104,9 +104,9 @@ impl Activations {
         });
     }
 
-    /// Sets the activations that are open at first, the outermost first: the node with the call
-    /// that each waits for, and the number of its variables. The variables were written before, at
-    /// unknown places.
+    /// Sets the activations that are open at the beginning, the outermost first: the node with the
+    /// call that each waits for, and the number of its variables. The variables were written
+    /// before, at unknown places.
     pub(super) fn resume(&mut self, open: impl Iterator<Item = (NodeId, usize)>) {
         for (node, variables) in open {
             self.enter();

@@ -20,8 +20,8 @@ pub(super) trait Room {
 /// everything.
 pub(super) struct Cache<K, V>(Mutex<unsync::Cache<K, Arc<V>, Bytes, FxBuildHasher>>);
 
-/// Weighs entries in bytes. An entry larger than the limit counts as just fitting, so that it is
-/// kept, alone.
+/// Weighs entries in bytes. An entry larger than the limit counts as exactly fitting, so it is kept
+/// alone.
 struct Bytes {
     most: u64,
 }
@@ -112,7 +112,7 @@ mod tests {
         assert!(found > 1000, "{found} were found");
     }
 
-    /// It is requested many times in a row.
+    /// An entry that is requested many times in succession.
     #[test]
     fn what_is_larger_than_the_room_is_kept() {
         let cache = Cache::new(ROOM, 1 << 12);

@@ -15,13 +15,13 @@ use super::vertices::Vertex;
 use super::{CHILDREN, WORD};
 use crate::epoch::wire::{put, take};
 
-/// The maximal number of a vertex's bytes in one chunk.
+/// The maximum number of a vertex's bytes in one chunk.
 const PART: usize = 8 << 20;
 /// The number of bytes of words in one chunk.
 const WORDS: usize = 64 << 10;
-/// The maximal size of a vertex in bytes.
+/// The maximum size of a vertex in bytes.
 const LARGEST: u64 = 1 << 30;
-/// The maximal number of levels.
+/// The maximum number of levels.
 const LEVELS: u32 = 16;
 /// The version of the index.
 const VERSION: u8 = 3;
@@ -234,7 +234,7 @@ pub struct FileCheckpoints {
     /// By interval.
     parts: Cache<u64, Parts>,
     sets: Cache<(usize, u64), Vec<Arc<Sets>>>,
-    /// For vertices without a parent.
+    /// The sets of vertices without a parent.
     united: Cache<(usize, u64), Sets>,
     units: Cache<(u64, usize), Vec<u8>>,
     words: Cache<(u64, u32), Vec<u8>>,

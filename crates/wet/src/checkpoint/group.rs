@@ -252,7 +252,7 @@ struct Before {
 }
 
 impl Before {
-    /// The totals with some more lines. `None` if these are invalid.
+    /// The totals, with more lines added. `None` if these are invalid.
     fn with(
         self,
         Written {
@@ -444,8 +444,8 @@ impl Parts {
         stream.cursor().get(of.before.times + lines + within).ok()
     }
 
-    /// Reports some written words, by stretches of lines: the lines, their words that the host
-    /// wrote last, and where the others are stored.
+    /// Reports written words by stretch of lines: the lines, the words that the host wrote last,
+    /// and where the others are stored.
     pub fn kept(&self, words: &Set, mut tell: impl FnMut(Span, u16, Kept)) {
         let first = words.spans().first().map_or(0, |span| span.first);
         let end = words.spans().last().map_or(0, Span::end);

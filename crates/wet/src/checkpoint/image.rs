@@ -17,7 +17,7 @@ use super::{CheckpointError, FileCheckpoints, Key, LINE, WORD, key_of, place_of,
 
 /// The number of bytes in a page of the initial memory contents.
 const PAGE: u64 = 4096;
-/// The maximal number of intervals for which words are loaded in advance.
+/// The maximum number of intervals for which words are loaded in advance.
 const MOST: u64 = 32;
 
 /// Restores a machine to checkpoints of a run. It also loads the words of memory that the following
@@ -37,7 +37,7 @@ pub struct Image<'c> {
     until: u64,
     /// The number of intervals for which those were loaded at once.
     at_once: u64,
-    /// Whether all words are loaded, so that none will be needed.
+    /// Whether all words are loaded, so no more will be needed.
     whole: bool,
     /// Lines of which an unloaded part was read, with that part's contents during the interval.
     seen: RefCell<HashMap<Key, Vec<u8>>>,
@@ -197,7 +197,7 @@ impl<'c> Image<'c> {
     }
 
     /// Reads some bytes of a memory in the current interval, given the machine's state, without
-    /// loading anything. Returns `false` if not all of them exist.
+    /// loading anything. Returns `false` if some do not exist.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -247,7 +247,7 @@ impl<'c> Image<'c> {
         Ok(true)
     }
 
-    /// Loads those of some words that are missing.
+    /// Loads the missing ones among some words.
     fn load(&mut self, wanted: &Set, state: &mut State) -> Result<(), CheckpointError> {
         let mut missing = Set::default();
         for span in wanted.spans() {
@@ -268,7 +268,7 @@ impl<'c> Image<'c> {
         self.fetch(missing, state)
     }
 
-    /// Loads words as they are at the interval's beginning, which no write has changed since.
+    /// Loads words as they are at the interval's beginning. No write has changed them since.
     fn fetch(&self, words: Set, into: &mut impl Lines) -> Result<(), CheckpointError> {
         let mut found = newest(self.checkpoints, words, self.interval)?;
         found.sort_unstable_by_key(|(interval, _)| *interval);
@@ -499,7 +499,7 @@ impl FileCheckpoints {
     }
 
     /// The sites that wrote a byte's word in an interval, by node and then in the order of
-    /// execution; empty if they were too many to store.
+    /// execution; empty if there were too many to store.
     ///
     /// # Errors
     /// If the checkpoints are damaged, or the word was not written.

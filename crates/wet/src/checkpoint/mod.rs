@@ -1,5 +1,5 @@
 //! Checkpoints of the machine and the changes to memory between them, so that the state at any time
-//! is known without following the run from its beginning.
+//! can be found without following the run from its beginning.
 //!
 //! A run is cut into *intervals* of about [`INTERVAL`] instructions. The end of each stores a
 //! checkpoint of the machine, and the bytes of all *words* of [`WORD`] bytes written in the
@@ -39,7 +39,7 @@ pub const INTERVAL: u64 = 1 << 19;
 pub const LINE: u64 = 64;
 /// The number of bytes in a word.
 pub const WORD: u64 = 4;
-/// The maximal number of children of a vertex in the tree.
+/// The maximum number of children of a vertex in the tree.
 pub(crate) const CHILDREN: usize = 16;
 
 /// A line of a memory, as one number: the memory in the upper half.

@@ -11,7 +11,7 @@ use super::{CHILDREN, LINE, place_of};
 
 /// A group ends when its words and checkpoints reach this size in bytes.
 const LARGEST: usize = 64 << 20;
-/// The maximal number of blocks of an interval.
+/// The maximum number of blocks of an interval.
 const LONGEST: u64 = 1 << 30;
 
 /// The complete intervals of a group.
@@ -23,7 +23,7 @@ pub(crate) struct Intervals {
     pub(super) words: Vec<u8>,
 }
 
-/// Collects what happens in intervals. [`Vertices`](super::Vertices) makes vertices from them,
+/// Collects the events of intervals. [`Vertices`](super::Vertices) makes vertices from them,
 /// possibly on another thread.
 pub(crate) struct Recorder {
     touched: Touched,

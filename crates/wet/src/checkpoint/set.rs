@@ -150,8 +150,8 @@ fn from(spans: &[Span], line: Key) -> &[Span] {
     &spans[known + near[known..].partition_point(ends_before)..]
 }
 
-/// Walks over two lists of ascending spans. Reports stretches of lines with constant masks in both
-/// lists; a missing line has mask 0.
+/// Walks over two lists of ascending spans. Reports stretches of lines whose masks are constant in
+/// both lists. A missing line has mask 0.
 pub(super) fn sweep(a: &[Span], b: &[Span], mut tell: impl FnMut(Key, u32, (u16, u16))) {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let mut at = 0;

@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 use crate::epoch::wire::{put, take, take_u32};
 use crate::model::{WriteTo, write_to};
 
-/// The maximal number of sites in a list. Longer lists are not stored.
+/// The maximum number of sites in a list. Longer lists are not stored.
 const MOST: usize = 64;
 /// The number for a list too long to store.
 const UNTOLD: u32 = 0;
@@ -122,7 +122,8 @@ impl Writers {
         first
     }
 
-    /// Records a write by an instruction of the node, or without one by the host. Returns the site.
+    /// Records a write by an instruction of the node, or by the host if no instruction is given.
+    /// Returns the site.
     #[inline]
     pub fn write(&mut self, inst: Option<usize>, range: Range) -> u32 {
         let site = inst.map_or(self.host, |inst| self.now + inst as u32);
@@ -137,7 +138,7 @@ impl Writers {
         site
     }
 
-    /// The list with a site added, if it lacks it.
+    /// The list with a site added, unless it already contains the site.
     #[inline]
     pub fn then(&mut self, list: u32, site: u32) -> u32 {
         let known = self.at_once[place(list, site)];

@@ -14,7 +14,7 @@ const LINES: usize = PAGE / LINE as usize;
 /// Words of a line.
 const WORDS: usize = (LINE / WORD) as usize;
 
-/// The maximal number of pages with separate words in an interval, and of those kept for the next
+/// The maximum number of pages with separate words in an interval, and of those kept for the next
 /// one: 25 MiB, or 60 MiB with times for bytes.
 const MOST: usize = 1 << 11;
 
@@ -92,7 +92,7 @@ pub(super) enum LineForm {
     Each,
     /// Whole lines: one time and one list of sites; each word's bytes.
     Once,
-    /// Like `Once`, with the bytes stored once, because all words are equal.
+    /// Like `Once`, but with a single word's bytes, because all words are equal.
     Same,
 }
 

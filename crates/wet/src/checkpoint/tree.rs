@@ -9,7 +9,7 @@ use super::group::Sets;
 use super::set::Set;
 use super::{CheckpointError, Key};
 
-/// A forest of intervals. The vertices of a level are numbered from 0 in the order of time; the
+/// A forest of intervals. The vertices of a level are numbered from 0 in order of time; the
 /// last ones may lack a parent.
 pub(crate) trait Tree {
     /// The number of vertices of a level.
@@ -155,8 +155,8 @@ pub(crate) fn first_from<T: Tree>(
     }
 }
 
-/// Returns where to continue at a vertex. It may be after the last vertex of its level; then
-/// vertices without a parent on lower levels follow.
+/// Returns where to continue at a vertex. If that is after the last vertex of its level, vertices
+/// without a parent on lower levels follow.
 fn next_sibling<T: Tree>(tree: &T, level: usize, number: u64) -> (usize, u64) {
     let (mut level, mut number) = (level, number);
     while level > 0 && number >= tree.count(level) {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use afterimage_streams::{BLOCK, Cursor, Stream, StreamError};
 use rustc_hash::FxBuildHasher;
 
-/// The maximal number of blocks kept.
+/// The maximum number of blocks kept.
 const MOST: usize = 1 << 14;
 
 /// A stream of an epoch, and its position, which identifies its blocks.

@@ -58,10 +58,10 @@ pub struct Content<'a> {
     pub told: InputForm,
     /// The number of executions that it covers; for copies, the number of runs.
     pub count: u64,
-    /// For labels: the patterns that occur.
+    /// For labels, the patterns that occur.
     pub patterns: Vec<Box<[Piece]>>,
-    /// The streams, in order. For labels: the choice, if there are several patterns, then one per
-    /// piece of the longest.
+    /// The streams, in order. For labels, first the choice if there are several patterns, then one
+    /// stream per piece of the longest.
     pub parts: Vec<Part<'a>>,
 }
 

@@ -92,7 +92,7 @@ impl Epoch {
     }
 }
 
-/// All origins of a read that occur.
+/// All origins that occur in a read.
 fn of_input(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
     if reader.byte()? & LABELS == 0 {
         return Ok(Vec::new());
@@ -105,7 +105,7 @@ fn of_input(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
     Ok(pieces.map(|piece| piece.origin).collect())
 }
 
-/// All origins of a copy that occur.
+/// All origins that occur in a copy.
 fn of_copy(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
     // The number of copies and of runs; then the streams of both and of the runs' lengths and
     // elements.

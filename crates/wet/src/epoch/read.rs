@@ -40,7 +40,7 @@ pub struct Epoch {
 /// An execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Execution {
-    /// The one this many executions before the last that had begun by then.
+    /// The execution this many before the last one begun by then.
     Ago(u64),
     /// The execution with this number.
     Number(u64),
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// All patterns of a load that occur.
+    /// All patterns that occur in a load.
     pub(super) fn patterns(&mut self) -> Result<Vec<Pattern>, EpochError> {
         let mut patterns: Vec<Pattern> = Vec::new();
         for _ in 0..self.count()? {
@@ -558,7 +558,7 @@ impl Before {
     }
 }
 
-/// The maximal number of runs of one write's copies in an epoch.
+/// The maximum number of runs of one write's copies in an epoch.
 const MOST_RUNS: u64 = 1 << 28;
 
 /// The data copied by the executions of a memory copy.

@@ -418,7 +418,7 @@ impl<'n> NodeWriter<'n> {
 }
 
 /// The distinct numbers in a list, ascending, and the index of each number among them, if there are
-/// several. There are only a few, and the same one often occurs several times in a row.
+/// several. There are only a few, and the same number often recurs in succession.
 fn ranks(numbers: &[u32]) -> (Vec<u32>, Vec<u64>) {
     let Some(&only) = numbers.first() else {
         return (Vec::new(), Vec::new());

@@ -122,7 +122,7 @@ where
         Ok(())
     }
 
-    /// The writer of the byte this many bytes further on, if it was written together with this one.
+    /// The writer of the byte this many bytes further on, if both were written together.
     fn follows(&self, writer: Writer, bytes: u64) -> Result<Writer, Failure<S, E>> {
         let Writer::Write {
             instance,

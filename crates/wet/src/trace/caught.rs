@@ -106,7 +106,7 @@ where
     }
 
     /// The exception caught by the handler with which an execution begins. `None` if there is none,
-    /// although the block is also a handler in the function.
+    /// even if the block is a handler in its function.
     fn caught_by(&self, handler: Instance) -> Result<Option<Caught>, Failure<S, E>> {
         // An exception, if any, was thrown right before the handler began.
         let mut cursor = self.path.cursor();

@@ -7,7 +7,7 @@ use super::{Epochs, Failure, Instance, Reading, TraceError, WholeTrace};
 use crate::def::Origin;
 use crate::epoch::Execution;
 
-/// The maximal number of parts reported for a copy.
+/// The maximum number of parts reported for a copy.
 const MOST_PARTS: usize = 1 << 24;
 
 impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
@@ -27,7 +27,7 @@ where
     /// The same for some of the bytes, counted from the first one copied.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`copied`](Self::copied).
     pub fn copied_within(
         &self,
         instance: Instance,

@@ -29,7 +29,7 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// The trace contradicts itself.
     #[error("the whole execution trace is damaged: it names {0}")]
     Damaged(&'static str),
-    /// The value was never computed: the run ended in a trap there, or before.
+    /// The value was never computed, because the run trapped there or earlier.
     #[error("there is no such value: the run trapped before it was computed")]
     Trapped,
     /// The run ended inside the node, before this instruction.
@@ -45,7 +45,7 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
         time: u64,
         /// The ranges of blocks with stored values, ascending.
         kept: Vec<(u64, u64)>,
-        /// If it is the function: the filter that left it out, in words.
+        /// If the function was left out: the filter, in words.
         without: Option<String>,
     },
 }

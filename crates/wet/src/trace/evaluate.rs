@@ -17,11 +17,11 @@ pub type Bits = (u64, u64);
 /// A register of an execution.
 pub(super) type Key = (Instance, Register);
 
-/// The maximal number of evaluations for one value: the builder stores values so that far fewer are
+/// The maximum number of evaluations for one value: the builder stores values so that far fewer are
 /// needed.
 const MOST: usize = 1 << 20;
 
-/// The maximal number of computed values that a trace keeps for later ones: a few megabytes.
+/// The maximum number of computed values that a trace keeps for later ones: a few megabytes.
 const RECENT: usize = 1 << 17;
 
 /// Intermediate results of computing values.

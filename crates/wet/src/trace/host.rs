@@ -8,13 +8,13 @@ use std::sync::Mutex;
 use afterimage_ids::{FuncId, ImportId};
 use afterimage_trace::{Event, HostRead, HostWrite, LogPlace, LogReader, RawValue, TraceError};
 
-/// The maximal number of calls in a block.
+/// The maximum number of calls in a block.
 const CALLS: usize = 512;
-/// The approximate maximal size of their data in bytes.
+/// The approximate maximum size of their data in bytes.
 const BYTES: usize = 256 << 10;
 /// The approximate number of bytes of blocks kept in memory.
 const KEPT: usize = 128 << 20;
-/// The maximal number of ranges that describe the reads of a block's calls.
+/// The maximum number of ranges that describe the reads of a block's calls.
 const RANGES: usize = 64;
 
 /// A call of the host by the guest.
@@ -190,7 +190,7 @@ impl HostCalls {
         self.count - self.by_itself.len() as u64
     }
 
-    /// The number of a call among the guest's, from 1. `None` if the host made it itself.
+    /// The number of a call among the guest's calls, from 1. `None` if the host made it itself.
     pub fn of_guest(&self, call: u64) -> Option<u64> {
         let before = self.by_itself.partition_point(|&other| other < call);
         let is_own = self.by_itself.get(before) == Some(&call);

@@ -1,4 +1,4 @@
-//! Finds the execution that set a local, if that was long ago.
+//! Finds the execution that set a local long ago.
 
 use std::rc::Rc;
 

@@ -8,10 +8,10 @@ use super::source::Writer;
 use super::{Compiled, Epochs, Failure, Instance, Place, TraceError, WholeTrace};
 use crate::epoch::Execution;
 
-/// The maximal size of a value in bytes.
+/// The maximum size of a value in bytes.
 const LONGEST: usize = 16;
 
-/// The maximal number of successive copies through which bytes are traced.
+/// The maximum number of successive copies through which bytes are traced.
 const MOST_COPIES: u32 = 256;
 
 /// Bytes of memory to be found.

@@ -148,7 +148,7 @@ pub struct Span {
 pub enum Lent<'e> {
     /// It stays in memory.
     Kept(&'e Epoch),
-    /// It does not.
+    /// It does not stay in memory.
     Passing(std::sync::Arc<Epoch>),
 }
 
@@ -188,9 +188,9 @@ pub struct Compiled {
 /// An input of a node, in an epoch.
 type Input = (usize, NodeId, usize);
 
-/// The maximal number of inputs whose columns are kept open.
+/// The maximum number of inputs whose columns are kept open.
 const MOST_COLUMNS: usize = 1 << 16;
-/// The maximal number of nodes whose executions are kept countable.
+/// The maximum number of nodes whose executions are kept countable.
 const MOST_COUNTED: usize = 512;
 
 /// Counted executions, cached for later questions.

@@ -1,6 +1,6 @@
 //! The elements of tables, and the sizes of tables and memories: finds what set them last.
 //!
-//! Nothing is stored about them. The path shows that an instruction sets or takes one, and its
+//! Nothing is stored about them. The path shows which instructions set or take one, and their
 //! operands show which elements of a table.
 
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub struct Taken {
     pub writer: Writer,
 }
 
-/// The maximal number of reported parts.
+/// The maximum number of reported parts.
 const MOST_PARTS: usize = 1 << 24;
 
 /// The blocks that set a place, and those that set or take it.

@@ -83,7 +83,8 @@ pub enum Writer {
 
 /// One step towards the origin of a variable.
 pub(super) enum Step {
-    /// It is this register of another execution. If the value changed there, the taker is given.
+    /// It is this register of another execution. If an instruction moved the value there, it is
+    /// given as the taker.
     Register(Instance, Register, Option<Taker>),
     /// It is not a register.
     Source(Source),
@@ -241,7 +242,7 @@ where
         Ok(readings)
     }
 
-    /// Returns the writers of some bytes that an instruction reads, where a stretch knows only that
+    /// Returns the writers of some bytes that an instruction reads, if its stretch knows only that
     /// an earlier one wrote them. The bytes are `length` bytes from one of them on, or all if that
     /// is 0.
     fn read_before(

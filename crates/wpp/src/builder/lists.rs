@@ -12,7 +12,7 @@ use crate::consing::Consing;
 const FLAT: usize = 8;
 /// A level of a list with this many runs is folded, except for its end.
 const FULL: usize = 64;
-/// The maximal number of runs in a block.
+/// The maximum number of runs in a block.
 const LONGEST: usize = 32;
 
 /// A symbol and its number of consecutive repetitions.

@@ -4,7 +4,7 @@ use afterimage_ids::RuleId;
 
 use crate::{Grammar, Kind, Root, Rule, Symbol};
 
-/// The cost of a rule besides its symbols, in symbols.
+/// The overhead of a rule, expressed in symbols.
 const HEADER: u64 = 1;
 
 /// Removes the sequences whose rule costs more than it saves. These include all sequences used once

@@ -99,7 +99,7 @@ pub(super) struct Decoder<'a> {
     offset: u64,
     range: u64,
     bytes: &'a [u8],
-    /// The number of bytes taken, including zeros after the end.
+    /// The number of bytes consumed, including zeros after the end.
     taken: usize,
 }
 

@@ -13,9 +13,9 @@ const EVEN: Chance = Chance::new(1 << 15, 1);
 /// Codes a step's kind, then its number.
 pub(super) struct Escapes {
     functions_below: u32,
-    /// Three decisions, as a tree, for each place.
+    /// For each place, three decisions that form a tree.
     kinds: Vec<[Chance; 8]>,
-    /// Is the node executed for the first time in the segment?
+    /// Whether the node is executed for the first time in the segment.
     fresh: Chance,
     /// Nodes are numbered in the order of their first execution, so this one often directly follows
     /// the last such node.

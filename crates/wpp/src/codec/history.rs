@@ -44,9 +44,9 @@ impl History {
         self.returned != 0
     }
 
-    /// Contexts for the last node; for it and the number of consecutive nodes that ended there; and
-    /// for the last 2, 3 and 6 nodes. Each is a sum of products that can be computed in parallel
-    /// and whose upper bits are well mixed.
+    /// Contexts for the last node, for that node with the number of consecutive nodes that ended
+    /// there, and for the last 2, 3 and 6 nodes. Each is a sum of products that can be computed in
+    /// parallel and whose upper bits are well mixed.
     #[inline]
     pub(super) fn contexts(&self, place: u32) -> [u64; 5] {
         let [first, second, third, fourth, fifth, sixth] = self.past;

@@ -6,14 +6,15 @@ pub(super) const MOST: u32 = 63;
 pub(super) const FINE_LEVELS: usize = 41;
 /// Levels of [`COARSE`].
 pub(super) const COARSE_LEVELS: usize = 12;
-/// More misses than two other candidates can have.
+/// A bound above the misses that two other candidates can have.
 const MISSES: usize = 128;
 
-/// Maps how often a candidate followed, and how often the remaining others did, to a level.
+/// Maps two counts to a level: how often a candidate followed, and how often the remaining ones
+/// did.
 pub(super) struct Levels([[u8; MISSES]; MOST as usize + 1]);
 
 impl Levels {
-    /// The level, from how often the candidate followed, and how often all remaining ones did.
+    /// The level, by how often the candidate followed and how often all remaining ones did.
     #[inline]
     pub(super) fn of(&self, hits: u32, total: u32) -> usize {
         self.0[(hits & MOST) as usize][(total - hits) as usize % MISSES].into()

@@ -79,14 +79,14 @@ use crate::measures::tally;
 use crate::{Grammar, Kind, Root, Segment, Symbol};
 
 const VERSION: u8 = 2;
-/// The percentage of bytes that far fewer steps may take, because they are read that many times
-/// faster.
+/// The percentage of bytes that a plan with far fewer steps may take, because it is read that many
+/// times faster.
 const WORTH: usize = 105;
 const MIN_TABLE_BITS: u32 = 6;
 const MAX_TABLE_BITS: u32 = 15;
 
-/// The facts about a node that writer and reader know before they see the segment. Both must know
-/// the same. Otherwise the bytes decode to another segment, or to none.
+/// The facts about a node that writer and reader know before they see the segment. Both must have
+/// the same facts. Otherwise the bytes decode to another segment, or to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeContext {
     /// The place where its activation continues afterwards, which decides what can follow. For
@@ -98,7 +98,7 @@ pub struct NodeContext {
     pub calls: bool,
 }
 
-/// The maximal size of a decoded segment.
+/// The maximum size of a decoded segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Rules, their symbols and the root's items. At least as many as in the encoded segment;

@@ -17,9 +17,9 @@ const ORDERS: usize = 5;
 /// Facts that both sides know before the first step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// A bound above all nodes.
+    /// A bound that all nodes are below.
     pub(super) nodes: u32,
-    /// A bound above all functions.
+    /// A bound that all functions are below.
     pub(super) functions: u32,
     /// The tables have 2 to the power of this many slots.
     pub(super) table_bits: u32,
@@ -51,7 +51,7 @@ pub(super) struct Model<'a> {
     times: Predictor<3>,
     /// The latest counts of loops, by the node before their end.
     last_times: Vec<u64>,
-    /// The count of the last loop.
+    /// The iteration count of the last loop.
     latest_times: u64,
     escapes: Escapes,
     /// The counts of loops that no table has predicted, by the bit length of the previous one.

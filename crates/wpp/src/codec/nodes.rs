@@ -22,7 +22,7 @@ const ORDERS: usize = 3;
 /// The end of a path; blocks follow.
 const END: u32 = 0;
 
-/// The maximal size of a decoded node table.
+/// The maximum size of a decoded node table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeLimits {
     /// Nodes.

@@ -6,7 +6,7 @@ use super::logistic::Chance;
 /// Non-negative numbers of up to 64 bits that are mostly small: Elias's gamma code (1975) with
 /// adaptive probabilities.
 pub(super) struct Gamma {
-    /// Is the length larger than this? (of `value + 1`, which has up to 65 bits)
+    /// Whether the length of `value + 1`, which has up to 65 bits, is larger than this.
     lengths: [Chance; 65],
     /// The two highest bits after the leading one, by length.
     heads: [[Chance; 4]; 65],

@@ -28,9 +28,9 @@ pub(super) const MOST_STEPS: u64 = 8 << 20;
 pub(super) enum Form {
     /// Its definition at the first occurrence, its number elsewhere.
     Named,
-    /// Its symbols in its place. For a `Repeat`, a step that marks the repetition follows.
+    /// Its symbols, written in its place. For a `Repeat`, a step that marks the repetition follows.
     Dissolved,
-    /// Its symbols in its place, as often as they are executed.
+    /// Its symbols, written in its place as often as they are executed.
     Unrolled,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Plan {
     pub(super) form: Form,
     /// The number of symbols that the reader sees.
     pub(super) width: u32,
-    /// The number of steps that it becomes where it is not named.
+    /// The number of steps it takes where it is not named.
     steps: u32,
 }
 

@@ -10,7 +10,7 @@ use super::successors::{CANDIDATES, Slot, Table};
 const RATE: i32 = 2;
 /// The most specific context decides alone if only one thing followed there, this often or more.
 const SURE: u32 = 3;
-/// The maximal number of contexts, and of candidates offered.
+/// The maximum number of contexts, and of candidates offered.
 const MOST_ORDERS: usize = 5;
 const MOST_TRIES: usize = 8;
 
@@ -31,7 +31,7 @@ pub(super) struct Predictor<const N: usize> {
     /// The slots of the last token's contexts, unless it has been learnt.
     places: [usize; N],
     is_learnt: bool,
-    /// The maximal number of candidates offered.
+    /// The maximum number of candidates offered.
     most_tries: usize,
 }
 

@@ -56,7 +56,7 @@ impl Token {
         }
     }
 
-    /// The step; a loop without its count. Not for [`Token::NONE`].
+    /// The step; for a loop, without its count. Must not be called on [`Token::NONE`].
     pub(super) fn step(self) -> Step {
         let number = self.0 >> 2;
         match (self.0 & 3, number) {
@@ -74,7 +74,7 @@ impl Token {
         }
     }
 
-    /// Whether it is more than a symbol, so that its position decides whether it is allowed.
+    /// Whether it is not just a symbol, so that its position decides whether it is allowed.
     #[inline]
     pub(super) fn is_structure(self) -> bool {
         self.0 & 3 == 3

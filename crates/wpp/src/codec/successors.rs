@@ -23,7 +23,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// A candidate; [`Token::NONE`] if there are fewer.
+    /// A candidate, or [`Token::NONE`] if there are not that many.
     #[inline]
     pub(super) fn token(&self, at: usize) -> Token {
         Token(!self.tokens[at])

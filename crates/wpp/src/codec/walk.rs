@@ -35,7 +35,7 @@ struct Open {
     /// The range of its remaining symbols.
     from: u32,
     to: u32,
-    /// The number of remaining repetitions of all of them.
+    /// The number of remaining repetitions of its symbols.
     more: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The call tree in the order of time, without what happens between the calls.
+//! The call tree in order of time, without the events between calls.
 
 use afterimage_ids::FuncId;
 
@@ -38,7 +38,7 @@ pub enum CallEvent {
 /// caller's rules that are stepped over.
 pub struct Calls<'a, S: Segments> {
     path: &'a WholePath<S>,
-    /// Ends before this time are not reported, unless the beginning was.
+    /// Ends before this time are not reported unless their beginnings were.
     from: u64,
     /// Activations this deep are not reported.
     limit: usize,
@@ -63,7 +63,7 @@ enum Next {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// The beginnings and ends of activations at block T and later, in the order of time, limited
+    /// The beginnings and ends of activations at block T and later, in order of time, limited
     /// to activations inside fewer than `limit` others.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ pub(super) struct Frame {
     round: u64,
     /// The number of the segment's blocks executed before the rule begins.
     pub(super) base: u64,
-    /// The number of blocks that the rule executes in all.
+    /// The number of blocks that the rule executes in total.
     pub(super) length: u64,
 }
 

@@ -31,7 +31,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// earlier segments that `may_have` selects, and the segment in which the activation begins.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`previous_in_activation`](Self::previous_in_activation).
     pub fn previous_in_activation_among(
         &mut self,
         may_have: impl Fn(usize) -> bool,

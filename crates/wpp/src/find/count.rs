@@ -97,8 +97,7 @@ struct Frame {
     state: State,
     count: u64,
     next: u32,
-    /// For a repetition, the states at the beginning of its rounds so far, and the counts until
-    /// then.
+    /// For a repetition, the state and the counts at the beginning of each round so far.
     rounds: Vec<(State, u64)>,
 }
 

@@ -19,7 +19,7 @@ struct Frame {
 }
 
 /// Appends the times of the last blocks of the occurrences in a symbol, until there are `most` in
-/// all. `time` is the number of blocks executed before it.
+/// total. `time` is the number of blocks executed before it.
 pub(super) fn list(
     counting: &mut Counting<'_, '_>,
     symbol: Symbol,

@@ -10,7 +10,7 @@ use crate::{Kind, Root, Rule, Symbol};
 /// first node has because of earlier executions are excluded.
 #[derive(Clone, Copy, Default)]
 struct Part {
-    /// First and last; `None` if this activation executes nothing, only other activations do.
+    /// The first and last node; `None` if only other activations execute anything.
     ends: Option<(NodeId, NodeId)>,
     count: u64,
 }
@@ -18,7 +18,8 @@ struct Part {
 /// The node executed before a symbol in the same activation.
 type Before = Option<NodeId>;
 
-/// An item of the root: the number of marks before it, and what its activation executed last.
+/// An item of the root: the number of marks before it, and the node that its activation executed
+/// last.
 struct Item {
     count: u64,
     before: Before,
@@ -35,10 +36,10 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts the marks of a segment. `open` is what each open activation executed last, before the
-    /// segment and then after it. Linear in the grammar.
+    /// Counts the marks of a segment. `open` holds the node that each open activation executed
+    /// last: before the segment, and afterwards after it. Linear in the grammar.
     ///
-    /// It may saturate: then there are too many marks to count, or the rule is never asked for.
+    /// A saturated count means that there are too many marks, or that the rule is never queried.
     pub(super) fn new(measured: &Measured, marking: &impl Marking, open: &mut Vec<Before>) -> Self {
         let segment = &measured.segment;
         let mut tally = Self {

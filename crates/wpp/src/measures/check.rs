@@ -19,7 +19,7 @@ pub(super) struct Rules {
 /// Facts about the root.
 #[derive(Default)]
 pub(super) struct Items {
-    /// The number of blocks executed before each item, and in all.
+    /// The number of blocks executed before each item, and in total.
     pub(super) starts: Vec<u64>,
     /// The number of activations open before each item, and at the end.
     pub(super) depths: Vec<u32>,

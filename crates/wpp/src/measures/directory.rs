@@ -35,7 +35,7 @@ impl Directory {
         self.lists.len() as u32 - 1
     }
 
-    /// The minimal and maximal number of a list's members that are not beyond a value below its
+    /// The minimum and maximum number of a list's members that are not beyond a value below its
     /// last.
     #[inline]
     pub(crate) fn range(&self, list: u32, value: u64) -> (u32, u32) {

@@ -3,7 +3,8 @@
 //! A segment's grammar is larger than the processor's caches, so the cost of a search is the number
 //! of places that it touches. Here a rule is one contiguous stretch: a header, then each symbol
 //! with its end. Symbols hold the positions of the rules that they name, not their numbers, so no
-//! table is needed in between. A long rule is not searched by halving: it has a [`Directory`].
+//! table is needed in between. A long rule has a [`Directory`] instead of being searched by
+//! halving.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -61,9 +62,9 @@ const CALLS: u32 = 16;
 /// Rules with more symbols than this have a directory.
 const SHORT: usize = 32;
 
-/// Up to this many symbols are searched linearly, which examines more of them than halving does.
-/// But most of a rule's time is in few of its symbols, so the processor predicts the branch
-/// correctly and continues without waiting.
+/// Up to this many symbols are searched linearly, which examines more of them than binary search
+/// does. But few symbols account for most of a rule's time, so the processor predicts the branch
+/// correctly and need not wait.
 pub(crate) const FEW: usize = 16;
 
 /// A rule, decoded from its header.
@@ -133,7 +134,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The maximal number of entries, so that positions fit into words.
+    /// The maximum number of entries, so that positions fit into words.
     const LIMIT: usize = 1 << 30;
 
     /// Lays out the rules of a sound segment, given their lengths. `None` if there are too many.
@@ -188,7 +189,7 @@ impl Layout {
         Some(layout)
     }
 
-    /// Writes a rule, except for its list in the directory. `ends` holds the number of blocks
+    /// Writes a rule, except for its list in the directory. `ends` gives the number of blocks
     /// executed up to each symbol.
     fn fill(&mut self, id: RuleId, kind: Kind, flags: u32, symbols: &[Symbol], ends: &[u64]) {
         let first = self.places[id] as usize;
@@ -320,7 +321,7 @@ impl Layout {
         from + before as u32
     }
 
-    /// The number of blocks that a rule executes in all.
+    /// The number of blocks that a rule executes in total.
     pub(crate) fn length(&self, rule: RuleId) -> u64 {
         let body = self.body(self.places[rule]);
         let once = self.end_at(body.end - 1, body.is_wide());

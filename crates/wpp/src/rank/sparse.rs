@@ -11,7 +11,7 @@ use crate::measures::{Measured, Use, User};
 /// All rules are counted if more than one in this many symbols has occurrences, and more than
 /// [`ALWAYS`].
 const FEW: usize = 32;
-/// Up to this many symbols with occurrences are always handled here.
+/// Up to this number of symbols with occurrences, counts are always sparse.
 const ALWAYS: usize = 64;
 
 /// Counts of some nodes in the rules of a segment that have any.

@@ -62,7 +62,7 @@ pub(super) struct Dense {
     ends: Sums,
     /// These sums for long rules.
     directory: Directory,
-    /// The count before each item of the root, and in all.
+    /// The count before each item of the root, and in total.
     starts: Vec<u64>,
 }
 
@@ -80,8 +80,8 @@ impl Dense {
 
     /// Counts with a fixed number of bytes per sum.
     ///
-    /// Whatever is reachable from the root can be counted, because the segment's counts were
-    /// verified. The rest is never queried, so it may saturate.
+    /// Anything reachable from the root can be counted, because the segment's counts were verified.
+    /// The rest is never queried, so it may saturate.
     fn counted<S: Sum>(measured: &Measured, target: &Target, sums: fn(Vec<S>) -> Sums) -> Self {
         let segment = &measured.segment;
         let mut ends = vec![S::default(); measured.layout.len()];

@@ -88,7 +88,7 @@ impl Collector {
     /// [`Self::again`].
     ///
     /// # Errors
-    /// If no call is open, or if there are too many different ones.
+    /// If no call is open, or there are too many different calls.
     pub fn leave(&mut self) -> Result<CallId, EventError> {
         let Some(depth) = self.depth.checked_sub(1) else {
             return Err(EventError::NoActivation(Outside::Leave));
@@ -122,7 +122,7 @@ impl Collector {
     /// Processes an event of any kind.
     ///
     /// # Errors
-    /// Like the method for its kind.
+    /// As for the method for its kind.
     pub fn push(&mut self, event: Event) -> Result<(), EventError> {
         match event {
             Event::Enter(function) => {
@@ -143,7 +143,7 @@ impl Collector {
     /// marked accordingly.
     ///
     /// # Errors
-    /// If there are too many different ones, or more than any run can have.
+    /// If there are too many different calls, or more than any run can have.
     pub fn finish(mut self) -> Result<Wpp, EventError> {
         let open = self.depth as u64;
         while self.depth > 0 {

@@ -12,10 +12,10 @@ use super::path_trace::PathTrace;
 use super::timestamped::{BadTrace, PackedEntries, TimestampedTrace};
 use super::wpp::{FunctionPaths, UniquePath, Wpp};
 
-/// The maximal number of calls and executed blocks of a run: a thousand years at 36 million a
+/// The maximum number of calls and executed blocks of a run: a thousand years at 36 million a
 /// second. Sizes in words then fit 64 bits.
 pub(super) const MOST_BLOCKS: u64 = 1 << 60;
-/// The message if there are more.
+/// The message for a run with more.
 const TOO_MANY: &str = "it executes more blocks than a run can";
 
 /// A timestamped whole program path (Zhang and Gupta 2001, Figure 7).
@@ -192,8 +192,8 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         Ok(sum)
     }
 
-    /// Fails if [`Self::executed`] does. Examines the series only if the lengths of the traces do
-    /// not already rule out an excess.
+    /// Fails if [`Self::executed`] does. Examines the series only if the lengths of the traces
+    /// cannot rule out an excess.
     pub(super) fn check_executed(&self) -> Result<(), &'static str> {
         let most = self
             .paths

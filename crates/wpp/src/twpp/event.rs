@@ -34,7 +34,7 @@ pub enum EventError {
     TooLong,
 }
 
-/// An event outside every activation.
+/// An event outside of all activations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
     /// A block was executed.

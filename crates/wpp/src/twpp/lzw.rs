@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 /// The code that empties the dictionary.
 const CLEAR: u32 = 256;
-/// The maximal number of codes.
+/// The maximum number of codes.
 const LIMIT: u32 = 1 << 16;
 
 /// Why bytes are not an encoder's output.

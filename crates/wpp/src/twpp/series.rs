@@ -101,7 +101,7 @@ impl Series {
     /// Builds a set from entries, each later than all before it.
     ///
     /// # Panics
-    /// If an entry is not, or does not reach its last timestamp.
+    /// If an entry is not later, or does not reach its last timestamp.
     pub fn from_ascending(entries: Vec<Entry>) -> Self {
         let mut after = 0;
         for entry in &entries {

@@ -23,7 +23,7 @@ pub struct Stages {
     pub traces: u64,
     /// Unique dictionaries of all functions.
     pub dictionaries: u64,
-    /// Chains in these.
+    /// Chains in these dictionaries.
     pub chains: u64,
     /// Blocks in these chains.
     pub chain_blocks: u64,
@@ -39,11 +39,11 @@ pub struct Stages {
     pub call_graph_shared: u64,
     /// The original path traces (Table 1): a word for each executed block.
     pub original: u64,
-    /// After redundant path trace elimination (Table 2): a word for each block of each unique path
-    /// trace, and one for its length.
+    /// The traces after redundant path trace elimination (Table 2): a word for each block of each
+    /// unique path trace, and one for its length.
     pub unique: u64,
-    /// After dictionary creation (Table 2): a word for each dynamic basic block of each unique
-    /// trace, and one for its length.
+    /// The traces after dictionary creation (Table 2): a word for each dynamic basic block of each
+    /// unique trace, and one for its length.
     pub compacted: u64,
     /// The compacted timestamped traces (Tables 2 and 3): [`super::TimestampedTrace::words`].
     pub timestamped: u64,

@@ -5,7 +5,7 @@ use afterimage_ids::BlockId;
 use super::series::Entry;
 use super::timestamped::{PackedBlocks, PackedEntries};
 
-/// The minimal number of steps laid out at once.
+/// The minimum number of steps laid out at once.
 const WINDOW: usize = 1 << 10;
 /// Marks a step without a block.
 const NOBODY: u32 = u32::MAX;

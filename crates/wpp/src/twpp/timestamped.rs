@@ -108,7 +108,7 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
     /// The blocks in the order of execution.
     ///
     /// # Errors
-    /// If two blocks share a timestamp, which happens only to a trace from a damaged file.
+    /// If two blocks share a timestamp, which happens only in a trace from a damaged file.
     pub fn expand(&self) -> Result<Vec<BlockId>, BadTrace> {
         let mut blocks = Vec::new();
         blocks.extend(self.steps());

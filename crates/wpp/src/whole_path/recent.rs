@@ -1,4 +1,4 @@
-//! A cache of data about segments: the most recently used data is kept, as long as there is room.
+//! A cache of data about segments: the most recently used data is kept while there is room.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl<T> Recent<T> {
         Some(Arc::clone(&kept.what))
     }
 
-    /// Adds data about a segment that has none. Linear in the number of segments for each entry
+    /// Adds data about a segment that has none yet. Linear in the number of segments for each entry
     /// that must be evicted.
     pub(crate) fn insert(&mut self, segment: usize, what: &Arc<T>, bytes: usize) {
         while self.bytes.saturating_add(bytes) > self.room && self.drop_one() {}

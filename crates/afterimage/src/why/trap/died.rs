@@ -1,5 +1,5 @@
-//! How a run ended in a library, in the author's terms: the line of their own code, and the
-//! library's message.
+//! How a run ended in a library, in terms of the author's own code: the line, and the library's
+//! message.
 
 use std::collections::HashSet;
 

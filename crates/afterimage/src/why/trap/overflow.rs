@@ -9,7 +9,7 @@ use crate::explain::Scene;
 use crate::text::harmless;
 use crate::why::led::last_of;
 
-/// The number of innermost activations that may precede the repeated calls: their last callees.
+/// The number of innermost activations, the last callees, that may precede the repeated calls.
 const BESIDE: usize = 8;
 /// The number of repeated calls to name.
 const NAMED: usize = 4;

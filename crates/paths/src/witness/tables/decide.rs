@@ -1,4 +1,4 @@
-//! Finds the way that a token selects.
+//! Finds the edge that a token selects.
 
 use std::collections::HashSet;
 
@@ -55,7 +55,7 @@ impl Table {
         }
     }
 
-    /// Records, for branches that see this edge, the way through which they see it. It covers all
+    /// Records, for branches that see this edge, the edge through which they see it. It covers all
     /// of them, or twice as many as needed to find `wanted`. Returns false if `wanted` does not see
     /// it. No branch sees a call that writes, so walking back past one meets no branch.
     fn walk_back(&mut self, cfg: &Cfg, writer: EdgeId, rank: u32, wanted: Option<BlockId>) -> bool {

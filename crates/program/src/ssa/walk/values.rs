@@ -198,8 +198,8 @@ fn is_constant(operator: &Operator<'_>) -> bool {
     )
 }
 
-/// A type without details that only the validator needs: whether a reference may be null, and its
-/// exact target type.
+/// A type without the details that only the validator needs: nullability and exact target type of a
+/// reference.
 pub(in crate::ssa) fn general(ty: ValType) -> ValType {
     let ValType::Ref(reference) = ty else {
         return ty;

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::inlining::ChainId;
 
-/// Activations, and stretches of activations that occur in several; each distinct one once.
+/// Activations, and stretches that occur in several of them; each distinct one once.
 #[derive(Default)]
 pub(super) struct Activations {
     all: Vec<Activation>,
@@ -22,7 +22,7 @@ struct Activation {
     function: Option<FuncId>,
     /// Whether it begins in the window.
     begins: bool,
-    /// Whether it is a stretch in which something inherits its chain.
+    /// Whether it is a stretch in which some event inherits its chain.
     inherits: bool,
     /// The blocks that were left out in it, including its parts.
     left_out: u64,
@@ -35,7 +35,7 @@ struct Activation {
 }
 
 /// An event in an activation: it executes a block itself, a block was left out, or a part of it
-/// occurs. A number, because there are many.
+/// occurs. It is stored as a number, because there are many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct What(u32);
 
@@ -61,7 +61,7 @@ impl What {
 pub(super) struct Item {
     /// The event.
     pub what: What,
-    /// The inlined functions in which it happens. The chain. [`ChainId::INHERITED`] is used before
+    /// The chain of inlined functions in which it happens. [`ChainId::INHERITED`] is used before
     /// the first block of a stretch: it means the chain of the block before the stretch.
     /// [`ChainId::ITSELF`] for a stretch in which nothing inherits.
     pub chain: ChainId,
@@ -69,7 +69,7 @@ pub(super) struct Item {
     pub times: u64,
 }
 
-/// The work of an activation, or of a stretch of one, while it is read in order.
+/// The events of an activation, or of a stretch of one, while it is read in order.
 #[derive(Debug)]
 pub(super) struct Doing {
     pub items: Vec<Item>,
@@ -78,7 +78,7 @@ pub(super) struct Doing {
 }
 
 impl Doing {
-    /// Nothing yet, after a block of a chain.
+    /// No events yet, after a block of a chain.
     pub fn after(last: ChainId) -> Self {
         Self {
             items: Vec::new(),
@@ -208,7 +208,7 @@ impl Activations {
         self.all[id as usize].total
     }
 
-    /// 1 if it begins in the window.
+    /// 1 if it begins in the window, otherwise 0.
     pub fn begins(&self, id: u32) -> u64 {
         u64::from(self.all[id as usize].begins)
     }

@@ -1,9 +1,9 @@
-//! Charges what blocks do to whoever called their function: how much a line of the user's own costs
-//! with the library code that it calls.
+//! Charges the cost of blocks to whoever called their function. It shows what a line of the user's
+//! own code costs, including the library code that it calls.
 //!
-//! Input: what each block is charged with, and who pays for its calls. Output: the sum for each
-//! payer. Every execution of a block is charged once. Like the contexts, the sums are taken over
-//! distinct activations; the run is not expanded.
+//! Input: the charge for each block, and the payer for its calls. Output: the sum for each payer.
+//! Every execution of a block is charged once. Like the contexts, the sums are taken over distinct
+//! activations; the run is not expanded.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,22 +14,22 @@ use super::clip;
 use super::inlining::{ChainId, Inlining};
 use crate::paths::Window;
 
-/// Who pays, by a number that the caller of [`charged`] chose.
+/// A payer, as a number chosen by the caller of [`charged`].
 pub type Payer = u32;
 
 /// The cost of an execution of a block, and the lines that it counts for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charge {
-    /// The amount that whoever pays for the activation is charged with.
+    /// The amount charged to the payer for the activation.
     pub amount: u32,
     /// The payer for the activations that the block calls; `None` is the payer for its own
     /// activation. At most `u32::MAX - 2`.
     pub calls: Option<Payer>,
 }
 
-/// The sum for each payer; `None` pays for what the host called. Blocks without a charge cost
-/// nothing, and neither do blocks that were left out of the path. After a tail call, the activation
-/// that called the first function pays.
+/// The sum for each payer; `None` pays for the host's calls. Blocks without a charge cost nothing,
+/// and neither do blocks that were left out of the path. After a tail call, the activation that
+/// called the first function pays.
 ///
 /// Linear in the grammars, and for each payer in the distinct activations for which it pays.
 ///

@@ -16,7 +16,7 @@ use crate::paths::grammar::checked;
 /// stretches, but they take half as much memory again.
 const ITEMS: usize = 2;
 
-/// The facts about a rule or a node.
+/// Facts about a rule or a node.
 #[derive(Clone, Debug, Default)]
 struct Facts {
     length: u64,
@@ -43,9 +43,9 @@ struct Clip<'a, S> {
     open: Vec<Open>,
 }
 
-/// Collects the activations of a window, and the host's actions in it. For calls inside more than
-/// `depth` others that are open at the beginning of the window, it does not matter which inlined
-/// functions made them.
+/// Collects the activations of a window, and the host's actions in it. For calls nested in more
+/// than `depth` others that are open at the beginning of the window, the inlined functions that
+/// made them are ignored.
 pub(super) fn collect<S: Segments>(
     path: &WholePath<S>,
     window: Window,
@@ -156,7 +156,7 @@ impl<S: Segments> Clip<'_, S> {
         }
     }
 
-    /// Continues after blocks that are skipped.
+    /// Continues after skipped blocks.
     fn after(&mut self, last: Option<ChainId>) {
         if let Some(open) = self.open.last_mut() {
             open.doing.last = last.unwrap_or(open.doing.last);
@@ -199,7 +199,7 @@ impl<S: Segments> Clip<'_, S> {
         Some(self.inlining.of_call(node.function, *last))
     }
 
-    /// Keeps what happens in a symbol: as it is if it is small, otherwise as a stretch.
+    /// Stores the events of a symbol: directly if there are few, otherwise as a stretch.
     fn kept(&mut self, mut items: Vec<Item>) -> Range<usize> {
         compact(&mut items);
         let start = self.items.len();

@@ -22,7 +22,7 @@ pub struct InlineeId(u32);
 pub(super) struct ChainId(u32);
 
 impl ChainId {
-    /// No inlined function: the code of the module's function itself.
+    /// No inlined function, only the module's function itself.
     pub(super) const ITSELF: Self = Self(0);
     /// The chain follows from the place in the run.
     pub(super) const INHERITED: Self = Self(u32::MAX);
@@ -42,11 +42,11 @@ pub struct Inlinee {
     pub name: String,
     /// The place of its declaration.
     pub declared: Option<Location>,
-    /// A place of its code. Some compilers leave out where a function of a library is declared.
+    /// A place of its code, because some compilers omit where a library function is declared.
     pub place: Option<Location>,
 }
 
-/// Which frames there are besides the functions of the module.
+/// The frames to add to the functions of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InlinedFrames {
     /// Functions that the compiler inlined.
@@ -124,8 +124,8 @@ impl Inlining {
         Ok(maker.into)
     }
 
-    /// Any two numbers below `u32::MAX` for each block, in place of the chains of the block and of
-    /// its call. They name no functions.
+    /// Assigns each block two arbitrary numbers below `u32::MAX`, instead of its own chain and that
+    /// of its call. They name no functions.
     pub(super) fn of_numbers(numbers: HashMap<(FuncId, BlockId), (u32, u32)>) -> Self {
         let chains = |(block, call)| (ChainId(block), ChainId(call));
         let numbers = numbers.into_iter();

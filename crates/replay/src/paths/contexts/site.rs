@@ -5,8 +5,8 @@ use afterimage_wpp::{Cursor, PathError, Segments, WholePath};
 
 use super::inlining::{ChainId, Inlining};
 
-/// The number of consecutive activations to examine. Calls follow each other without a block of the
-/// caller in between after tail calls, or if that block was left out.
+/// The number of consecutive activations to examine. After a tail call, or if the caller's block
+/// was left out, calls follow each other without a block in between.
 const STEPS: usize = 100_000;
 
 /// For each of the outermost `count` activations that are open after `before` blocks of a run, the

@@ -1,4 +1,4 @@
-//! The distribution of the lengths of calls, which decides how coarse a timeline must be.
+//! The distribution of the lengths of calls, which determines how coarse a timeline must be.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::paths::grammar::{checked, executions};
 pub struct CallLengths {
     /// By the binary logarithm of the length, rounded down.
     counts: [u64; 64],
-    /// Calls that begin or end outside the window, or in another segment of the path.
+    /// Calls that begin or end outside the window, or cross segments of the path.
     across: u64,
 }
 
@@ -130,7 +130,7 @@ impl CallLengths {
         whole
     }
 
-    /// Returns the number of calls with at least 2^`log` blocks, or an unknown number.
+    /// Returns the number of calls whose number of blocks is unknown or at least 2^`log`.
     pub fn at_least(&self, log: u32) -> u64 {
         let counts = self.counts.iter().skip(log as usize);
         counts.fold(self.across, |sum, &count| sum.saturating_add(count))

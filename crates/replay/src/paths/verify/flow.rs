@@ -171,7 +171,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         Some(both)
     }
 
-    /// Checks that one can follow the other. Returns whether that takes a call by the host.
+    /// Checks that one can follow the other. Returns whether only a call by the host explains that.
     fn join(&mut self, last: Last, first: First, at: &mut At<'_>) -> bool {
         match first {
             First::Node(node) => {
@@ -301,7 +301,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         None
     }
 
-    /// Notes how control came back from the call at a node's end.
+    /// Records how control came back from the call at a node's end.
     fn came_back(&mut self, node: NodeId, returns: bool, throws: bool) {
         match (returns, throws) {
             (true, true) => {
@@ -358,7 +358,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// How an activation ended that did `last` last.
+    /// How an activation ended whose last action was `last`.
     fn finish(&mut self, function: FuncId, last: Last, at: &mut At<'_>) -> Outcome {
         let Some(node) = last.node else {
             return Outcome::UNKNOWN;

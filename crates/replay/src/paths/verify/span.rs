@@ -1,4 +1,4 @@
-//! Summarizes the view from outside of a stretch of one activation.
+//! Summarizes a stretch of one activation as seen from outside.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_program::Callee;
@@ -66,7 +66,7 @@ pub(super) struct Last {
     pub since: Option<Outcome>,
 }
 
-/// A stretch, described by its two sides.
+/// A stretch, described by its beginning and its end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub first: First,

@@ -5,7 +5,7 @@ use afterimage_machine::Range;
 /// The last writer of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrote {
-    /// No writer: the byte is as in the module, or zero.
+    /// No writer: the byte has its initial value.
     Nothing,
     /// An instruction of an execution of a node.
     Guest {
@@ -63,7 +63,7 @@ impl Canvas {
         }
     }
 
-    /// Sets the last writer of a range, and overwrites earlier knowledge.
+    /// Sets the last writer of a range, and overwrites earlier entries.
     #[inline]
     pub fn over(&mut self, range: Range, wrote: Wrote) {
         let common = self.common(range);

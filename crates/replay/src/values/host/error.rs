@@ -49,7 +49,7 @@ impl From<CheckpointError> for HostReadsError {
 }
 
 impl HostReadsError {
-    /// Whether the reason is that the recording was cut off, its log before its path.
+    /// Whether the reason is that the recording was cut off, so that its log ends before its path.
     pub(super) fn is_cut(&self) -> bool {
         matches!(
             self,

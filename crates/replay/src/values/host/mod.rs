@@ -46,7 +46,7 @@ pub struct HostReads<'v, 'a> {
     writers: RefCell<Writers<'a>>,
 }
 
-/// Adjacent bytes that the host read and that have the same last writer, or none.
+/// Adjacent bytes that the host read and that have the same last writer, or no writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostPart {
     /// The bytes.

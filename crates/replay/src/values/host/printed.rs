@@ -102,8 +102,8 @@ impl HostReads<'_, '_> {
         Ok(wrong)
     }
 
-    /// The time of a call by the guest. `None` if the recording was cut off: the log alone does not
-    /// give it.
+    /// The time of a call by the guest. `None` if the recording was cut off, because the log alone
+    /// does not show it.
     fn time_of(&self, call: u64) -> Result<Option<u64>, HostReadsError> {
         match self.caller(call) {
             Err(error) if error.is_cut() => Ok(None),

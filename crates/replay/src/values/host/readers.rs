@@ -1,4 +1,4 @@
-//! Finds the host calls that read written bytes, in the order of time.
+//! Finds the host calls that read written bytes, in order of time.
 
 use std::collections::VecDeque;
 
@@ -34,12 +34,13 @@ struct Written {
 #[derive(Clone, Copy)]
 struct Piece {
     range: Range,
-    /// They still have it when the execution that begins with this block starts.
+    /// They still have it at the beginning of the execution that begins with this block.
     until: u64,
     /// They still have it at the call that ends the execution that begins with this block; 0 if
     /// none is known.
     called: u64,
-    /// None of them has it any longer when the execution that begins with this block starts.
+    /// None of them has it any longer at the beginning of the execution that begins with this
+    /// block.
     lost: u64,
 }
 
@@ -60,7 +61,7 @@ pub(in crate::values) struct HostReaders<'h, 'a> {
 struct At {
     /// The bytes that may still be read, ascending.
     pieces: Vec<Piece>,
-    /// The next call to look at.
+    /// The next call to examine.
     call: u64,
     found: VecDeque<HostUse>,
 }
@@ -125,7 +126,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(())
     }
 
-    /// Looks at the next call that may read it. Returns whether there was one.
+    /// Examines the next call that may read it. Returns whether there was one.
     fn look(&mut self) -> Result<bool, HostReadsError> {
         let pieces = &self.at.pieces;
         if pieces.is_empty() {
@@ -221,8 +222,8 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(alive)
     }
 
-    /// When else to ask about a piece, besides the call of the execution that begins with block
-    /// `here`, so that later calls need not ask again.
+    /// Another time to query a piece, besides the call of the execution that begins with block
+    /// `here`, so that later calls need not query again.
     fn probe(&self, piece: &Piece, here: u64) -> Result<Option<u64>, HostReadsError> {
         let path = self.host.run.path;
         let time = match piece.lost {

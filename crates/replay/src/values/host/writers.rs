@@ -287,7 +287,7 @@ fn before_stretch(
     Ok(())
 }
 
-/// Returns the contents of a memory range; `None` if the memory does not have all of it.
+/// Returns the contents of a memory range; `None` if some of it does not exist.
 fn bytes(paused: &Paused<'_>, range: Range) -> Result<Option<Vec<u8>>, CheckpointError> {
     let memory = paused.inside.state.memories.get(range.memory as usize);
     let place = memory.and_then(|memory| memory.range(range.address, range.length).ok());
@@ -299,8 +299,8 @@ fn bytes(paused: &Paused<'_>, range: Range) -> Result<Option<Vec<u8>>, Checkpoin
     Ok(known.then_some(bytes))
 }
 
-/// Asks the whole execution trace which bytes an execution wrote. Returns whether it has all of
-/// them.
+/// Looks up in the whole execution trace which bytes an execution wrote. Returns whether it knows
+/// all of them.
 fn asked(
     values: &RecordedValues<'_>,
     visit: Visit,

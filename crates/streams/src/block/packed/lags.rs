@@ -1,6 +1,6 @@
 //! Finds periods in a block, cheaply.
 
-/// The maximal number of interleaved strides tried.
+/// The maximum number of interleaved strides tried.
 const MOST_INTERLEAVED: usize = 8;
 
 /// Entries of the table of recent contexts.

@@ -32,7 +32,7 @@ impl Plan {
 /// The size of an exception in bytes, apart from its number.
 const PATCH: usize = 1;
 
-/// The numbers of exceptions below the base that are tried, by rank among the sorted numbers.
+/// The candidate numbers of exceptions below the base, as ranks among the sorted numbers.
 const BELOW: [usize; 8] = [0, 1, 2, 5, 12, 25, 50, 100];
 
 /// The number of candidates examined closely.
@@ -98,7 +98,7 @@ pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
     plans
 }
 
-/// The values examined by an estimate, where the first `head` values tell nothing.
+/// The values examined by an estimate, given that the first `head` values are not representative.
 fn stretches(values: &[u64], head: usize) -> impl Iterator<Item = &[u64]> + Clone {
     let (first, second) = match values.len() {
         len if len < 4 * STRETCH || head > STRETCH / 2 => (values, None),
@@ -111,8 +111,8 @@ fn stretches(values: &[u64], head: usize) -> impl Iterator<Item = &[u64]> + Clon
     std::iter::once(first).chain(second)
 }
 
-/// The approximate total bits of numbers relative to a middle one. Without sorting; outliers weigh
-/// little.
+/// The approximate total bits of numbers relative to a middle one, without sorting. Outliers have
+/// little weight.
 fn spread(numbers: &[u64]) -> u64 {
     let at = |eighths: usize| numbers[numbers.len() * eighths / 8];
     let mut samples = [at(1), at(3), at(4), at(5), at(7)];

@@ -18,7 +18,7 @@ pub(crate) struct Candidate {
     pub piece: usize,
     /// The number of its bytes; 0 for all.
     pub length: u64,
-    /// The distance back in executions of the writing node, if the labels store that.
+    /// The distance back in executions of the writing node, if the labels store distances.
     pub age: u64,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Sought {
     pub number: u64,
     /// Whether the reading node is the writing one, so that ages count from its own execution.
     pub itself: bool,
-    /// Otherwise the possible ages.
+    /// For other nodes, the possible ages.
     pub ages: (u64, u64),
 }
 
@@ -49,7 +49,7 @@ impl Sought {
         }
     }
 
-    /// Whether a number that fits is certainly the one sought.
+    /// Whether a matching number is certainly the one sought.
     pub(crate) fn certain(&self, ages: bool) -> bool {
         !ages || self.itself || self.target == Target::Host || self.ages.0 == self.ages.1
     }

@@ -1,4 +1,4 @@
-//! Skips long stretches where the places that hold a value are not touched.
+//! Skips long stretches where nothing touches the places of a value.
 
 use std::rc::Rc;
 

@@ -22,7 +22,7 @@ pub struct Held {
     pub registers: Box<[Register]>,
 }
 
-/// An activation where the value is, or may return.
+/// An activation that has the value, or to which it may return.
 pub(super) struct Frame<'a, S: Segments> {
     /// The number of activations open in it.
     pub depth: usize,
@@ -32,7 +32,7 @@ pub(super) struct Frame<'a, S: Segments> {
     pub last: Rc<Compiled>,
     /// The number of its nodes executed since one touched the variables holding the value.
     idle: u32,
-    /// Finds the next execution that touches them, if that took long.
+    /// Finds the next execution that touches them, after a long walk.
     pub touching: Option<Rc<Touching<'a, S>>>,
 }
 
@@ -75,7 +75,7 @@ impl<S: Segments> Frame<'_, S> {
 /// The number of an activation's nodes walked before a faster method is tried.
 const PATIENCE: u32 = 256;
 
-/// The executions that read a value from variables, in the order of time.
+/// The executions that read a value from variables, in order of time.
 ///
 /// Walks along the path while a variable holds the value, and skips calls to which it is not
 /// passed. O(nodes executed in these activations); where nothing touches the value for long, O(log

@@ -1,4 +1,4 @@
-//! Follows a value when an execution ends: into callees, back to callers, to handlers.
+//! Follows a value at the end of an execution: into callees, back to callers, and to handlers.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::trace::{Compiled, Epochs, Failure, Instance, TraceError};
 /// The results of a call that are the followed value.
 #[derive(Clone, Debug)]
 enum Given {
-    /// These, by their positions, ascending.
+    /// The results at these positions, ascending.
     These(Vec<u32>),
     /// All results: the value is the call's result.
     All,
@@ -249,7 +249,7 @@ where
         self.give_on(given, stack)
     }
 
-    /// Adds the frame of the caller, if it matters. Returns whether it is there.
+    /// Adds the frame of the caller, if it matters. Returns whether it was added.
     fn caller(
         &mut self,
         depth: usize,

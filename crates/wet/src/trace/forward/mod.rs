@@ -1,4 +1,4 @@
-//! The way forward: finds the uses of an execution's results.
+//! Follows values forward: finds the uses of an execution's results.
 //!
 //! It is the exact reverse of [`WholeTrace::source`], [`WholeTrace::reading`],
 //! [`WholeTrace::copied`] and [`WholeTrace::taken`]: an execution uses a definition if these name
@@ -72,7 +72,7 @@ where
         Holders::new(self, definition)
     }
 
-    /// The executions that took a value set in a table or as a size, in the order of time.
+    /// The executions that took a value set in a table or as a size, in order of time.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -80,7 +80,7 @@ where
         Takers::new(self, definition)
     }
 
-    /// The executions that read a value written to a memory or a global, in the order of time.
+    /// The executions that read a value written to a memory or a global, in order of time.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.

@@ -35,11 +35,11 @@ const FEW: usize = 16;
 /// The number of epochs whose mentions are cached.
 const MOST_EPOCHS: usize = 8;
 
-/// The executions that read written data, in the order of time.
+/// The executions that read written data, in order of time.
 ///
 /// Stretches of the run are examined in order, short ones first. In each, only labels of inputs
-/// that name the write are searched: O(labels), a block at a time. The execution that an age means
-/// is computed only where it may be the right one. An epoch that does not name the write costs its
+/// that name the write are searched: O(labels), a block at a time. The execution that an age
+/// denotes is computed only where it may match. An epoch that does not name the write costs its
 /// directory. Holds one epoch and a few thousand uses.
 pub struct Readers<'t, 'a, S: Segments, E> {
     trace: &'t WholeTrace<'a, S, E>,
@@ -66,7 +66,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Whether the epoch covers nothing that begins later.
+    /// Whether the epoch covers no node that begins later.
     fn ends(&self) -> bool {
         self.span.ends && self.last == self.span.last
     }
@@ -360,7 +360,7 @@ where
         Ok(sought)
     }
 
-    /// Filters the candidates that are the execution sought.
+    /// Keeps the candidates that are the execution sought.
     fn refine(
         &self,
         node: NodeId,

@@ -20,13 +20,13 @@ pub struct TakenBy {
     /// The position of the instruction; `None` for the call at the node's end. If the run ends
     /// inside the node, the use is reported whether or not it was attempted.
     pub inst: Option<usize>,
-    /// The place that it takes from.
+    /// The place from which it takes a value.
     pub place: TableOrSize,
     /// The number of adjacent elements; 0 for a size.
     pub elements: u64,
 }
 
-/// The executions that used a set value, in the order of time.
+/// The executions that used a set value, in order of time.
 ///
 /// Walks along the executions that concern the same table or size, until everything has been set
 /// again. O(these), for elements with their operands.
@@ -40,7 +40,7 @@ pub struct Takers<'t, 'a, S: Segments, E> {
 struct Way<'a, S: Segments> {
     place: TableOrSize,
     sites: Rc<Sites<'a, S>>,
-    /// The part that was not set again.
+    /// The part that has not been set again.
     live: Ranges,
     /// The first block of the node examined last.
     at: u64,

@@ -54,7 +54,7 @@ impl Header {
         bytes
     }
 
-    /// Reads a header that begins as it should.
+    /// Reads a header with a valid beginning.
     pub(super) fn from_bytes(bytes: &[u8; HEADER]) -> Self {
         Self {
             functions: u32_at(bytes, 12),

@@ -9,7 +9,7 @@ pub(super) trait Visitor {
     /// The error that stops it.
     type Error;
 
-    /// A node is executed `times` times in a row.
+    /// A node is executed `times` times in succession.
     fn node(&mut self, node: NodeId, times: u64) -> Result<(), Self::Error>;
 
     /// A call begins; decides what to do with it.
