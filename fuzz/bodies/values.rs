@@ -122,7 +122,7 @@ impl Guest {
             };
             let _ = epoch.contents();
             all.before.push(*before);
-            all.epochs.push(epoch);
+            all.epochs.push(epoch.into());
         }
         let trace = WholeTrace::new(
             &self.program,

@@ -1,6 +1,7 @@
 //! Epochs of a whole execution trace in memory instead of a file.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use afterimage_wet::{Epoch, Epochs, HostCalls, LeftOut};
 
@@ -12,7 +13,7 @@ pub struct InEpochs {
     /// The number of blocks executed until the end of the last one.
     pub end: u64,
     /// The epochs.
-    pub epochs: Vec<Epoch>,
+    pub epochs: Vec<Arc<Epoch>>,
     /// The positions of host calls in the log.
     pub host: HostCalls,
     /// The functions that were left out.
@@ -34,8 +35,16 @@ impl Epochs for InEpochs {
         (!self.left_out.is_nothing()).then_some(&self.left_out)
     }
 
-    fn load(&self, position: usize) -> Result<&Epoch, Infallible> {
-        Ok(&self.epochs[position])
+    fn load(&self, position: usize) -> Result<Arc<Epoch>, Infallible> {
+        Ok(Arc::clone(&self.epochs[position]))
+    }
+
+    fn has(&self, _: usize) -> bool {
+        true
+    }
+
+    fn dropped(&self) -> u64 {
+        0
     }
 
     fn host(&self) -> Result<&HostCalls, Infallible> {

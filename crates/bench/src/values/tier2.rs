@@ -80,8 +80,10 @@ pub(crate) fn measure(epochs: &FileEpochs) -> Result<Tier2> {
 fn of_class(epochs: &FileEpochs, number: usize) -> Result<Class> {
     let mut class = Class::default();
     let mut parts: Vec<Part<'_>> = Vec::new();
-    for position in 0..epochs.before().len() {
-        for content in epochs.load(position)?.contents()? {
+    let loaded = (0..epochs.before().len()).map(|position| epochs.load(position));
+    let loaded = loaded.collect::<Result<Vec<_>, _>>()?;
+    for epoch in &loaded {
+        for content in epoch.contents()? {
             if wanted(content.told, number) {
                 parts.extend(content.parts);
             }

@@ -61,7 +61,7 @@ impl InEpochs {
                 log(),
                 |time, bytes| {
                     before.push(time);
-                    epochs.push(Epoch::open(bytes).expect("a sound epoch"));
+                    epochs.push(Epoch::open(bytes).expect("a sound epoch").into());
                     Ok(())
                 },
                 |_| (),
