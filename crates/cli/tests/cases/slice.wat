@@ -427,8 +427,10 @@
 ;; ! afterimage: run.aft: no function is called "nothing"
 ;; = 125
 ;; $ afterimage slice run.aft --at double --limit 3 --format csv
-;; ! afterimage: --limit only applies to rows of text; the other formats have everything
-;; = 125
+;; | file,line,statements,sliced,executed,name
+;; | ,,1,1,1,double
+;; | ,,4,3,3,sum
+;; | ,,7,1,1,start
 ;; $ afterimage slice run.aft --at double --by line --format html
 ;; ! afterimage: --by selects the rows of a table, but --format html has whole files; leave it out
 ;; = 125

@@ -40,7 +40,7 @@
 ;; |       led there by the branch at @0x4f#1 in status, on 1: afterimage why run.aft --at @0x4f#1
 ;; $ afterimage why run.aft --at @0x8e --format json
 ;; | {"schema":"afterimage/why/2","about":"-4, stored at @0x8e#1 in _start","value":"-4","at":"@0x8e#1"}
-;; | {"step":"moved","moves":[{"how":"stored","what":"memory 0x8..0xb","value":"-4","place":{"function":{"index":5,"name":"_start"},"source":null,"around":null,"text":null,"operator":"i32.store","at":"@0x8e#1","t":4},"besides":0}],"more":0}
+;; | {"step":"moved","moves":[{"how":"stored","what":"memory 0x8..0xb","memory":{"memory":0,"address":8,"bytes":N},"value":"-4","typed":{"type":"i32","bits":"0xfffffffc","as_number":-4,"text":"-4"},"place":{"function":{"index":5,"name":"_start"},"source":null,"around":null,"text":null,"operator":"i32.store","at":"@0x8e#1","t":4},"besides":0}],"more":0}
 ;; | {"step":"end","kind":"constant","what":"the constant -4","file":null,"offset":null,"bytes":Nnull,"place":{"function":{"index":0,"name":"status"},"source":null,"around":null,"text":null,"operator":"i32.const","at":"@0x57#1","t":3},"read":null,"led":{"place":{"function":{"index":0,"name":"status"},"source":null,"around":null,"text":null,"operator":"if","at":"@0x4f#1","t":2},"value":"1"},"remark":null}
 ;; $ afterimage why run.aft --at put
 ;; | 12, stored at @0x64#1 in put,
