@@ -181,6 +181,12 @@ impl<'s, 'a> Scene<'s, 'a> {
         numbers.insert((spot.function, spot.op, spot.time), number);
     }
 
+    /// The name of an operator's execution at block T: `@0x1f3#7`.
+    pub fn named(&self, (function, op, time): (FuncId, OpId, u64)) -> Result<String> {
+        let number = self.number(function, op, time)?;
+        Ok(format!("{}#{number}", self.operator(function, op)?.at))
+    }
+
     /// An operator of an execution.
     pub fn place(&self, spot: Spot) -> Result<WhyPlace> {
         let number = self.number(spot.function, spot.op, spot.time)?;

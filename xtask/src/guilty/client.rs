@@ -5,14 +5,21 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
+
+/// The longest time that an answer may take: a run of some thousand million steps, which a planted
+/// bug can cause, keeps a server busy for an hour.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// A server and the streams to it.
 pub struct Client {
     server: Child,
     to: ChildStdin,
-    from: BufReader<ChildStdout>,
+    /// The lines that it writes; a thread reads them, so that waiting for one can end.
+    from: Receiver<std::io::Result<String>>,
     id: u64,
 }
 
@@ -35,11 +42,18 @@ impl Client {
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut server = started.with_context(|| format!("cannot run {}", program.display()))?;
         let to = server.stdin.take().context("no way to the server")?;
-        let from = server.stdout.take().context("no way from the server")?;
+        let out = server.stdout.take().context("no way from the server")?;
+        let (lines, from) = mpsc::channel();
+        thread::spawn(move || {
+            // Nobody reads after the client is gone.
+            let _ = BufReader::new(out)
+                .lines()
+                .try_for_each(|line| lines.send(line));
+        });
         let mut client = Self {
             server,
             to,
-            from: BufReader::new(from),
+            from,
             id: 0,
         };
         client.request(
@@ -56,7 +70,7 @@ impl Client {
     /// Calls a tool.
     ///
     /// # Errors
-    /// If the server fails; a refusal is an answer.
+    /// If the server fails, or does not answer in time; a refusal is an answer.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> Result<Answer> {
         let begun = Instant::now();
         let parameters = json!({ "name": tool, "arguments": arguments });
@@ -74,11 +88,18 @@ impl Client {
         let id = self.id;
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters });
         writeln!(self.to, "{message}").context("the server does not read")?;
+        let until = Instant::now() + LONGEST;
         loop {
-            let mut line = String::new();
-            if self.from.read_line(&mut line)? == 0 {
-                bail!("the server ended at {message}");
-            }
+            let left = until.saturating_duration_since(Instant::now());
+            let line = match self.from.recv_timeout(left) {
+                Ok(line) => line?,
+                Err(RecvTimeoutError::Timeout) => {
+                    bail!("no answer within {} s", LONGEST.as_secs())
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    bail!("the server ended with {}", self.server.wait()?)
+                }
+            };
             let mut answer: Value = serde_json::from_str(&line)?;
             if answer["id"] == id {
                 if !answer["error"].is_null() {

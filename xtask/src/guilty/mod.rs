@@ -23,8 +23,9 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Output, Stdio};
+use std::process::{ExitCode, ExitStatus, Stdio};
 
 /// A program that bugs are drawn in.
 struct Subject {
@@ -93,6 +94,15 @@ const SUBJECTS: [Subject; 5] = [
 
 /// The number of mutations tried for each wanted bug; a mutation without effect is not a bug.
 const TRIED: usize = 60;
+
+/// The number of bytes that a program may print: a thousand times its right output.
+const PRINTED: u64 = 64 << 20;
+
+/// The end of a program.
+struct Output {
+    status: ExitStatus,
+    stdout: Vec<u8>,
+}
 
 /// A generator of random numbers (Steele, Lea and Flood 2014), so that the same seed draws the same
 /// bugs.
@@ -220,6 +230,7 @@ impl Program<'_> {
         }
         let right = self.out.join(format!("{name}-right.aft"));
         let expected = self.record(&input, &folder, &right)?;
+        let expected = expected.with_context(|| format!("{name} prints without end"))?;
         let lines = self.executed(&right)?;
         let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
         for _ in 0..count * TRIED {
@@ -249,7 +260,7 @@ impl Program<'_> {
                 false => None,
             };
             copy::file(&self.package.join(file), from.as_bytes())?;
-            let Some(ran) = ran else { continue };
+            let Some(Some(ran)) = ran else { continue };
             // 124: it may run forever.
             if ran.status.code() == Some(124) || ran.stdout == expected.stdout {
                 continue;
@@ -260,13 +271,14 @@ impl Program<'_> {
                 line: *number,
             };
             let mut client = Client::start(self.tool, self.out)?;
-            let outcome = policy::follow(&mut client, &recording, &about, &guilty)?;
+            let outcome = policy::follow(&mut client, &recording, &about, &guilty);
             let place = format!("{file}:{number}");
             eprintln!(
-                "{name} {place}, {}: {:?} in {:?}",
+                "{name} {place}, {}: {:?} in {:?}{}",
                 kind.name(),
                 outcome.found,
-                outcome.asked
+                outcome.asked,
+                outcome.ended()
             );
             all.push(Asked {
                 program: self.subject.guest,
@@ -327,7 +339,8 @@ impl Program<'_> {
         Ok(())
     }
 
-    fn record(&self, input: &Input, folder: &Path, at: &Path) -> Result<Output> {
+    /// Records the program; `None` if it prints without end.
+    fn record(&self, input: &Input, folder: &Path, at: &Path) -> Result<Option<Output>> {
         let mut command = tool::start(self.tool);
         command
             .args(["record", "--quiet", "--force", "--timeout", "10", "-o"])
@@ -340,8 +353,19 @@ impl Program<'_> {
             }
         };
         command.arg(self.module()).arg("--").args(&input.args);
-        let ran = command.stdin(Stdio::null()).output();
-        ran.with_context(|| format!("cannot run {}", self.tool.display()))
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let started = command.stderr(Stdio::null()).spawn();
+        let mut run = started.with_context(|| format!("cannot run {}", self.tool.display()))?;
+        let mut stdout = Vec::new();
+        let out = run.stdout.take().context("no way from the program")?;
+        out.take(PRINTED + 1).read_to_end(&mut stdout)?;
+        if stdout.len() as u64 > PRINTED {
+            run.kill()?;
+            run.wait()?;
+            return Ok(None);
+        }
+        let status = run.wait()?;
+        Ok(Some(Output { status, stdout }))
     }
 
     /// The lines of the package that the right run executed, each with its file in the package.
@@ -404,7 +428,7 @@ fn page(all: &[Asked], arguments: &GuiltyArguments) -> String {
     for one in all {
         let found = match one.outcome.found {
             Some(call) => call.to_string(),
-            None => format!("none of {}", one.outcome.calls),
+            None => format!("none of {}{}", one.outcome.calls, one.outcome.ended()),
         };
         let _ = writeln!(
             text,

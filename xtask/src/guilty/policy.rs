@@ -36,18 +36,21 @@ pub struct Outcome {
     pub shown: usize,
     /// The questions asked, for inspection.
     pub asked: Vec<String>,
+    /// Why the server gave no answer, if that ended the questions.
+    pub failed: Option<String>,
 }
 
-/// Follows the policy until the guilty line is in an answer.
-///
-/// # Errors
-/// If the server fails.
-pub fn follow(
-    client: &mut Client,
-    recording: &str,
-    about: &About,
-    guilty: &Line,
-) -> Result<Outcome> {
+impl Outcome {
+    /// How the questions ended, if not by an answer.
+    pub fn ended(&self) -> String {
+        let failed = self.failed.as_ref();
+        failed.map_or_else(String::new, |why| format!(": {why}"))
+    }
+}
+
+/// Follows the policy until the guilty line is in an answer. A server that fails or does not answer
+/// has not shown it.
+pub fn follow(client: &mut Client, recording: &str, about: &About, guilty: &Line) -> Outcome {
     let mut state = Followed {
         client,
         guilty,
@@ -57,54 +60,14 @@ pub fn follow(
             lines: 0,
             shown: 0,
             asked: Vec::new(),
+            failed: None,
         },
         places: HashSet::new(),
     };
-    let mut first = match about {
-        About::Byte(byte) => json!({ "stdout": byte }),
-        About::Trap => json!({ "trap": true }),
-    };
-    first["recording"] = json!(recording);
-    // The questions asked so far, and the leads of each answer, newest last.
-    let mut known = HashSet::new();
-    let mut leads: Vec<Vec<Value>> = Vec::new();
-    let mut activations = HashSet::new();
-    let mut next = Some(first);
-    while let Some(arguments) = next.take() {
-        known.insert(arguments.to_string());
-        let Some(answer) = state.ask("why", &arguments)? else {
-            break;
-        };
-        let all = answer.document["next"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        let own = all.iter().filter(|next| next["own"] == true);
-        let of = |tool: &str| {
-            let calls = own.clone().filter(|next| next["tool"] == tool);
-            Vec::from_iter(calls.map(|next| next["arguments"].clone()))
-        };
-        if let Some(step) = of("call").first()
-            && let Some(call) = state.shown(step, &activations)?
-        {
-            activations.insert(call);
-        }
-        if state.is_over() {
-            break;
-        }
-        leads.push(of("why"));
-        while let Some(newest) = leads.last() {
-            next = newest
-                .iter()
-                .find(|lead| !known.contains(&lead.to_string()))
-                .cloned();
-            if next.is_some() {
-                break;
-            }
-            leads.pop();
-        }
+    if let Err(error) = state.follow(recording, about) {
+        state.outcome.failed = Some(format!("{error:#}"));
     }
-    Ok(state.outcome)
+    state.outcome
 }
 
 struct Followed<'f> {
@@ -115,6 +78,54 @@ struct Followed<'f> {
 }
 
 impl Followed<'_> {
+    fn follow(&mut self, recording: &str, about: &About) -> Result<()> {
+        let mut first = match about {
+            About::Byte(byte) => json!({ "stdout": byte }),
+            About::Trap => json!({ "trap": true }),
+        };
+        first["recording"] = json!(recording);
+        // The questions asked so far, and the leads of each answer, newest last.
+        let mut known = HashSet::new();
+        let mut leads: Vec<Vec<Value>> = Vec::new();
+        let mut activations = HashSet::new();
+        let mut next = Some(first);
+        while let Some(arguments) = next.take() {
+            known.insert(arguments.to_string());
+            let Some(answer) = self.ask("why", &arguments)? else {
+                break;
+            };
+            let all = answer.document["next"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            let own = all.iter().filter(|next| next["own"] == true);
+            let of = |tool: &str| {
+                let calls = own.clone().filter(|next| next["tool"] == tool);
+                Vec::from_iter(calls.map(|next| next["arguments"].clone()))
+            };
+            if let Some(step) = of("call").first()
+                && let Some(call) = self.shown(step, &activations)?
+            {
+                activations.insert(call);
+            }
+            if self.is_over() {
+                break;
+            }
+            leads.push(of("why"));
+            while let Some(newest) = leads.last() {
+                next = newest
+                    .iter()
+                    .find(|lead| !known.contains(&lead.to_string()))
+                    .cloned();
+                if next.is_some() {
+                    break;
+                }
+                leads.pop();
+            }
+        }
+        Ok(())
+    }
+
     fn is_over(&self) -> bool {
         self.outcome.found.is_some() || self.outcome.calls == CALLS
     }
@@ -124,13 +135,13 @@ impl Followed<'_> {
         if self.is_over() {
             return Ok(None);
         }
+        self.outcome.calls += 1;
+        self.outcome.asked.push(format!("{tool} {arguments}"));
         let answer = self.client.call(tool, arguments)?;
         let outcome = &mut self.outcome;
-        outcome.calls += 1;
         outcome.lines += answer.text.lines().count();
         self.places.extend(places(&answer.text));
         outcome.shown = self.places.len();
-        outcome.asked.push(format!("{tool} {arguments}"));
         if self.guilty.is_in(&answer.text) {
             outcome.found = Some(outcome.calls);
         }

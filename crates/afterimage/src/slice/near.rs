@@ -23,6 +23,9 @@ pub struct NearQuery {
     pub at: Vec<String>,
     /// The number of lines that suffices.
     pub enough: usize,
+    /// The number of lines whose nearest executions are named, which takes the time of counting
+    /// them.
+    pub named: usize,
 }
 
 /// A line that something depends on.
@@ -30,6 +33,9 @@ pub struct NearQuery {
 pub struct NearLine {
     /// Which.
     pub source: Position,
+    /// The execution by which it is nearest, `@0x1f3#7`: only for the first
+    /// [`named`](NearQuery::named) lines.
+    pub at: Option<String>,
     /// Its distance: the sum over the dependences on the way, where data dependences are the
     /// shortest.
     pub distance: u32,
@@ -43,12 +49,12 @@ pub struct NearLine {
 pub struct NearLines {
     /// The lines, the nearest first.
     pub lines: Vec<NearLine>,
-    /// There may be further lines: enough were found, or 20,000 executions were examined.
+    /// There may be further lines: enough were found, or 30,000 executions were examined.
     pub cut: bool,
 }
 
 /// The largest number of executions examined.
-const EXECUTIONS: usize = 20_000;
+const EXECUTIONS: usize = 30_000;
 
 impl NearQuery {
     pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<NearLines> {
@@ -101,9 +107,14 @@ impl NearQuery {
         if let Some(error) = failed {
             return Err(error.into());
         }
-        let described = |one: Nearby<(FileId, u32)>| {
+        let described = |(index, one): (usize, Nearby<(FileId, u32)>)| {
             let (file, line) = one.line;
-            NearLine {
+            let at = match index < self.named {
+                true => Some(scene.named(one.spot)?),
+                false => None,
+            };
+            Ok(NearLine {
+                at,
                 source: Position::line(&scene.source().files()[file.0 as usize], line),
                 distance: one.distance,
                 through: match one.through {
@@ -111,10 +122,11 @@ impl NearQuery {
                     Through::Addresses => "addresses",
                     Through::Control => "control",
                 },
-            }
+            })
         };
+        let lines = found.lines.into_iter().enumerate().map(described);
         Ok(NearLines {
-            lines: found.lines.into_iter().map(described).collect(),
+            lines: lines.collect::<Result<_>>()?,
             cut: found.cut,
         })
     }

@@ -324,6 +324,20 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(Some((compiled.code.function, op)))
     }
 
+    /// The operator of a point with the time of its block, if [`operator`](Self::operator) has one.
+    pub(super) fn spot(&mut self, point: Point) -> Result<Option<(FuncId, OpId, u64)>, Stop> {
+        let Some((function, op)) = self.operator(point)? else {
+            return Ok(None);
+        };
+        let instance = self.instance(point.start())?;
+        let node = &self.values.path().nodes()[instance.node];
+        let code = self.values.program().function(function).ok_or(Left)?;
+        let block = code.block_of(op);
+        let position = node.blocks.iter().rposition(|&one| Some(one) == block);
+        let position = position.ok_or(Left)?;
+        Ok(Some((function, op, instance.time + position as u64)))
+    }
+
     /// Whether the stored values describe a point differently from slices.
     fn is_left(&mut self, point: Point) -> Result<bool, Stop> {
         match point {

@@ -70,6 +70,9 @@ fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Stri
 struct Near {
     /// Which.
     source: Position,
+    /// The execution by which it is nearest, if it is among the nearest lines: an argument of
+    /// `why`.
+    at: Option<String>,
     /// Its text, if it is among the nearest lines and its source was found.
     text: Option<String>,
     /// Its distance: the sum over the dependences on the way, where data dependences are the
@@ -233,6 +236,10 @@ impl Question for Arguments {
         if first.is_none() {
             found.next.extend(self.behind(moved));
         }
+        let leads = |one: &Next| one.own && one.tool == Self::NAME;
+        if !found.next.iter().any(leads) {
+            found.next.extend(self.nearest(&near));
+        }
         found.more = (until < way.len()).then(|| json!({ "offset": until }));
         Ok(found)
     }
@@ -249,6 +256,7 @@ fn near(asked: &Asked<'_>, at: Vec<String>, way: &[WhyEntry]) -> Result<(Vec<Nea
     let query = NearQuery {
         at,
         enough: ENOUGH + shown.len(),
+        named: NEAR + shown.len(),
     };
     // A place without a value has no slice.
     let Ok(NearLines { lines, cut }) = asked.answered(|session| session.near(&query)) else {
@@ -267,6 +275,7 @@ fn near(asked: &Asked<'_>, at: Vec<String>, way: &[WhyEntry]) -> Result<(Vec<Nea
         Near {
             text: text.map(|text| text.trim().to_owned()),
             source: one.source,
+            at: one.at,
             distance: one.distance,
             through: one.through,
         }
@@ -337,6 +346,16 @@ impl Arguments {
             }
         }
         all
+    }
+
+    /// The questions that can follow a way that leads nowhere else: about the nearest lines.
+    fn nearest(&self, near: &[Near]) -> Vec<Next> {
+        let named = near.iter().filter_map(|one| {
+            let at = json!({ "at": one.at.as_ref()? });
+            let about = format!("the nearest line {}", one.place());
+            Some(next(Self::NAME, &self.recording, at, (about, true)))
+        });
+        named.collect()
     }
 
     /// Returns the next questions, in the order of the answer: first the whole call of the first
