@@ -57,9 +57,9 @@ pub struct Nearest<L> {
 /// The lines of executions that some executions depend on, by distance.
 ///
 /// A data dependence within a line counts 1 and between lines 3, an address 10, a branch 30, and the
-/// address of a write 60, so that values come before addresses and these before branches, as in
-/// thin slices (Sridharan, Fink and Bodík 2007). The distance of a line is the shortest over all its executions (Dijkstra
-/// 1959). At most `most` executions are examined, each in tens to hundreds of microseconds, so time
+/// address of a write 60. Values thus come before addresses, and these before branches, as in thin
+/// slices (Sridharan, Fink and Bodík 2007). The distance of a line is the shortest over all its
+/// executions (Dijkstra 1959). At most `most` executions are examined, each in some 10 µs, so time
 /// is bounded whatever the size of the slice.
 ///
 /// # Errors
