@@ -104,7 +104,7 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
 /// The lines of an answer, as JSON.
 ///
 /// # Errors
-/// As [`answer`].
+/// Like [`answer`].
 pub(crate) fn told(
     session: &Session,
     command: &str,

@@ -171,7 +171,10 @@ fn assignments_that_were_moved_by_construction_are_found() {
     );
     assert_eq!(first["stops"].as_array().unwrap().len(), 1, "{first}");
     let head = text.stdout.lines().next().unwrap();
-    assert!(head.contains("no variable was found that is not current"), "{head}");
+    assert!(
+        head.contains("no variable was found that is not current"),
+        "{head}"
+    );
     for name in ["x (u32)", "n (u32)", "i (u32)"] {
         assert!(text.stdout.contains(name), "{name}: {}", text.stdout);
     }

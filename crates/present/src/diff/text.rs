@@ -314,7 +314,10 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
             format!("{} was given other bytes", import(f))
         }
         (What::HostRead(f, _), What::HostRead(..)) => {
-            format!("{} read elsewhere, or read a different number of bytes", import(f))
+            format!(
+                "{} read elsewhere, or read a different number of bytes",
+                import(f)
+            )
         }
         (What::Load(x, _), What::Load(y, _)) if x == y => "another value was read".into(),
         (What::Store(x, _), What::Store(y, _)) if x == y => "another value is written".into(),

@@ -32,7 +32,7 @@ impl Variables<'_> {
     /// [`begin`](Self::begin), independently of the moment.
     ///
     /// # Errors
-    /// As [`resolve`](Self::resolve).
+    /// Like [`resolve`](Self::resolve).
     pub fn resolve_begun(
         &self,
         (variable, path): (&Variable, &Path),
