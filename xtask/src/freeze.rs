@@ -109,7 +109,7 @@ fn compare(
     let (sha256, kept) = answers::read(file)?;
     if sha256 != recording.sha256 {
         println!(
-            "SKIPPED {}: this machine's compiler makes another module than the one that the kept answers are about",
+            "SKIPPED {}: this machine's compiler makes a different module from the one of the kept answers",
             recording.name
         );
         return Ok(());

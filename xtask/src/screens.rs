@@ -85,7 +85,7 @@ fn agrees(program: &Program, kept: &Path, page: &str) -> Result<bool> {
     let (then, now): (Vec<_>, Vec<_>) = (sections(&text).collect(), sections(page).collect());
     if text.lines().next_back() != page.lines().next_back() {
         println!(
-            "SKIPPED {}: this machine's compiler makes another module than the one that the kept page is about",
+            "SKIPPED {}: this machine's compiler makes a different module from the one on the kept page",
             program.name
         );
         return Ok(true);

@@ -222,7 +222,7 @@ impl Arguments {
         })
     }
 
-    /// Writes the sites with most misses, simulation by simulation.
+    /// Writes the sites with the most misses, simulation by simulation.
     fn worst(&self, program: NamedProgram<'_>, stored: &[StoredSimulation]) -> Result<()> {
         if matches!(self.format, Format::Csv) {
             bail!("--worst writes only text or JSON; --by instruction writes everything as CSV");

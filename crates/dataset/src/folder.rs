@@ -97,7 +97,7 @@ impl Folder {
             Some(known) if known == manifest => Ok(folder),
             Some(known) if known.format == FORMAT && known.recording == manifest.recording => {
                 bail!(
-                    "{shown}: this data set has other tables or windows than are asked for; choose another folder, or the same --tables and --window-blocks"
+                    "{shown}: this data set has different tables or windows; choose another folder, or the same --tables and --window-blocks"
                 )
             }
             Some(known) if known.format == FORMAT => {
@@ -260,7 +260,7 @@ fn unwritten(at: &Path, error: &Error) -> Error {
         || format!("{error:#}").contains("No space left on device");
     match system {
         _ if is_full => anyhow!(
-            "{shown}: the disk is full; what was whole stays, and the same command writes the rest when there is room"
+            "{shown}: the disk is full; complete windows stay, and the same command writes the rest when there is room"
         ),
         Some(system) => anyhow!("{shown}: {system}"),
         None => anyhow!("{shown}: {error:#}"),
@@ -323,7 +323,7 @@ mod tests {
             let said = unwritten(Path::new("tables"), &error).to_string();
             assert_eq!(
                 said,
-                "tables: the disk is full; what was whole stays, and the same command writes the rest when there is room"
+                "tables: the disk is full; complete windows stay, and the same command writes the rest when there is room"
             );
         }
         let other = Error::new(io::Error::from(ErrorKind::PermissionDenied));

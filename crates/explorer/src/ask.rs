@@ -134,7 +134,7 @@ fn in_range(parameters: &Parameters, options: &[(&str, &str)], file: &str) -> St
 /// The lines of an answer, as JSON.
 ///
 /// # Errors
-/// As [`answer`].
+/// Like [`answer`].
 pub(crate) fn told(
     session: &Session,
     command: &str,

@@ -76,7 +76,7 @@ pub fn compile<'a>(
 /// operators, by the constants' positions.
 ///
 /// # Errors
-/// As [`compile`].
+/// Like [`compile`].
 pub fn compile_apart<'a>(
     program: &'a Program,
     body: &'a Body<'a>,

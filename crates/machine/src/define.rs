@@ -22,7 +22,7 @@ impl<'a> Machine<'a> {
     /// of them in order. Takes the total time divided by the number of threads.
     ///
     /// # Errors
-    /// As [`define`](Self::define), for the first faulty one.
+    /// Like [`define`](Self::define), for the first faulty one.
     pub fn define_all(&mut self, nodes: &[Path<'_>]) -> Result<(), MachineError> {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let (program, bytes) = (self.program, self.bytes);

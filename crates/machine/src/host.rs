@@ -159,7 +159,7 @@ impl Machine<'_> {
         let import = self.program.imports.get(function.index());
         let ty = import.and_then(|import| self.program.types.get(import.ty));
         if ty.map(|ty| ty.results.len()) != Some(results.len()) {
-            return Err(self.boundary("an import returns another number of values"));
+            return Err(self.boundary("an import returns a different number of values"));
         }
         self.take(&results)?;
         self.deliver(true, observer)

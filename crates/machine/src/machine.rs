@@ -232,7 +232,7 @@ impl<'a> Machine<'a> {
     /// Compiles a node that was [expected](Self::expect). As [`define`](Self::define).
     ///
     /// # Errors
-    /// As [`define`](Self::define), and if it was not expected.
+    /// Like [`define`](Self::define), and if it was not expected.
     pub fn compile(
         &mut self,
         node: NodeId,
@@ -331,7 +331,7 @@ impl<'a> Machine<'a> {
     /// gets no [`done`](Observer::done) for the node.
     ///
     /// # Errors
-    /// As [`step`](Self::step).
+    /// Like [`step`](Self::step).
     pub fn step_before<O: Observer>(
         &mut self,
         node: NodeId,
@@ -348,7 +348,7 @@ impl<'a> Machine<'a> {
     /// ascend. Pauses that are not reached are not shown.
     ///
     /// # Errors
-    /// As [`step`](Self::step).
+    /// Like [`step`](Self::step).
     pub fn step_pausing<O: Observer>(
         &mut self,
         node: NodeId,

@@ -77,7 +77,7 @@ pub struct Statement {
     /// The offset that a load or a store adds to its address.
     pub offset: u64,
     /// Its position in the function's code, which is the same in functions of equal code.
-    /// [`INLINED`](Self::INLINED) if it is there as if inlined.
+    /// [`INLINED`](Self::INLINED) if it counts as inlined there.
     pub ordinal: u32,
     /// The number of calls that count as inlined through which it is executed.
     pub depth: u32,

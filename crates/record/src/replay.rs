@@ -375,7 +375,7 @@ fn run(
         if types.params().len() != args.len() {
             return Err(store
                 .data()
-                .diverged("a call with another number of arguments"));
+                .diverged("a call with a different number of arguments"));
         }
         let params = args.iter().zip(types.params());
         let params = Vec::from_iter(params.map(|(&a, ty)| argument(a, &ty)));
@@ -481,7 +481,7 @@ fn repeat(
     }
     if hasher.finalize() != digest {
         return Err(host
-            .diverged("the guest handed other bytes to the host")
+            .diverged("the guest passed different bytes to the host")
             .into());
     }
     match event {

@@ -77,7 +77,7 @@ impl Path {
     /// without recursion.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse).
+    /// Like [`parse`](Self::parse).
     pub fn prefix(text: &str) -> Result<(Self, usize), PathError> {
         let mut reader = Reader { text, at: 0 };
         // Prefix operators, with the parentheses around them.

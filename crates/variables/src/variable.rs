@@ -89,7 +89,7 @@ impl Variables<'_> {
     /// variables are excluded.
     ///
     /// # Errors
-    /// As [`function`](Self::function); also if the offset is not in the function.
+    /// Like [`function`](Self::function); also if the offset is not in the function.
     pub fn in_scope(&self, func: FuncId, at: OrigOffset) -> Result<Vec<Variable>, DebugError> {
         self.in_scope_of(&self.function(func)?, at)
     }

@@ -484,7 +484,7 @@ impl<'a> Debugger<'a> {
     /// second inclusive), in order of time: at most `most`, those nearest to the first.
     ///
     /// # Errors
-    /// As [`run_to`](Self::run_to).
+    /// Like [`run_to`](Self::run_to).
     pub fn passed(
         &self,
         point: &StopPoint<'a>,

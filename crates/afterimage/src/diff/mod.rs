@@ -36,9 +36,9 @@ pub enum Differences {
 
 /// How to compare the programs of two recordings.
 pub enum Programs {
-    /// Side by side: they are the same.
+    /// Step by step: the programs are the same.
     Same,
-    /// Side by side: they are the same except for this.
+    /// Step by step: the programs are the same except for these differences.
     Alike(Alike),
     /// By corresponding statements.
     Versions,

@@ -6,9 +6,9 @@ pub(super) type Operands = [u64; 6];
 /// The last computation of an expression.
 #[derive(Clone, Copy, Debug)]
 struct Latest {
-    /// The call that did it; 0 if none.
+    /// The call that computed it; 0 if none.
     call: u64,
-    /// The execution of a path that did it.
+    /// The execution of the path that computed it.
     path: u64,
     /// Its place.
     place: u32,

@@ -103,7 +103,7 @@ impl Grammar {
 #[derive(Clone, Debug)]
 pub struct Expansion<'a> {
     grammar: &'a Grammar,
-    /// The unread rest of each rule being expanded, innermost last. Empty rests are not kept.
+    /// The unread rest of each rule being expanded, innermost last. Empty remainders are not kept.
     open: Vec<&'a [Symbol]>,
 }
 

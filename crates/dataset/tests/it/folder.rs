@@ -146,13 +146,13 @@ fn what_cannot_be_is_refused_in_one_sentence() {
     let own = folder.path().join("own");
     query(50, None).write(&session, &own).unwrap();
     let said = refused(&query(60, None), &session, &own);
-    assert!(said.contains("other tables or windows"), "{said}");
+    assert!(said.contains("different tables or windows"), "{said}");
     let fewer = DatasetQuery {
         tables: vec!["steps".to_owned()],
         ..query(50, None)
     };
     let said = refused(&fewer, &session, &own);
-    assert!(said.contains("other tables or windows"), "{said}");
+    assert!(said.contains("different tables or windows"), "{said}");
     let other = tempfile::tempdir().unwrap();
     let other = Session::open(&recording(other.path(), MIXED)).unwrap();
     let said = refused(&query(50, None), &other, &own);

@@ -12,7 +12,7 @@ use crate::number::{grouped, percent};
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 
-/// Writes a simulation: a summary in one sentence, sums by kind, and the places with most misses.
+/// Writes a simulation: a sentence of summary, sums by kind, and the places with the most misses.
 /// Returns whether there are more rows.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Reports the sites with most misses, and what produced their addresses and conditions.
+//! Reports the sites with the most misses, and what produced their addresses and conditions.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ use crate::number::{grouped, percent};
 use crate::steps::StepScene;
 use crate::table::{Paint, plain};
 
-/// One of the sites with most misses.
+/// One of the sites with the most misses.
 #[derive(Debug)]
 pub struct WorstSite<'a> {
     /// Its history.
@@ -31,7 +31,7 @@ pub struct WorstSite<'a> {
     pub command: String,
 }
 
-/// Writes the sites of a simulation with most misses. `report` is their simulation.
+/// Writes the sites of a simulation with the most misses. `report` is their simulation.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.
@@ -89,7 +89,7 @@ pub fn worst_text(
     Ok(())
 }
 
-/// The loads, or branches, with most misses.
+/// The loads, or branches, with the most misses.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateWorstHead {
     /// The simulation: the options that request it, in full.
@@ -106,7 +106,7 @@ impl Document for SimulateWorstHead {
     type Row = SimulateWorstRow;
 }
 
-/// One of the sites with most misses.
+/// One of the sites with the most misses.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateWorstRow {
     /// The instruction.

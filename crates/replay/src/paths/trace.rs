@@ -97,7 +97,7 @@ impl<'a, S: Segments> Visits<'a, S> {
     /// Leaves out the paths of all functions but these, from here on.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Like [`new`](Self::new).
     pub fn keep_only(&mut self, functions: HashSet<FuncId>) -> Result<(), TargetError> {
         self.filter = Some(Filter::new(self.path, functions)?);
         Ok(())

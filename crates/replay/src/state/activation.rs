@@ -241,7 +241,7 @@ impl<'a> Activation<'a> {
     /// The same, given the executed node that contains the block.
     ///
     /// # Errors
-    /// As [`at_operator`](Self::at_operator).
+    /// Like [`at_operator`](Self::at_operator).
     pub fn on_visit(
         path: &RecordedPath,
         bodies: &Bodies<'a>,

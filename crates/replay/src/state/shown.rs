@@ -59,7 +59,7 @@ pub fn variables(
     Ok(found.map(|all| all.into_iter().map(|(shown, _)| shown).collect()))
 }
 
-/// As [`variables`], each with its object, if it has a place.
+/// Like [`variables`], each with its object, if it has a place.
 ///
 /// # Errors
 /// As for [`variables`].
@@ -108,7 +108,7 @@ pub fn globals(
     Ok((found.into_iter().map(|(shown, _)| shown).collect(), count))
 }
 
-/// As [`globals`], each with its object, if it has a place.
+/// Like [`globals`], each with its object, if it has a place.
 ///
 /// # Errors
 /// As for [`globals`].

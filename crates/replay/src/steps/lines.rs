@@ -238,7 +238,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         Self::sharing(LineTables::default(), run, source, stop, wanted)
     }
 
-    /// As [`new`](Self::new), with tables shared by other walks of the same program by the same
+    /// Like [`new`](Self::new), with tables shared by other walks of the same program by the same
     /// lines.
     ///
     /// # Errors

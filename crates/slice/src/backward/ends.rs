@@ -22,7 +22,7 @@ pub(super) struct OfEnd {
     pub(super) thrown: Wanted,
     /// All values of its exception.
     pub(super) all_thrown: Reach,
-    /// The criterion's want at the throw, and therefore at all its operands.
+    /// What the criterion wants at the throw, and therefore at all its operands.
     pub(super) asked: Reach,
     /// Whether the throw happened.
     pub(super) threw: Reach,

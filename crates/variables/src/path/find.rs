@@ -20,7 +20,7 @@ impl Variables<'_> {
     /// a member of its object, as in the source: `x` is `this->x`.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// Like [`find`](Self::find).
     pub fn begin<'p>(
         &self,
         path: &'p Path,

@@ -109,7 +109,7 @@ impl Variables<'_> {
     /// an optional, or has a unit. A complex number does not qualify, because it has no order.
     ///
     /// # Errors
-    /// As [`number`](Self::number).
+    /// Like [`number`](Self::number).
     pub fn operand(&self, object: &Object, machine: &dyn Machine) -> Result<Number, PathError> {
         let plain = self.plain(object.type_ref)?;
         let is_complex = matches!(

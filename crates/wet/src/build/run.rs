@@ -293,7 +293,7 @@ where
     /// [`INTERVAL`](crate::checkpoint::INTERVAL).
     ///
     /// # Errors
-    /// As [`build`](Self::build), or if `record` fails.
+    /// Like [`build`](Self::build), or if `record` fails.
     pub fn build_with_checkpoints<W: Send>(
         &self,
         log: LogReader,
@@ -310,7 +310,7 @@ where
     /// `index`, whatever their intended size.
     ///
     /// # Errors
-    /// As [`build_with_checkpoints`](Self::build_with_checkpoints).
+    /// Like [`build_with_checkpoints`](Self::build_with_checkpoints).
     pub fn build_as<W: Send>(
         &self,
         index: &Index,
@@ -334,7 +334,7 @@ where
     /// window.
     ///
     /// # Errors
-    /// As [`build_with_checkpoints`](Self::build_with_checkpoints).
+    /// Like [`build_with_checkpoints`](Self::build_with_checkpoints).
     pub fn build_until<W: Send>(
         &self,
         log: LogReader,

@@ -67,7 +67,7 @@ where
     /// trace are not computed again. Takes memory for each.
     ///
     /// # Errors
-    /// As [`value`](Self::value).
+    /// Like [`value`](Self::value).
     pub fn value_knowing(
         &self,
         instance: Instance,

@@ -32,7 +32,7 @@ where
     /// [`value_knowing`](Self::value_knowing).
     ///
     /// # Errors
-    /// As [`range_written`](Self::range_written).
+    /// Like [`range_written`](Self::range_written).
     pub fn range_written_knowing(
         &self,
         instance: Instance,
@@ -55,7 +55,7 @@ where
     /// if the instruction is not a store.
     ///
     /// # Errors
-    /// As [`range_written`](Self::range_written).
+    /// Like [`range_written`](Self::range_written).
     pub fn stored(
         &self,
         instance: Instance,
