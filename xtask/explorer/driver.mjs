@@ -13,8 +13,13 @@ export const wrong = [];
 /** Starts Chromium. @param {string} executablePath */
 export const start = (executablePath) => chromium.launch({ executablePath, args: ["--no-sandbox"] });
 
-/** Runs in the page before its own scripts: remembers when the last input came. */
+/** Runs in the page before its own scripts: remembers when the last input came, and when the page first said how the run ended. */
 function remember() {
+  const look = () => {
+    if (document.querySelector(".part-ended .card")) window.usable = performance.now();
+    else requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
   const hear = (event) => { window.lastInput = event.timeStamp; };
   for (const kind of ["pointerdown", "pointerup", "keydown", "hashchange"]) window.addEventListener(kind, hear, true);
 }
@@ -23,7 +28,7 @@ function remember() {
  * Opens the page. Errors in its console, dialogs and requests to elsewhere are wrong.
  * @param {any} browser @param {string} url
  */
-export async function open(browser, url, { theme = "light", width = 1280, height = 800, hash = "" } = {}) {
+export async function open(browser, url, { theme = "light", width = 1280, height = 800, hash = "", until = "" } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, permissions: ["clipboard-read", "clipboard-write"] });
   await context.addInitScript({ path: axe });
   await context.addInitScript(remember);
@@ -36,7 +41,7 @@ export async function open(browser, url, { theme = "light", width = 1280, height
   const folder = process.env.EXPLORER_ASSETS;
   if (folder) await page.route(/\.(js|css)$/, (route) => route.fulfill({ path: `${folder}/${route.request().url().split("/").pop()}` }));
   await page.goto(url + hash);
-  await page.waitForSelector(hash ? "#main-view h1" : ".printed, .part-output .empty", { state: "attached", timeout: 600_000 });
+  await page.waitForSelector(until || hash ? until || "#main-view h1" : ".printed, .part-output .empty", { state: "attached", timeout: 600_000 });
   return page;
 }
 

@@ -9,9 +9,7 @@ import { Times, open, quantile, settled, start, wrong } from "./driver.mjs";
 const [url, executablePath, rounds] = process.argv.slice(2);
 const browser = await start(executablePath);
 const page = await open(browser, url);
-// From the first request of a server that has just begun to the cards of the overview.
-await page.waitForSelector(".part-ended .card");
-const usable = await page.evaluate(() => performance.now());
+const usable = await page.evaluate(() => window.usable);
 const complete = await settled(page);
 const times = new Times();
 

@@ -105,6 +105,10 @@ const sessions = {
     await hand.sees(".cause", "firstpass.rs:839");
     await hand.sees(".chain", "byte 0 of standard input, '#'");
     await hand.picture("why-not");
+    await hand.click("button", "What did this byte influence?");
+    await hand.sees(".said", "of output depend on it");
+    await hand.click(".choice button", "Values only");
+    await hand.sees(".follows", "Only what was computed from its value");
     await hand.search("count_header_cols", "function");
     await hand.click(".title .choice button", "Calls");
     await hand.click("table.list button", "#1");

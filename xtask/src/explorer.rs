@@ -16,6 +16,7 @@ use page::Page;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 /// What to do with the page.
 #[derive(clap::Args)]
@@ -39,6 +40,9 @@ pub struct Arguments {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     rounds: u32,
+    /// Measure the first answers of recordings that hold nothing but their log instead
+    #[arg(long, requires_all = ["measure", "recording"])]
+    bare: bool,
     /// Write the pictures of docs/sessions/explorer.md
     #[arg(long, conflicts_with = "measure")]
     pictures: bool,
@@ -86,9 +90,6 @@ fn check(browser: &Browser, tool: &Path, folder: &Path, kept: bool) -> Result<bo
     println!("pictures of all views: {shown}");
     let sessions = recordings::sessions(tool)?;
     if sessions.is_empty() {
-        println!(
-            "SKIPPED the sessions of docs/sessions in the page: `cargo xtask planted` builds their programs"
-        );
         return Ok(is_well);
     }
     let pages = sessions.iter().map(|(name, recording)| {
@@ -128,11 +129,21 @@ fn measure(browser: &Browser, tool: &Path, arguments: &Arguments) -> Result<bool
     }
     let mut is_well = true;
     for recording in &chosen {
-        recordings::build(tool, recording)?;
-        let page = Page::of(tool, recording)?;
         println!("\n{}\n", recording.display());
-        let rounds = arguments.rounds.to_string();
-        is_well &= browser.run("measure.mjs", &[&page.url], &[&rounds])?;
+        let page = if arguments.bare {
+            let bare = recordings::bare(tool, recording, &folder)?;
+            let begun = Instant::now();
+            let page = Page::of(tool, &bare)?;
+            let started = begun.elapsed().as_millis().to_string();
+            is_well &= browser.run("bare.mjs", &[&page.url], &[&started])?;
+            page
+        } else {
+            recordings::build(tool, recording)?;
+            let page = Page::of(tool, recording)?;
+            let rounds = arguments.rounds.to_string();
+            is_well &= browser.run("measure.mjs", &[&page.url], &[&rounds])?;
+            page
+        };
         match page.memory() {
             Some(most) => println!(
                 "\nmemory of the server beyond mapped files: at most {} MiB",

@@ -75,16 +75,28 @@ const BUGS: &[Bug] = &[
 /// # Errors
 /// If the text to replace is not where it was, or something cannot be built or written.
 pub fn run() -> Result<ExitCode> {
-    toolchain::ensure_wasm_target()?;
-    let out = workspace().join("target/planted");
     for (version, broken) in [("old", false), ("new", true)] {
-        let folder = out.join(version);
-        let guests = sources(&folder, broken)?;
-        for bug in BUGS {
-            build_one(bug, &guests, &folder)?;
-        }
+        build_all(version, broken)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Builds only the programs with the bugs, as [`run`] does.
+///
+/// # Errors
+/// As for [`run`].
+pub fn with_bugs() -> Result<()> {
+    build_all("new", true)
+}
+
+fn build_all(version: &str, broken: bool) -> Result<()> {
+    toolchain::ensure_wasm_target()?;
+    let folder = workspace().join("target/planted").join(version);
+    let guests = sources(&folder, broken)?;
+    for bug in BUGS {
+        build_one(bug, &guests, &folder)?;
+    }
+    Ok(())
 }
 
 /// Copies the guests' workspace and the packages into `folder`, plants the bugs if `broken`, and

@@ -80,6 +80,9 @@ export const counted = (n, what) => `${grouped(n)} ${what}${n === 1 ? "" : "s"}`
 /** @param {number} ms */
 export const time = (ms) => (ms < 10 ? `${ms.toFixed(1)} ms` : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
+/** A name that may be broken between its parts, as in `bank::main`. @param {string} name */
+export const parted = (name) => name.split(/(?<=::)/).flatMap((part, index) => (index ? [h("wbr", null), part] : [part]));
+
 /** The end of a path. @param {string} path */
 export const base = (path) => path.slice(path.lastIndexOf("/") + 1);
 

@@ -1,8 +1,9 @@
 /** A function: its control flow with counts, the different ways through it, its calls. */
 import { ask, Superseded } from "./api.js";
-import { answered, brief, choice, counted, empty, failed, fill, grouped, h, loading, panel, share } from "./dom.js";
+import { answered, brief, choice, counted, empty, failed, fill, grouped, h, loading, panel, parted, share } from "./dom.js";
 import { focus, frame, go, known, onmoment } from "./focus.js";
 import { graph } from "./graph.js";
+import { blocks, sums } from "./overview.js";
 
 let key = "";
 let part = "flow";
@@ -34,13 +35,13 @@ async function show(into, name) {
     const callees = edges.filter((/** @type {any} */ edge) => edge.caller?.index === own.function.index);
     const body = h("div.body", null, loading());
     const stretched = await ranged(id);
-    const several = (/** @type {any[]} */ rows, /** @type {string} */ side) => rows.sort((a, b) => b.calls - a.calls).slice(0, 8).map((edge) => { const other = edge[side]; return h("li", null, other ? h("button.link", { type: "button", onclick: () => go({ fn: `func[${other.index}]`, call: "" }) }, other.name) : "the host", stretched ? null : h("span.soft", null, ` ${grouped(edge.calls)}×`)); });
+    const several = (/** @type {any[]} */ rows, /** @type {string} */ side) => rows.sort((a, b) => b.calls - a.calls).slice(0, 8).map((edge) => { const other = edge[side]; return h("li", null, other ? h("button.link", { type: "button", onclick: () => go({ fn: `func[${other.index}]`, call: "" }) }, parted(other.name)) : "the host", stretched ? null : h("span.soft", null, ` ${grouped(edge.calls)}×`)); });
     // The counts of a range are of that range. Who called whom is of the whole run, and then has no counts.
     const numbers = stretched ? [figure("calls begun in the range", stretched.doc.calls), figure("own blocks in the range", stretched.doc.blocks.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.count, 0))]
       : [figure("calls", own.calls), figure("own blocks", own.own), figure("with callees", own.inclusive)];
     const often = stretched ? " in the whole run" : "";
     const figures = h("div.figures", null, numbers, h("div.who", null, h("h3", null, `Called by${often}`), h("ul", null, several(callers, "caller"))), h("div.who", null, h("h3", null, `Calls${often}`), h("ul", null, callees.length ? several(callees, "callee") : h("li.soft", null, "nobody"))));
-    fill(into, h("div.function", null, h("div.title", null, h("h1", { title: own.function.name }, own.function.name), choice("What of it", [["flow", "Control flow"], ["paths", "Paths"], ["calls", "Calls"]], part, (value) => { part = value; void look(); })),
+    fill(into, h("div.function", null, h("div.title", null, h("h1", { title: own.function.name }, parted(own.function.name)), choice("What of it", [["flow", "Control flow"], ["paths", "Paths"], ["calls", "Calls"]], part, (value) => { part = value; void look(); })),
       figures,
       body, stretched ? null : answered(all)));
     const look = async () => {
@@ -57,9 +58,14 @@ const figure = (what, n) => h("div.figure", { title: grouped(n) }, h("strong", n
 async function list(into) {
   fill(into, loading());
   try {
+    if (focus.from && focus.to) {
+      const part = await ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code: "all", min: 1 }, "functions");
+      const { total, functions } = sums(part.text);
+      return fill(into, h("div.function", null, h("h1", null, "Functions"), stretch(), blocks(total, functions.slice(0, 500)), answered(part)));
+    }
     const all = await ask("profile", { sort: "instructions", code: "all" }, "functions");
     fill(into, h("div.function", null, h("h1", null, "Functions"), h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Calls"), h("th.n", null, "Blocks"), h("th.n", null, "Instructions"), h("th.n", null, "Share"))),
-      h("tbody", null, all.doc.rows.filter((/** @type {any} */ row) => row.entries || row.instructions).slice(0, 500).map((/** @type {any} */ row) => h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ fn: `func[${row.function.index}]` }) }, row.function.name)), h("td.n", null, grouped(row.entries)), h("td.n", null, grouped(row.blocks)), h("td.n", null, grouped(row.instructions)), h("td.n", null, share(row.instructions, all.doc.totals.instructions)))))), answered(all)));
+      h("tbody", null, all.doc.rows.filter((/** @type {any} */ row) => row.entries || row.instructions).slice(0, 500).map((/** @type {any} */ row) => h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ fn: `func[${row.function.index}]` }) }, parted(row.function.name))), h("td.n", null, grouped(row.entries)), h("td.n", null, grouped(row.blocks)), h("td.n", null, grouped(row.instructions)), h("td.n", null, share(row.instructions, all.doc.totals.instructions)))))), answered(all)));
   } catch (error) { if (!(error instanceof Superseded)) fill(into, failed(error)); }
 }
 
@@ -97,12 +103,16 @@ async function paths(body, id) {
 const PAGE = 20;
 /** Calls with their arguments and results. @param {HTMLElement} body @param {string} id @param {any} own */
 async function calls(body, id, own) {
-  const first = Math.max(1, Math.min(own.calls, Number(focus.call) || 1));
-  const last = Math.min(own.calls, first + PAGE - 1);
+  // In a range, the calls that begin in it.
+  const within = focus.from && focus.to ? (await ask("executions", { at: id, from: `t=${focus.from}`, to: `t=${focus.to}`, limit: 1 }, "calls-range")).doc : { first: 1, within: own.calls };
+  if (!within.within) return fill(body, stretch(), empty("No call begins in this range."));
+  const [begin, end] = [within.first, within.first + within.within - 1];
+  const first = Math.max(begin, Math.min(end, Number(focus.call) || begin));
+  const last = Math.min(end, first + PAGE - 1);
   const which = h("input", { type: "text", size: 8, value: String(first), "aria-label": "From call number", onchange: () => go({ call: which.value.replaceAll(",", "") }) });
   const rows = h("tbody", null, h("tr", null, h("td", { colspan: 4 }, loading())));
   const foot = h("div", null);
-  fill(body, panel("Calls", [h("button", { type: "button", disabled: first <= 1, "aria-label": "Calls before", onclick: () => go({ call: String(Math.max(1, first - PAGE)) }) }, "◂"), h("label", null, "from # ", which), h("button", { type: "button", disabled: last >= own.calls, "aria-label": "Calls after", onclick: () => go({ call: String(first + PAGE) }) }, "▸"), h("span.soft", null, `of ${grouped(own.calls)}`)],
+  fill(body, within.count !== undefined && stretch(), panel("Calls", [h("button", { type: "button", disabled: first <= begin, "aria-label": "Calls before", onclick: () => go({ call: String(Math.max(begin, first - PAGE)) }) }, "◂"), h("label", null, "from # ", which), h("button", { type: "button", disabled: last >= end, "aria-label": "Calls after", onclick: () => go({ call: String(first + PAGE) }) }, "▸"), h("span.soft", null, within.count === undefined ? `of ${grouped(own.calls)}` : `of ${grouped(begin)} to ${grouped(end)}, which begin in the range`)],
     h("table.list", null, h("thead", null, h("tr", null, h("th.n", null, "Call"), h("th.n", null, "t"), h("th", null, "Arguments"), h("th", null, "Result"))), rows), foot));
   const called = await ask("trace", { level: "call", function: id, from: `${id}#${first}`, limit: last - first + 1 }, "calls");
   const times = new Map(called.rows.map((row) => [row.call, row.t]));

@@ -70,7 +70,7 @@ function moment() {
   if (!focus.at) fill(button, h("span.soft", null, "no moment"));
   else if (known.error) fill(button, h("span.bad", null, focus.at));
   else if (!now) fill(button, focus.at);
-  else fill(button, h("strong", null, called(now)), now.around && h("span", { title: "The line that called this library code" }, `in ${base(now.around.file)}:${now.around.line}`), h("span.soft", null, `t=${grouped(now.t)} of ${grouped(now.length)}`));
+  else fill(button, h("strong", null, called(now).startsWith("t=") ? `t=${grouped(now.t)}` : called(now)), now.around && h("span", { title: "The line that called this library code" }, `in ${base(now.around.file)}:${now.around.line}`), h("span.soft", null, `${called(now).startsWith("t=") ? "" : `t=${grouped(now.t)} `}of ${grouped(now.length)}`));
   button.classList.toggle("waits", known.waits);
   strip();
 }

@@ -1,8 +1,8 @@
 /** The run at a glance: how it ended, what it printed, where it spent itself. */
 import { ask, Superseded } from "./api.js";
-import { answered, brief, choice, counted, empty, failed, fill, grouped, h, loading, panel, share, visible } from "./dom.js";
+import { answered, brief, choice, counted, empty, failed, fill, grouped, h, loading, panel, parted, share, visible } from "./dom.js";
 import { flame } from "./flame.js";
-import { focus, go } from "./focus.js";
+import { address, focus, go } from "./focus.js";
 import { chain } from "./why.js";
 
 /** @type {HTMLElement | null} */
@@ -149,7 +149,7 @@ async function showHot(into) {
       h("tbody", null, most.map((/** @type {any} */ row) => {
         const bar = h("span.bar", { "aria-hidden": "true" });
         bar.style.width = `${(100 * row.instructions) / totals.instructions}%`;
-        return h("tr", null, h("td", null, h("a", { href: `#view=function&fn=${encodeURIComponent(`func[${row.function.index}]`)}${focus.at ? `&at=${encodeURIComponent(focus.at)}` : ""}`, title: row.function.name }, row.function.name)),
+        return h("tr", null, h("td", null, h("a", { href: address({ view: "function", fn: `func[${row.function.index}]`, call: "" }), title: row.function.name }, parted(row.function.name))),
           h("td.n", { title: grouped(row.entries ?? row.calls ?? 0) }, brief(row.entries ?? row.calls ?? 0)), h("td.n", null, grouped(row.instructions)), h("td.n.share", null, bar, share(row.instructions, totals.instructions)));
       }))) : empty("No function of your own code was executed."),
     h("p.more", null, `${counted(totals.instructions, "instruction")} in ${counted(totals.blocks, "block")}; ${grouped(totals.executed_functions)} of ${counted(totals.functions, "function")} executed`), answered(answer)));
@@ -160,10 +160,12 @@ async function showRange(into) {
   const answer = await ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code, min: 1 }, "hot");
   const { total, functions } = sums(answer.text);
   fill(into, panel("Hottest functions of the range", choice("Whose code", [["mine", "Mine"], ["all", "All"]], code, (value) => { code = value; void part(into, showHot); }),
-    h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Own blocks"), h("th.n", null, "With callees"))),
-      h("tbody", null, functions.slice(0, 14).map(([name, own, all]) => h("tr", null, h("td", null, h("a", { href: `#view=function&fn=${encodeURIComponent(name)}&from=${focus.from}&to=${focus.to}` }, name)),
-        h("td.n", null, grouped(own)), h("td.n", null, grouped(all)))))), h("p.more", null, `${counted(total, "block")} in the range`), answered(answer)));
+    blocks(total, functions.slice(0, 14)), h("p.more", null, `${counted(total, "block")} in the range`), answered(answer)));
 }
+
+/** A table of the blocks of functions. @param {number} total @param {[string, number, number][]} functions */
+export const blocks = (total, functions) => h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Own blocks"), h("th.n", null, "Share"), h("th.n", null, "With callees"))),
+  h("tbody", null, functions.map(([name, own, all]) => h("tr", null, h("td", null, h("a", { href: address({ view: "function", fn: name, call: "" }) }, parted(name))), h("td.n", null, grouped(own)), h("td.n", null, share(own, total)), h("td.n", null, grouped(all))))));
 
 /**
  * Blocks by function, from stacks.

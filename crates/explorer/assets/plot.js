@@ -33,7 +33,7 @@ export function plot(name, values, now, open) {
     to.textAlign = "right";
     for (const at of [low, (low + high) / 2, high]) {
       to.beginPath(); to.moveTo(56, y(at)); to.lineTo(width - 12, y(at)); to.stroke();
-      to.fillText(Number.isInteger(at) ? grouped(at) : at.toPrecision(4), 50, y(at) + 4);
+      to.fillText(Math.abs(at) >= 1000 ? grouped(Math.round(at)) : Number.isInteger(at) ? grouped(at) : at.toPrecision(4), 50, y(at) + 4);
     }
     if (low < 0 && high > 0) { to.strokeStyle = color("soft"); to.beginPath(); to.moveTo(56, y(0)); to.lineTo(width - 12, y(0)); to.stroke(); }
     if (now !== null && now >= first && now <= last) { to.fillStyle = color("moment"); to.fillRect(x(now, width) - 1, 8, 2, HEIGHT - 24); }

@@ -64,7 +64,7 @@ function variables() {
   const at = own.number === 0 ? focus.at : null;
   return h("table.variables", { "aria-label": `Variables of ${own.function.name}` }, h("tbody", null, all.map((/** @type {any} */ one) => {
     const asked = async (/** @type {string} */ about) => { rest(); return at ? go({ view: "why", about }) : goto(own.t, own.offset, { view: "why", about }); };
-    return h("tr", { class: one.name === chosen ? "on" : null }, h("th", { scope: "row", title: one.type }, one.name, one.parameter ? h("span.soft", { title: "parameter" }, " ᵖ") : null),
+    return h("tr", { class: one.name === chosen ? "on" : null }, h("th", { scope: "row", title: one.type }, one.name, one.parameter ? h("span.soft", { title: "parameter" }, "\u00a0ᵖ") : null),
       h("td.value", null, value(one, (name) => asked(`var:${name}`)), one.written ? h("span.soft", { title: "Its place may hold something else" }, " ?") : null),
       h("td.acts", null,
         h("button.quiet.icon", { type: "button", title: `Last write of ${one.name}`, "aria-label": `Last write of ${one.name}`, onclick: () => { go({ about: `var:${one.name}` }, true); void write(-1, one.name); } }, "↤"),
@@ -95,7 +95,7 @@ function value(variable, asked) {
     open.setAttribute("aria-expanded", String(!whole.hidden));
     open.textContent = whole.hidden ? "▸" : "▾";
   } }, "▸");
-  return h("div", null, open, button, whole);
+  return h("div.openable", null, open, button, whole);
 }
 
 /** The members of a value as text: `{a = 1, b = {2, 3}}`. @param {string} text @returns {[string, string][] | null} */

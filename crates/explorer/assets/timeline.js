@@ -1,8 +1,8 @@
 /** Calls over time. A range that is dragged is what every view counts. */
 import { ask, Superseded } from "./api.js";
-import { answered, choice, color, counted, empty, failed, fill, grouped, h, loading, panel, share, sharp } from "./dom.js";
+import { answered, choice, color, counted, empty, failed, fill, grouped, h, loading, panel, sharp } from "./dom.js";
 import { focus, go, known, onmoment } from "./focus.js";
-import { sums } from "./overview.js";
+import { blocks, sums } from "./overview.js";
 
 /** @typedef {{ name: string, from: number, to: number, depth: number, merged: number }} Call */
 
@@ -228,8 +228,7 @@ async function counts() {
     const answer = await ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code, min: 1 }, "range");
     const { total, functions } = sums(answer.text);
     fill(parts.table, panel(`Functions from t=${grouped(Number(focus.from))} to t=${grouped(Number(focus.to))}`, choice("Whose code", [["mine", "Mine"], ["all", "All"]], code, (value) => { code = value; void counts(); }),
-      h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Own blocks"), h("th.n", null, "Share"), h("th.n", null, "With callees"))),
-        h("tbody", null, functions.slice(0, 200).map(([name, own, all]) => h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ view: "function", fn: name }) }, name)), h("td.n", null, grouped(own)), h("td.n", null, share(own, total)), h("td.n", null, grouped(all)))))),
+      blocks(total, functions.slice(0, 200)),
       answered(answer)));
   } catch (error) { if (!(error instanceof Superseded)) fill(parts.table, failed(error)); }
 }

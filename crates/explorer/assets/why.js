@@ -26,7 +26,7 @@ function question() {
   if (kind === "input" || kind === "values") return { command: "influence", options: { ...input(rest), thin: kind === "values" }, title: `What did byte ${input(rest).byte} of ${input(rest).file || "standard input"} influence?` };
   if (kind === "not") return { command: "why-not", options: { at: rest }, title: `Why did ${rest} not run?` };
   if (!focus.at) return null;
-  if (kind === "operand") return { command: "why", options: { at: focus.at, operand: rest }, title: `Where did the ${rest} of ${focus.at} come from?` };
+  if (kind === "operand") return { command: "why", options: { at: focus.at, operand: rest }, title: `Where did the ${rest === "operand" ? rest : `${rest} operand`} of ${focus.at} come from?` };
   if (kind === "var") return { command: "why", options: { at: focus.at, var: rest }, title: `Where did ${rest} come from?` };
   return { command: "why", options: { at: focus.at }, title: `Where did the value at ${focus.at} come from?` };
 }
@@ -37,9 +37,11 @@ async function show(into) {
   if (!asked) return fill(into, h("h1.sr", null, "Why"), empty(h("strong", null, "Nothing is asked yet."), h("p", null, "Click a value beside the source, a byte of the output, or a line that never ran.")));
   const body = h("div.body", null, loading("Following the run back …"));
   const isVariable = asked.options.var;
-  fill(into, h("div.why", null, h("div.title", null, h("h1", null, asked.title), asked.command === "why" && asked.options.at && choice("What about it", /** @type {[string, string][]} */ ([["origin", "Origin"], ...(isVariable ? [["history", "History"]] : []), ["uses", "Uses"]]), form, (value) => { form = value; void answer(); })), body));
+  const heading = h("h1", null, asked.title);
+  fill(into, h("div.why", null, h("div.title", null, heading, asked.command === "why" && asked.options.at && choice("What about it", /** @type {[string, string][]} */ ([["origin", "Origin"], ...(isVariable ? [["history", "History"]] : []), ["uses", "Uses"]]), form, (value) => { form = value; void answer(); })), body));
   const answer = async () => {
     fill(body, loading("Following the run …"));
+    fill(heading, !asked.options.at || asked.command !== "why" ? asked.title : form === "uses" ? `Who used what ${focus.at} computed?` : isVariable && form === "history" ? `What did ${isVariable} hold?` : asked.title);
     try {
       if (asked.command === "influence") return await influence(body, asked.options);
       if (asked.command === "why-not") return await whyNot(body, asked.options.at);
@@ -164,7 +166,7 @@ async function influence(body, options) {
     h("span.soft", null, ` at t=${grouped(one.t)}`)))));
   const own = lines.filter((/** @type {any} */ line) => !foreign.has(line.source.file));
   const most = own.reduce((/** @type {number} */ most, /** @type {any} */ line) => Math.max(most, line.sliced), 1);
-  fill(body, h("div.about", null, h("p.follows", null, follows, h("span.soft", null, options.thin ? " Only what was computed from its value. Left out: what it decided, and addresses computed from it." : " Values, what they decided, and addresses computed from them.")), h("p.said", null, `The byte is ${shown}. ${bytes ? `${counted(bytes, "byte")} of output depend on it` : "No byte of output depends on it"}, and ${counted(statements, "statement")}, ${counted(executions, "execution")} of them.`),
+  fill(body, h("div.about", null, h("p.follows", null, follows, h("span.soft", null, options.thin ? " Only what was computed from its value. Left out: what it decided, and addresses computed from it." : " Values, what they decided, and addresses computed from them.")), h("p.said", null, `The byte is ${shown}. ${bytes ? `${counted(bytes, "byte")} of output depend${bytes === 1 ? "s" : ""} on it.` : "No byte of output depends on it."} ${counted(statements, "statement")} do${statements === 1 ? "es" : ""}, in ${counted(executions, "execution")}.`),
     h("p", null, h("button.place", { type: "button", onclick: () => go({ view: "source", at: `t=${t}`, file: "", line: "" }) }, h("span.where", null, `t=${grouped(t)}`), "where it was read"))),
   panel("Output that depends on it", bytes ? counted(bytes, "byte") : null, outputs.length ? out : empty("Nothing that was printed depends on it."), outputs.length > 200 ? h("p.more", null, `and ${grouped(outputs.length - 200)} stretches more`) : null),
   panel("Lines that depend on it", own.length < lines.length ? `${grouped(own.length)} of ${counted(lines.length, "line")}; the others are in library code` : counted(own.length, "line"), h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Line"), h("th.n", null, "Executions that depend"), h("th.n", null, "of"))),

@@ -1,6 +1,6 @@
 //! The recordings whose pages are tested.
 
-use crate::{corpus, tool, toolchain};
+use crate::{corpus, planted, tool, toolchain};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write as _;
 use std::fs;
@@ -79,17 +79,27 @@ const SESSIONS: [Session; 3] = [
     },
 ];
 
-/// The recordings of the sessions of docs/sessions, by name: those whose program `cargo xtask
-/// planted` has built.
+/// The recordings of the sessions of docs/sessions, by name. Builds their programs if they are
+/// missing, and says which it cannot build.
 ///
 /// # Errors
-/// If one cannot be recorded.
+/// If a program cannot be recorded, or its source is not as it was.
 pub fn sessions(tool: &Path) -> Result<Vec<(&'static str, PathBuf)>> {
     let folder = corpus::workspace().join("target/planted");
+    let module = |session: &Session| format!("new/{}.wasm", session.name);
+    let is_there = |session: &Session| folder.join(module(session)).exists();
+    if !SESSIONS.iter().all(is_there) {
+        println!("building the programs of docs/sessions, as `cargo xtask planted` does");
+        planted::with_bugs()?;
+    }
     let mut found = Vec::new();
     for session in &SESSIONS {
-        let module = format!("new/{}.wasm", session.name);
-        if !folder.join(&module).exists() {
+        let module = module(session);
+        if !is_there(session) {
+            println!(
+                "SKIPPED the session {} in the page: {module} could not be built; see above",
+                session.name
+            );
             continue;
         }
         let (name, text) = session.input;
@@ -116,6 +126,22 @@ fn recorded(mut record: std::process::Command, recording: &Path) -> Result<PathB
         bail!("{} was not recorded", recording.display());
     }
     Ok(recording.to_owned())
+}
+
+/// A copy of a recording with nothing but its log, in `folder`.
+///
+/// # Errors
+/// If it cannot be copied, or what was built cannot be removed.
+pub fn bare(tool: &Path, recording: &Path, folder: &Path) -> Result<PathBuf> {
+    let copy = folder.join("bare.aft");
+    let _ = fs::remove_file(&copy);
+    let mut strip = tool::start(tool);
+    strip.args(["strip", "-o"]).args([copy.as_path(), recording]);
+    strip.stdout(Stdio::null()).stderr(Stdio::null());
+    if !strip.status().context("cannot run afterimage")?.success() {
+        bail!("{} cannot be copied without what was built", recording.display());
+    }
+    Ok(copy)
 }
 
 /// Builds everything that questions need.

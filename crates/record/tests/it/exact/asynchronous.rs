@@ -1,9 +1,15 @@
 //! Runs whose end neither the guest nor the log states: exhausted stacks and stops from outside.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use afterimage_ids::{EntityRef, FuncId, NodeId};
+use afterimage_paths::{ExecutedPath, Sink};
 use afterimage_placement::{Mode, PlanOptions};
-use afterimage_record::{Interrupt, RecordError, RecordOptions, check};
+use afterimage_record::{
+    Cache, Interrupt, Progress, RecordError, RecordOptions, RecordedRun, check, count, trace_paths,
+};
 use afterimage_trace::{Ending, Interrupter};
 
 use crate::harness::{exact, invoke, progress, quiet, start, try_record, wat};
@@ -237,4 +243,67 @@ fn sleeps_are_stopped() {
             assert_eq!(recording.recorded.end.frames.len(), 7);
         }
     }
+}
+
+/// Cancels counting and tracing at the first sign of progress: the rest of the run is not executed.
+#[test]
+fn a_build_that_has_begun_ends_when_it_is_cancelled() {
+    let bytes = wat(
+        r#"(module
+          (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
+          (memory (export "memory") 1)
+          (func (export "run") (local $i i32)
+            (loop $l
+              (drop (call $yield))
+              (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 200000))))))"#,
+    );
+    let recording =
+        try_record(&bytes, &invoke("run", &[]), &quiet(), &Interrupt::new()).expect("a recording");
+    let cache = Cache::none();
+    let quick = PlanOptions::new(Mode::Quick);
+    let builds: [&dyn Fn(&RecordedRun<'_>) -> Result<(), RecordError>; 3] = [
+        &|run| count(run, &quick).map(drop),
+        &|run| trace_paths(run, None, Nowhere(0)).map(drop),
+        &|run| check(run),
+    ];
+    for build in builds {
+        let (cancel, signs) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicU64::new(0)),
+        );
+        let (cancelling, counting) = (Arc::clone(&cancel), Arc::clone(&signs));
+        let progress: Progress = Arc::new(move |_| {
+            cancelling.store(true, Ordering::SeqCst);
+            counting.fetch_add(1, Ordering::SeqCst);
+            // The thread that stops the guest looks every 20 ms.
+            std::thread::sleep(Duration::from_millis(50));
+        });
+        let error = build(&RecordedRun {
+            cancel: Some(&cancel),
+            ..recording.run(&cache, &progress)
+        });
+        let error = error.expect_err("a build that was cancelled");
+        assert!(matches!(error, RecordError::Interrupted), "{error}");
+        // The whole run gives nearly two hundred.
+        let signs = signs.load(Ordering::SeqCst);
+        assert!(signs < 100, "{signs} signs of progress");
+        let again = build(&recording.run(&cache, &crate::harness::progress()));
+        again.unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// Drops a path, and numbers its nodes.
+struct Nowhere(usize);
+
+impl Sink for Nowhere {
+    fn define(&mut self, _: ExecutedPath<'_>) -> NodeId {
+        self.0 += 1;
+        NodeId::new(self.0 - 1)
+    }
+
+    fn path(&mut self, _: NodeId) {}
+
+    fn enter(&mut self, _: FuncId) {}
+
+    fn leave(&mut self) {}
 }
