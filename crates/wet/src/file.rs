@@ -1,11 +1,8 @@
 //! Whole execution traces in trace files.
 
-use std::error::Error;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use afterimage_ids::{FuncId, NodeId};
+use afterimage_ids::NodeId;
 use afterimage_trace::{
     Kind, SectionReader, SectionWriter, TraceError as FileError, TraceFile, TraceWriter,
 };
@@ -15,7 +12,9 @@ use crate::def::Origin;
 use crate::epoch::{BEFORE_NODE, CALLED_NODE, Epoch, EpochError};
 use crate::index::{Index, LeftOut};
 use crate::locked;
-use crate::trace::{DefinedBy, Epochs, HostCalls, Lent, Place, Span, VariableBefore};
+use crate::recent::{Loaded, Recent};
+use crate::stretches::{Made, MakeStretch, Standing, StretchError};
+use crate::trace::{DefinedBy, Epochs, HostCalls, Place, Span, VariableBefore};
 
 /// The maximal number of an epoch's bytes in one chunk.
 const PART: usize = 15 << 20;
@@ -52,104 +51,6 @@ pub enum EpochFileError {
         "more than {0} stretches of the run are needed: build all values (afterimage build --lens full)"
     )]
     TooMany(usize),
-}
-
-/// Why a stretch cannot be built.
-pub type StretchError = Box<dyn Error + Send + Sync>;
-
-/// The state of an activation at a stretch's beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// The time of its first block.
-    pub entered: u64,
-    /// The time of the call that it waits for, if any.
-    pub called: Option<u64>,
-}
-
-/// Builds stretches of a run on demand, each alone.
-pub trait MakeStretch: std::fmt::Debug + Send + Sync {
-    /// Builds a stretch, given its position. Returns its coded epoch, and the last writers in it.
-    ///
-    /// # Errors
-    /// If it cannot be built.
-    fn stretch(
-        &self,
-        position: usize,
-        host: &HostCalls,
-    ) -> Result<(Vec<u8>, LastWriters), StretchError>;
-
-    /// The state of an activation, numbered from the outermost one, at a stretch's beginning.
-    /// `None` if unknown.
-    ///
-    /// # Errors
-    /// If the data about the stretches is damaged.
-    fn opened(&self, position: usize, activation: usize) -> Result<Option<Standing>, StretchError>;
-
-    /// Whether an activation of a function, numbered from the outermost one, may have written a
-    /// variable in a stretch.
-    ///
-    /// # Errors
-    /// If the data about the stretches is damaged.
-    fn may_write(
-        &self,
-        position: usize,
-        activation: usize,
-        variable: (FuncId, u32),
-    ) -> Result<bool, StretchError>;
-
-    /// The last earlier stretch that may have written a place; `None` if there is none.
-    ///
-    /// # Errors
-    /// If the data about the stretches is damaged.
-    fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError>;
-
-    /// The last earlier stretch that wrote exactly this byte, not only others near it; `None` if
-    /// there is none. Also returns the number of stretches that could have been built in the same
-    /// time.
-    ///
-    /// # Errors
-    /// If the run cannot be followed.
-    fn wrote_byte(
-        &self,
-        position: usize,
-        memory: u32,
-        address: u64,
-    ) -> Result<(Option<usize>, usize), StretchError>;
-}
-
-impl Made {
-    /// Counts work that takes as long as building this many stretches.
-    fn count(&self, stretches: usize) -> Result<(), EpochFileError> {
-        let built = self.built.load(Ordering::Relaxed);
-        let limit = self.limit.load(Ordering::Relaxed);
-        let (exceeded, most) = if built >= self.most {
-            (&self.is_exceeded, self.most)
-        } else {
-            (&self.is_over_limit, limit)
-        };
-        if built >= most {
-            exceeded.store(true, Ordering::Relaxed);
-            return Err(EpochFileError::TooMany(most));
-        }
-        self.built.fetch_add(stretches, Ordering::Relaxed);
-        Ok(())
-    }
-}
-
-/// Stretches built on demand.
-#[derive(Debug)]
-struct Made {
-    maker: Box<dyn MakeStretch>,
-    writers: Vec<OnceLock<LastWriters>>,
-    /// The number built so far, and its limit.
-    built: AtomicUsize,
-    most: usize,
-    /// The limit for the current question.
-    limit: AtomicUsize,
-    /// Whether the overall limit was exceeded.
-    is_exceeded: AtomicBool,
-    /// Whether the question's limit was exceeded.
-    is_over_limit: AtomicBool,
 }
 
 /// Writes epochs to a file, one by one.
@@ -198,8 +99,11 @@ impl EpochWriter {
     }
 }
 
-/// The epochs of a file: of all windows traced since the last time that everything was traced.
-/// Epochs stay in memory once read.
+/// The epochs of a file: of all windows traced since the last time that everything was traced. Or
+/// those of stretches that are built on demand.
+///
+/// The epochs used most recently stay in memory, with their last writers: 256 MiB, or one epoch if
+/// that is larger. Others are read or built again.
 #[derive(Debug)]
 pub struct FileEpochs {
     file: TraceFile,
@@ -207,7 +111,7 @@ pub struct FileEpochs {
     windows: Vec<Window>,
     /// The number of blocks executed before each epoch, window by window.
     before: Vec<u64>,
-    loaded: Vec<OnceLock<Epoch>>,
+    recent: Mutex<Recent>,
     /// The epoch lent most recently.
     passing: Mutex<Option<(usize, Arc<Epoch>)>>,
     host: OnceLock<HostCalls>,
@@ -240,7 +144,7 @@ impl FileEpochs {
             file: file.clone(),
             windows: Vec::new(),
             before: Vec::new(),
-            loaded: Vec::new(),
+            recent: Mutex::default(),
             passing: Mutex::default(),
             host: OnceLock::new(),
             made: None,
@@ -300,72 +204,69 @@ impl FileEpochs {
                 first: 0,
                 chunks: vec![0; before.len()],
             }],
-            loaded: before.iter().map(|_| OnceLock::new()).collect(),
+            recent: Mutex::default(),
             passing: Mutex::default(),
             host: OnceLock::new(),
-            made: Some(Made {
-                maker,
-                writers: before.iter().map(|_| OnceLock::new()).collect(),
-                built: AtomicUsize::new(0),
-                most: if most < before.len() {
-                    most
-                } else {
-                    usize::MAX
-                },
-                limit: AtomicUsize::new(usize::MAX),
-                is_exceeded: AtomicBool::new(false),
-                is_over_limit: AtomicBool::new(false),
-            }),
+            made: Some(Made::new(maker, most, before.len())),
             before,
         }
     }
 
-    /// Whether the overall limit on built epochs was exceeded.
-    pub fn are_too_many(&self) -> bool {
-        let made = self.made.as_ref();
-        made.is_some_and(|made| made.is_exceeded.load(Ordering::Relaxed))
+    /// Changes the limit on the bytes of epochs in memory. 0 keeps only the last one used.
+    pub fn keep(&self, bytes: usize) {
+        locked(&self.recent).keep(bytes);
     }
 
-    /// The number of epochs built on demand, and the number of all epochs. `None` if they are
-    /// stored, or there is no limit.
+    /// Whether the overall limit on built epochs was exceeded.
+    pub fn are_too_many(&self) -> bool {
+        self.made.as_ref().is_some_and(Made::is_exceeded)
+    }
+
+    /// The number of epochs built on demand, counting again those that were dropped from memory,
+    /// and the number of all epochs. `None` if they are stored, or there is no limit.
     pub fn built(&self) -> Option<(usize, usize)> {
-        let made = self.made.as_ref()?;
-        let all = self.before.len();
-        (made.most != usize::MAX).then(|| (made.built.load(Ordering::Relaxed), all))
+        let built = self.made.as_ref()?.built()?;
+        Some((built, self.before.len()))
     }
 
     /// Begins a question: resets the record of exceeded limits.
     pub fn begin(&self) {
         if let Some(made) = &self.made {
-            made.is_exceeded.store(false, Ordering::Relaxed);
+            made.begin();
         }
-        self.limit(None);
     }
 
     /// Sets the limit on the total number of built epochs for the current question. Only one
     /// question is answered at a time.
     pub fn limit(&self, most: Option<usize>) {
         if let Some(made) = &self.made {
-            made.limit
-                .store(most.unwrap_or(usize::MAX), Ordering::Relaxed);
-            made.is_over_limit.store(false, Ordering::Relaxed);
+            made.limit(most);
         }
     }
 
     /// Whether the [limit](Self::limit) was exceeded.
     pub fn is_over_limit(&self) -> bool {
-        let made = self.made.as_ref();
-        made.is_some_and(|made| made.is_over_limit.load(Ordering::Relaxed))
+        self.made.as_ref().is_some_and(Made::is_over_limit)
     }
 
-    fn build(&self, made: &Made, position: usize) -> Result<Epoch, EpochFileError> {
-        made.count(1)?;
-        let stretch = made.maker.stretch(position, self.host()?);
-        let (bytes, writers) = stretch.map_err(EpochFileError::Made)?;
-        if let Some(cell) = made.writers.get(position) {
-            cell.get_or_init(|| writers);
+    /// An epoch with its last writers, read or built if it is not in memory.
+    fn loaded(&self, position: usize) -> Result<Loaded, EpochFileError> {
+        if let Some(known) = locked(&self.recent).get(position) {
+            return Ok(known);
         }
-        Ok(Epoch::open(bytes)?)
+        let loaded = match &self.made {
+            Some(made) => made.build(position, self.host()?)?,
+            None => Loaded {
+                epoch: self.read(position)?.into(),
+                writers: None,
+            },
+        };
+        Ok(locked(&self.recent).put(position, loaded))
+    }
+
+    /// The last writers in a stretch that is built on demand.
+    fn writers(&self, position: usize) -> Result<Arc<LastWriters>, EpochFileError> {
+        self.loaded(position)?.writers.ok_or(EpochFileError::Index)
     }
 
     fn add(
@@ -381,7 +282,6 @@ impl FileEpochs {
             firsts.push(next);
             next = next.checked_add(count).ok_or(EpochFileError::Index)?;
             self.before.push(before);
-            self.loaded.push(OnceLock::new());
         }
         // The last chunk is empty.
         if chunks != next as usize + 1 {
@@ -533,16 +433,16 @@ impl Epochs for FileEpochs {
         firsts.min()
     }
 
-    fn load(&self, position: usize) -> Result<&Epoch, EpochFileError> {
-        let cell = self.loaded.get(position).ok_or(EpochFileError::Index)?;
-        if let Some(epoch) = cell.get() {
-            return Ok(epoch);
-        }
-        let epoch = match &self.made {
-            Some(made) => self.build(made, position)?,
-            None => self.read(position)?,
-        };
-        Ok(cell.get_or_init(|| epoch))
+    fn load(&self, position: usize) -> Result<Arc<Epoch>, EpochFileError> {
+        Ok(self.loaded(position)?.epoch)
+    }
+
+    fn has(&self, position: usize) -> bool {
+        locked(&self.recent).has(position)
+    }
+
+    fn dropped(&self) -> u64 {
+        locked(&self.recent).dropped()
     }
 
     fn written_before(
@@ -559,25 +459,18 @@ impl Epochs for FileEpochs {
         loop {
             let last = match place {
                 Place::Byte { memory, address } if missed => {
-                    made.count(0)?;
-                    let found = made.maker.wrote_byte(position, memory, address);
-                    found.map(|(found, cost)| {
-                        made.built.fetch_add(cost, Ordering::Relaxed);
-                        found
-                    })
+                    made.wrote_byte(position, memory, address)
                 }
-                _ => made.maker.written_before(position, place),
+                _ => made.written_before(position, place),
             };
-            let Some(earlier) = last.map_err(EpochFileError::Made)? else {
+            let Some(earlier) = last? else {
                 return Ok(None);
             };
             if earlier >= position {
                 return Err(EpochFileError::Index);
             }
             position = earlier;
-            self.load(position)?;
-            let writers = made.writers.get(position).and_then(OnceLock::get);
-            let writers = writers.ok_or(EpochFileError::Index)?;
+            let writers = self.writers(position)?;
             let found = match place {
                 Place::Byte { memory, address } => writers.of_byte(memory, address),
                 Place::Global(global) => writers.of_global(global),
@@ -601,8 +494,7 @@ impl Epochs for FileEpochs {
             return Ok(None);
         };
         loop {
-            let opened = made.maker.opened(position, activation);
-            let opened = opened.map_err(EpochFileError::Made)?;
+            let opened = made.opened(position, activation)?;
             let Standing { entered, called } = opened.ok_or(EpochFileError::Index)?;
             if is_given {
                 let called = called.ok_or(EpochFileError::Index)?;
@@ -615,18 +507,14 @@ impl Epochs for FileEpochs {
             position = last
                 .filter(|last| *last < position)
                 .ok_or(EpochFileError::Index)?;
-            let may_write = made
-                .maker
-                .may_write(position, activation, (function, variable));
-            if !may_write.map_err(EpochFileError::Made)? {
+            if !made.may_write(position, activation, (function, variable))? {
                 if entered > self.before[position] {
                     return Ok(Some(DefinedBy::At(entered)));
                 }
                 continue;
             }
-            self.load(position)?;
-            let writers = made.writers.get(position).and_then(OnceLock::get);
-            let found = writers.and_then(|writers| writers.of_variable(activation, variable));
+            let writers = self.writers(position)?;
+            let found = writers.of_variable(activation, variable);
             match found.ok_or(EpochFileError::Index)? {
                 (BEFORE_NODE, _) => {}
                 (CALLED_NODE, _) => is_given = true,
@@ -638,22 +526,22 @@ impl Epochs for FileEpochs {
         }
     }
 
-    fn lend(&self, position: usize) -> Result<Lent<'_>, EpochFileError> {
-        if let Some(epoch) = self.loaded.get(position).and_then(OnceLock::get) {
-            return Ok(Lent::Kept(epoch));
-        }
+    fn lend(&self, position: usize) -> Result<Arc<Epoch>, EpochFileError> {
         if self.made.is_some() {
-            return self.load(position).map(Lent::Kept);
+            return self.load(position);
+        }
+        if let Some(known) = locked(&self.recent).get(position) {
+            return Ok(known.epoch);
         }
         let mut passing = locked(&self.passing);
         if let Some((known, epoch)) = &*passing
             && *known == position
         {
-            return Ok(Lent::Passing(Arc::clone(epoch)));
+            return Ok(Arc::clone(epoch));
         }
         let epoch = Arc::new(self.read(position)?);
         *passing = Some((position, Arc::clone(&epoch)));
-        Ok(Lent::Passing(epoch))
+        Ok(epoch)
     }
 
     fn host(&self) -> Result<&HostCalls, EpochFileError> {

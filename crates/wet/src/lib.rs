@@ -12,20 +12,23 @@ mod file;
 mod index;
 mod model;
 mod printed;
+mod recent;
+mod stretches;
 mod trace;
 
 pub use build::LastWriters;
 pub use build::run::{Before, BuildError, Run};
 pub use def::{Origin, Piece};
 pub use epoch::{Content, Epoch, EpochError, InputForm, Part, Role, Sizes};
-pub use file::{EpochFileError, EpochWriter, FileEpochs, MakeStretch, Standing, StretchError};
+pub use file::{EpochFileError, EpochWriter, FileEpochs};
 pub use index::{Index, LeftOut, fingerprint};
 pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo, read_from, write_to};
 pub use printed::{FilePrinted, MOST_PRINTED, Printed, PrintedError, PrintedWriter, is_printing};
+pub use stretches::{MakeStretch, Standing, StretchError};
 pub use trace::{
     Bits, Compiled, ComputedValues, DefinedBy, Definition, Epochs, Held, Holders, HoldersMark,
-    HostCall, HostCalls, Instance, Lent, Place, ReadBy, Readers, Reading, Source, Span,
-    TableOrSize, Taken, TakenBy, Takers, TraceError, VariableBefore, WholeTrace, Writer,
+    HostCall, HostCalls, Instance, Place, ReadBy, Readers, Reading, Source, Span, TableOrSize,
+    Taken, TakenBy, Takers, TraceError, VariableBefore, WholeTrace, Writer,
 };
 
 /// Locks a cache. It is sound even after a panic, because each change is one insertion.

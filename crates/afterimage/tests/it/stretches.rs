@@ -1,6 +1,7 @@
 //! A stretch that is built alone gives the same answers as the whole execution trace.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use afterimage::present::{SEARCHED, WhyEntry};
 use afterimage::values::ValuesQuery;
@@ -15,7 +16,7 @@ use afterimage_replay::paths::At as Moment;
 use afterimage_replay::steps::{At, MemoryAnswer, NearestAccess, WriteIndex, memory_at};
 use afterimage_replay::values::{Instance, RecordedValues};
 use afterimage_testkit::modules::SplitMix64;
-use afterimage_wet::{Reading, Writer};
+use afterimage_wet::{Epochs, Reading, Writer};
 
 use crate::snapshots::{copied, each_run_with, each_tree, one_run};
 
@@ -140,10 +141,14 @@ fn same(full: &RecordedValues<'_>, alone: &RecordedValues<'_>, [a, b]: [Instance
 
 /// Questions about some executions of operators are answered alike. Returns the number of
 /// comparisons.
-fn same_answers(full: &Session, alone: &Session, visits: &[(u64, NodeId)]) -> usize {
-    let (values, mut random) = (full.values().unwrap(), SplitMix64(7));
+fn same_answers(
+    [full, alone]: [&Session; 2],
+    visits: &[(u64, NodeId)],
+    (seed, questions): (u64, usize),
+) -> usize {
+    let (values, mut random) = (full.values().unwrap(), SplitMix64(seed));
     let mut asked = 0;
-    for _ in 0..QUESTIONS {
+    for _ in 0..questions {
         let (start, node) = visits[random.below(visits.len())];
         let compiled = values.compiled(node).unwrap();
         let code = &compiled.code;
@@ -323,6 +328,12 @@ fn nearest_accesses(full: &Session, alone: &Session, query: &MemoryQuery, time: 
 /// The number of executions of operators in the questions.
 const QUESTIONS: usize = 12;
 
+/// The same if only one stretch stays in memory; each answer then takes far longer.
+const AGAIN: usize = 10;
+
+/// The number of stretches that were dropped from memory.
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
 /// Most executions of nodes that are compared of one run.
 const MOST: usize = 1000;
 
@@ -355,7 +366,7 @@ fn agree(at: &Path) -> usize {
     while let Some(visit) = cursor.next().unwrap() {
         visits.push((visit.start, visit.node));
     }
-    compared += same_answers(&full, &alone, &visits);
+    compared += same_answers([&full, &alone], &visits, (7, QUESTIONS));
     begun_alike(&full, &few, &visits);
     // From the end on: so stretches are built in another order than they were executed.
     let every = 1 + visits.len() / MOST;
@@ -364,6 +375,21 @@ fn agree(at: &Path) -> usize {
         let b = of_alone.at(start).unwrap().expect("an execution");
         compared += same(&of_full, &of_alone, [a, b]);
     }
+    // With one stretch in memory, an answer about two builds them again and again.
+    let one = session.on_stretches(1).unwrap().expect("stretches");
+    let epochs = one.epochs().unwrap();
+    epochs.keep(0);
+    compared += same_answers([&full, &one], &visits, (13, AGAIN));
+    let (of_one, mut random) = (one.values().unwrap(), SplitMix64(17));
+    for _ in 0..AGAIN {
+        let (start, _) = visits[random.below(visits.len())];
+        let a = of_full.at(start).unwrap().expect("an execution");
+        let b = of_one.at(start).unwrap().expect("an execution");
+        compared += same(&of_full, &of_one, [a, b]);
+    }
+    let in_memory = (0..epochs.before().len()).filter(|&at| epochs.has(at));
+    assert!(in_memory.count() <= 1);
+    DROPPED.fetch_add(epochs.dropped(), Ordering::Relaxed);
     compared
 }
 
@@ -410,4 +436,6 @@ fn each_value_and_dependence_is_that_of_the_whole_execution_trace() {
     one_run(LOOPS, &["7"], |at| compared += agree(at));
     each_tree(64, |_, at| compared += agree(at));
     assert!(compared > 10_000, "{compared}");
+    let dropped = DROPPED.load(Ordering::Relaxed);
+    assert!(dropped > 1000, "{dropped}");
 }

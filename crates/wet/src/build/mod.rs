@@ -587,6 +587,13 @@ impl std::fmt::Debug for LastWriters {
 }
 
 impl LastWriters {
+    /// The number of bytes that they take in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let memories: usize = self.memories.iter().map(Shadow::bytes).sum();
+        let variables: usize = self.variables.iter().map(|one| size_of_val(&**one)).sum();
+        memories + variables + size_of_val(&*self.globals) + self.numbers.bytes()
+    }
+
     /// The last writer of a byte of a memory, with its execution or call; `None` if nothing wrote
     /// it in the stretch.
     pub fn of_byte(&self, memory: u32, address: u64) -> Option<(Origin, u64)> {

@@ -536,6 +536,17 @@ impl Shadow {
         self.taken = 0;
     }
 
+    /// The number of bytes that it takes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        let pages = self.pages.iter().map(|page| match page {
+            Page::Whole(_) => 0,
+            Page::Few(parts) => parts.capacity() * size_of::<Part>(),
+            Page::Each(_) => page.taken(),
+            Page::Packed(page) => page.bytes.len(),
+        });
+        pages.sum::<usize>() + self.pages.capacity() * size_of::<Page>()
+    }
+
     /// The entry of a byte whose page may be packed. O(page).
     pub(super) fn look(&self, address: u64) -> Entry {
         match self.pages.get((address >> PAGE_BITS) as usize) {

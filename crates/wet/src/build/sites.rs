@@ -120,6 +120,11 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
+    /// The number of bytes that they take in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.sites) + size_of_val(&*self.inputs)
+    }
+
     /// The node of an input, and the input's position there.
     pub(crate) fn of_input(&self, input: u32) -> (NodeId, usize) {
         let node = self.inputs.partition_point(|&first| first <= input) - 1;

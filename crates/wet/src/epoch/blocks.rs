@@ -14,11 +14,15 @@ const MOST: usize = 1 << 14;
 #[derive(Debug)]
 pub(crate) struct Coded<'a> {
     stream: Stream<'a>,
-    place: usize,
+    place: StreamKey,
 }
 
+/// The epoch's number, because another epoch may later be at the same address, and the stream's
+/// address.
+type StreamKey = (u64, usize);
+
 /// The position of a stream, and the number of its block.
-type BlockKey = (usize, u64);
+type BlockKey = (StreamKey, u64);
 
 /// Decoded blocks.
 #[derive(Debug, Default)]
@@ -27,11 +31,11 @@ pub(crate) struct Blocks {
 }
 
 impl<'a> Coded<'a> {
-    pub(super) fn open(bytes: &'a [u8], length: u64) -> Result<Self, StreamError> {
+    pub(super) fn open(epoch: u64, bytes: &'a [u8], length: u64) -> Result<Self, StreamError> {
         Ok(Self {
             stream: Stream::open(bytes, length)?,
-            // The bytes do not move while the stream exists.
-            place: bytes.as_ptr().addr(),
+            // The bytes do not move while the epoch exists.
+            place: (epoch, bytes.as_ptr().addr()),
         })
     }
 

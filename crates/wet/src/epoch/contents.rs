@@ -96,6 +96,7 @@ impl Epoch {
             let mut reader = Reader {
                 all: &self.bytes[..end as usize],
                 at: start as usize,
+                epoch: self.number,
             };
             let mut add = |told, (count, patterns, parts)| {
                 contents.push(Content {

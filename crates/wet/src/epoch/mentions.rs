@@ -72,6 +72,7 @@ impl Epoch {
             let mut reader = Reader {
                 all: &self.bytes[..end as usize],
                 at: start as usize,
+                epoch: self.number,
             };
             let node = NodeId::from_u32(node);
             let half = slot as usize / 2;

@@ -3,6 +3,7 @@
 mod search;
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use afterimage_ids::NodeId;
 use afterimage_streams::{BLOCK, StreamError};
@@ -30,12 +31,17 @@ pub(super) fn damaged(what: &'static str) -> EpochError {
 }
 
 /// The coded form of a stretch of the run, with its directory.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Epoch {
     pub(super) bytes: Vec<u8>,
     /// The positions by node and slot, ascending.
     pub(super) entries: Vec<((u32, u32), (u32, u32))>,
+    /// A number that no other epoch of this process has.
+    pub(super) number: u64,
 }
+
+/// The number of opened epochs.
+static OPENED: AtomicU64 = AtomicU64::new(0);
 
 /// An execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +87,17 @@ impl Epoch {
             *start += body;
             *end = end.checked_add(body).ok_or_else(bad)?;
         }
-        Ok(Self { bytes, entries })
+        let number = OPENED.fetch_add(1, Ordering::Relaxed);
+        Ok(Self {
+            bytes,
+            entries,
+            number,
+        })
+    }
+
+    /// The number of bytes that it takes in memory.
+    pub(crate) fn bytes_in_memory(&self) -> usize {
+        self.bytes.capacity() + self.entries.capacity() * size_of::<((u32, u32), (u32, u32))>()
     }
 
     fn entry(&self, node: NodeId, slot: u32) -> Option<(usize, usize)> {
@@ -106,6 +122,7 @@ impl Epoch {
         let mut reader = Reader {
             all: &self.bytes[..end],
             at: start,
+            epoch: self.number,
         };
         let flags = reader.byte()?;
         let labels = match flags & LABELS {
@@ -141,6 +158,7 @@ impl Epoch {
         let mut reader = Reader {
             all: &self.bytes[..end],
             at: start,
+            epoch: self.number,
         };
         CopyView::read(&mut reader).map(Some)
     }
@@ -160,6 +178,8 @@ pub(crate) struct ColumnView<'a> {
 pub(super) struct Reader<'a> {
     pub(super) all: &'a [u8],
     pub(super) at: usize,
+    /// The number of the epoch.
+    pub(super) epoch: u64,
 }
 
 impl<'a> Reader<'a> {
@@ -196,7 +216,7 @@ impl<'a> Reader<'a> {
 
     fn stream(&mut self, length: u64) -> Result<Coded<'a>, EpochError> {
         let (bytes, _) = self.coded()?;
-        Ok(Coded::open(bytes, length)?)
+        Ok(Coded::open(self.epoch, bytes, length)?)
     }
 
     /// The bytes of a stream, and whether another stream of the node shares them.

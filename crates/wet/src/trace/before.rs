@@ -91,7 +91,7 @@ where
     /// # Errors
     /// If an earlier stretch cannot be built, or is damaged.
     pub fn writer_before(&self, at: Instance, place: Place) -> Result<Writer, Failure<S, E>> {
-        let (position, _) = self.epoch(at.time)?;
+        let position = self.position(at.time)?;
         let found = self.epochs.written_before(position, place);
         let Some((origin, execution)) = found.map_err(TraceError::Epoch)? else {
             return Ok(Writer::Initial);

@@ -42,7 +42,8 @@ where
         self.executed(instance, inst)?;
         let write = compiled.model.ordinal(inst);
         let write = write.ok_or(TraceError::Damaged("a write that does not exist"))?;
-        let Some(copies) = self.copies(instance, write)? else {
+        let copies = self.copies(instance, write)?;
+        let Some(copies) = copies.view() else {
             return Ok(readings);
         };
         let mut done = 0;

@@ -198,7 +198,7 @@ where
     fn thrown(&self, thrower: Instance, back: u64) -> Result<Bits, Failure<S, E>> {
         let compiled = self.compiled(thrower.node)?;
         let column = self.column(thrower, compiled.model.of_event(Event::Returned))?;
-        let cuts = column.as_deref().and_then(|column| column.cuts.as_ref());
+        let cuts = column.view().and_then(|column| column.cuts.as_ref());
         let found = match cuts {
             Some(cuts) => cuts.before_last(thrower.number, back, &self.blocks)?,
             None => None,
@@ -241,7 +241,7 @@ where
         input: usize,
     ) -> Result<Option<Bits>, Failure<S, E>> {
         let column = self.column(instance, input)?;
-        let cuts = column.as_deref().and_then(|column| column.cuts.as_ref());
+        let cuts = column.view().and_then(|column| column.cuts.as_ref());
         Ok(match cuts {
             Some(cuts) => cuts.at(instance.number, &self.blocks)?,
             None => None,

@@ -216,7 +216,9 @@ where
             return Err(TraceError::Damaged("too many nested copies"));
         }
         let copies = self.copies(instance, write)?;
-        let copies = copies.ok_or(TraceError::Damaged("a copy of nothing"))?;
+        let copies = copies
+            .view()
+            .ok_or(TraceError::Damaged("a copy of nothing"))?;
         let mut complete = true;
         for (i, byte) in (0..).zip(bytes) {
             let offset = source.offset.wrapping_add(i);

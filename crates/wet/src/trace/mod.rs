@@ -11,11 +11,13 @@ mod locals;
 mod memory;
 mod places;
 mod source;
+mod views;
 mod written;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId, OpId};
 use afterimage_machine::{Body, NodeCode, State, compile_apart};
@@ -31,8 +33,9 @@ pub use places::{TableOrSize, Taken};
 pub use source::{Reading, Source, Writer};
 
 use self::places::{Scanned, Sites};
+use self::views::{Column, Copies, Views};
 use crate::def::Origin;
-use crate::epoch::{Blocks, ColumnView, CopyView, Epoch, Execution, Mentions};
+use crate::epoch::{Blocks, Epoch, Execution, Mentions};
 use crate::index::LeftOut;
 use crate::model::NodeModel;
 
@@ -86,19 +89,26 @@ pub trait Epochs {
         (first <= self.end()).then_some(first)
     }
 
-    /// Loads an epoch by its position. It stays in memory.
+    /// Loads an epoch by its position. It stays in memory until too many others were loaded.
     ///
     /// # Errors
     /// If it is damaged or cannot be read.
-    fn load(&self, position: usize) -> Result<&Epoch, Self::Error>;
+    fn load(&self, position: usize) -> Result<Arc<Epoch>, Self::Error>;
 
-    /// Lends an epoch by its position for as long as it is used.
+    /// Lends an epoch by its position for one use. It does not stay in memory if reading it again
+    /// is fast.
     ///
     /// # Errors
     /// If it is damaged or cannot be read.
-    fn lend(&self, position: usize) -> Result<Lent<'_>, Self::Error> {
-        self.load(position).map(Lent::Kept)
+    fn lend(&self, position: usize) -> Result<Arc<Epoch>, Self::Error> {
+        self.load(position)
     }
+
+    /// Whether an epoch is in memory.
+    fn has(&self, position: usize) -> bool;
+
+    /// The number of epochs dropped from memory so far.
+    fn dropped(&self) -> u64;
 
     /// The last writer of a place before an epoch that was built alone, with its execution or call;
     /// `None` if there was none. Epochs built together with earlier ones name the writer
@@ -143,26 +153,6 @@ pub struct Span {
     pub ends: bool,
 }
 
-/// A lent epoch.
-#[derive(Debug)]
-pub enum Lent<'e> {
-    /// It stays in memory.
-    Kept(&'e Epoch),
-    /// It does not.
-    Passing(std::sync::Arc<Epoch>),
-}
-
-impl std::ops::Deref for Lent<'_> {
-    type Target = Epoch;
-
-    fn deref(&self) -> &Epoch {
-        match self {
-            Self::Kept(epoch) => epoch,
-            Self::Passing(epoch) => epoch,
-        }
-    }
-}
-
 /// An execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Instance {
@@ -185,11 +175,6 @@ pub struct Compiled {
     pub model: NodeModel,
 }
 
-/// An input of a node, in an epoch.
-type Input = (usize, NodeId, usize);
-
-/// The maximal number of inputs whose columns are kept open.
-const MOST_COLUMNS: usize = 1 << 16;
 /// The maximal number of nodes whose executions are kept countable.
 const MOST_COUNTED: usize = 512;
 
@@ -213,8 +198,7 @@ pub struct WholeTrace<'a, S: Segments, E> {
     compiled: RefCell<HashMap<NodeId, Rc<Compiled>>>,
     counted: RefCell<HashMap<NodeId, Counted<'a, S>>>,
     setters: RefCell<HashMap<(FuncId, u32), Counted<'a, S>>>,
-    columns: RefCell<HashMap<Input, Option<Rc<ColumnView<'a>>>>>,
-    copies: RefCell<HashMap<Input, Option<Rc<CopyView<'a>>>>>,
+    views: RefCell<Views>,
     mentions: RefCell<HashMap<usize, Rc<Mentions>>>,
     scanned: OnceCell<Scanned>,
     sites: RefCell<HashMap<TableOrSize, Rc<Sites<'a, S>>>>,
@@ -254,8 +238,7 @@ where
             compiled: RefCell::default(),
             counted: RefCell::default(),
             setters: RefCell::default(),
-            columns: RefCell::default(),
-            copies: RefCell::default(),
+            views: RefCell::default(),
             mentions: RefCell::default(),
             scanned: OnceCell::new(),
             sites: RefCell::default(),
@@ -418,53 +401,42 @@ where
         }
     }
 
-    /// The epoch that covers a node beginning with block T.
-    fn epoch(&self, time: u64) -> Result<(usize, &'a Epoch), Failure<S, E>> {
-        let Some(position) = self.epochs.find(time) else {
-            return Err(self.outside(time, None));
-        };
-        let epoch = self.epochs.load(position).map_err(TraceError::Epoch)?;
-        Ok((position, epoch))
+    /// The position of the epoch that covers a node beginning with block T.
+    fn position(&self, time: u64) -> Result<usize, Failure<S, E>> {
+        let position = self.epochs.find(time);
+        position.ok_or_else(|| self.outside(time, None))
     }
 
     /// The data about a node's copying write around block T.
-    fn copies(
-        &self,
-        instance: Instance,
-        write: usize,
-    ) -> Result<Option<Rc<CopyView<'a>>>, Failure<S, E>> {
+    fn copies(&self, instance: Instance, write: usize) -> Result<Rc<Copies>, Failure<S, E>> {
         self.told(instance)?;
-        let (position, epoch) = self.epoch(instance.time)?;
-        let key = (position, instance.node, write);
-        if let Some(known) = self.copies.borrow().get(&key) {
-            return Ok(known.clone());
+        let position = self.position(instance.time)?;
+        let key = (instance.node, write);
+        if let Some(known) = self.views.borrow().copies(position, key) {
+            return Ok(known);
         }
-        let found = epoch.copies(instance.node, write)?.map(Rc::new);
-        let mut copies = self.copies.borrow_mut();
-        if copies.len() >= MOST_COLUMNS {
-            copies.clear();
-        }
-        copies.insert(key, found.clone());
+        let epoch = self.epochs.load(position).map_err(TraceError::Epoch)?;
+        let found = Copies::try_new(epoch, |epoch| epoch.copies(instance.node, write))?;
+        let found = Rc::new(found);
+        let mut views = self.views.borrow_mut();
+        views.close(self.epochs);
+        views.put_copies(position, key, Rc::clone(&found));
         Ok(found)
     }
 
     /// The data about a node's input around block T.
-    fn column(
-        &self,
-        instance: Instance,
-        input: usize,
-    ) -> Result<Option<Rc<ColumnView<'a>>>, Failure<S, E>> {
-        let (position, epoch) = self.epoch(instance.time)?;
-        let key = (position, instance.node, input);
-        if let Some(known) = self.columns.borrow().get(&key) {
-            return Ok(known.clone());
+    fn column(&self, instance: Instance, input: usize) -> Result<Rc<Column>, Failure<S, E>> {
+        let position = self.position(instance.time)?;
+        let key = (instance.node, input);
+        if let Some(known) = self.views.borrow().column(position, key) {
+            return Ok(known);
         }
-        let column = epoch.input(instance.node, input)?.map(Rc::new);
-        let mut columns = self.columns.borrow_mut();
-        if columns.len() >= MOST_COLUMNS {
-            columns.clear();
-        }
-        columns.insert(key, column.clone());
-        Ok(column)
+        let epoch = self.epochs.load(position).map_err(TraceError::Epoch)?;
+        let found = Column::try_new(epoch, |epoch| epoch.input(instance.node, input))?;
+        let found = Rc::new(found);
+        let mut views = self.views.borrow_mut();
+        views.close(self.epochs);
+        views.put_column(position, key, Rc::clone(&found));
+        Ok(found)
     }
 }

@@ -223,7 +223,7 @@ where
         self.told(instance)?;
         let input = compiled.model.of_read(inst);
         let column = self.column(instance, input)?;
-        let labels = column.as_deref().and_then(|column| column.labels.as_ref());
+        let labels = column.view().and_then(|column| column.labels.as_ref());
         let label = match labels {
             Some(labels) => labels.at(instance.number, &self.blocks)?,
             None => None,
@@ -404,7 +404,7 @@ where
         variable: u32,
     ) -> Result<Option<Step>, Failure<S, E>> {
         let column = self.column(at, input)?;
-        let Some(far) = column.as_deref().and_then(|column| column.far.as_ref()) else {
+        let Some(far) = column.view().and_then(|column| column.far.as_ref()) else {
             return Ok(None);
         };
         let Some((node, execution, from)) = far.at(at.number, &self.blocks)? else {
@@ -437,7 +437,7 @@ where
     ) -> Result<Instance, Failure<S, E>> {
         let mut cursor = self.path.cursor();
         cursor.seek(at.time).map_err(TraceError::Path)?;
-        let (position, _) = self.epoch(at.time)?;
+        let position = self.position(at.time)?;
         let function = self.compiled(at.node)?.code.function;
         let wanted = VariableBefore {
             position,
