@@ -1,6 +1,7 @@
 //! Filters: which parts of a path, or of values, to keep.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
 use afterimage_ids::FuncId;
 use afterimage_present::grouped;
@@ -8,9 +9,9 @@ use afterimage_profile::Resolver;
 use afterimage_profile::location::{Form, Occurrence, Place, form, number, split_occurrence};
 use afterimage_program::{Module, Names, SourceMap};
 use afterimage_record::{CUT, Filter, Mark, MarkedCode, PathFilter};
-use afterimage_replay::paths::line_arrivals;
+use afterimage_replay::paths::{line_arrivals, time_of};
 use afterimage_replay::values::LeftOut;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::values::KeptValues;
@@ -32,7 +33,7 @@ pub struct Filters {
     pub include: Vec<String>,
     /// Not these functions.
     pub exclude: Vec<String>,
-    /// The part executed between two times, inclusive: `1000..2000`.
+    /// The part executed between two positions, inclusive: `1000..2000`, `50%..end`, `parse#3..-1`.
     pub window: Option<String>,
     /// Nothing before the K-th call of a function, arrival at a line, or execution of an
     /// instruction: `parse#3`.
@@ -63,7 +64,12 @@ impl Filters {
     ) -> Result<KeptValues> {
         let (mut first, mut last) = match self.window.as_deref() {
             None => (1, length.max(1)),
-            Some(text) => window(text)?,
+            Some(text) => {
+                let end = |text: &str| plain(text).map_or_else(|| time(text), Ok);
+                let (from, to) = ends(text, end)?;
+                in_order(text, from, to)?;
+                (from, to)
+            }
         };
         let run = || format!("the run has {0} blocks, from t=1 to t={0}", grouped(length));
         let given = self.window.as_deref().unwrap_or_default();
@@ -128,15 +134,17 @@ impl Filters {
         Ok(LeftOut::new(left_out.into_iter().collect(), words.words()))
     }
 
-    /// The filter of a path.
+    /// The filter of a path. `length` returns the number of blocks of the run, or `None` before the
+    /// run: a window that depends on it is then only checked.
     ///
     /// # Errors
-    /// If the program has no such function or place.
+    /// If the program has no such function or place, the run has no such time, or `length` fails.
     pub fn path<'a>(
         &self,
         names: &'a Names,
         source: &'a SourceMap<'a>,
         module: &'a Module,
+        length: impl Fn() -> Result<Option<u64>>,
     ) -> Result<PathFilter> {
         if self.is_nothing() {
             return Ok(PathFilter::default());
@@ -147,13 +155,29 @@ impl Filters {
             let mark = mark(module, source, &resolver, text);
             mark.map(Some).with_context(|| format!("{option} {text}"))
         };
-        let keep = Filter {
+        let mut keep = Filter {
             include: functions(names, source, &self.include, "--include")?,
             exclude: functions(names, source, &self.exclude, "--exclude")?,
-            window: self.window.as_deref().map(window).transpose()?,
+            window: None,
             start: mark(&self.start, "--start")?,
             stop: mark(&self.stop, "--stop")?,
         };
+        if let Some(text) = &self.window {
+            let place = |text: &str| self::mark(module, source, &resolver, text);
+            let (from, to) = ends(text, |text| End::of(text, &length, place))?;
+            let both = |option: &str| {
+                format!("--window {text} and {option} both name a place: write only one of them")
+            };
+            let from = from
+                .apart(&mut keep.start)
+                .with_context(|| both("--start"))?;
+            let to = to.apart(&mut keep.stop).with_context(|| both("--stop"))?;
+            if from.or(to).is_some() {
+                let (from, to) = (from.unwrap_or(1), to.unwrap_or(u64::MAX));
+                in_order(text, from, to)?;
+                keep.window = Some((from, to));
+            }
+        }
         Ok(PathFilter {
             keep,
             left_out: self.words(),
@@ -245,19 +269,83 @@ fn functions(
         .collect()
 }
 
-/// `T1..T2`.
-fn window(text: &str) -> Result<(u64, u64)> {
-    let time = |text: &str| number(text.strip_prefix("t=").unwrap_or(text));
-    let Some((Some(from), Some(to))) = text.split_once("..").map(|(a, b)| (time(a), time(b)))
-    else {
-        bail!(
-            "--window {text}: write two times, such as 1000..2000; they count executed blocks from 1"
-        );
-    };
-    if from == 0 || to < from {
-        bail!("--window {text}: times count from 1, and the second must not be before the first");
+/// The two ends of `FIRST..LAST`, as `read` understands them. Names may contain `..`, so each way to
+/// divide the text is tried.
+fn ends<T>(text: &str, read: impl Fn(&str) -> Result<T>) -> Result<(T, T)> {
+    let mut failed = None;
+    for (at, dots) in text.match_indices("..") {
+        let (first, last) = (text[..at].trim(), text[at + dots.len()..].trim());
+        if first.is_empty() || last.is_empty() {
+            continue;
+        }
+        match read(first).and_then(|first| Ok((first, read(last)?))) {
+            Ok(found) => return Ok(found),
+            Err(error) => failed = failed.or(Some(error)),
+        }
     }
-    Ok((from, to))
+    let failed = failed.unwrap_or_else(|| {
+        anyhow!("write two positions, such as 1000..2000, parse#3..end or 50%..-1")
+    });
+    Err(failed.context(format!("--window {text}")))
+}
+
+/// A plain time, `1000` or `t=1000`, whether or not the run has it.
+fn plain(text: &str) -> Option<u64> {
+    number(text.strip_prefix("t=").unwrap_or(text))
+}
+
+fn in_order(text: &str, first: u64, last: u64) -> Result<()> {
+    if first == 0 || last < first {
+        bail!(
+            "--window {text} is t={}..{}: times count from 1, and the second must not be before \
+             the first",
+            grouped(first),
+            grouped(last)
+        );
+    }
+    Ok(())
+}
+
+/// An end of a path's window.
+enum End {
+    Time(u64),
+    /// A part of the run, whose length is not known yet.
+    Later,
+    Place(Mark),
+}
+
+impl End {
+    fn of(
+        text: &str,
+        length: impl Fn() -> Result<Option<u64>>,
+        place: impl Fn(&str) -> Result<Mark>,
+    ) -> Result<Self> {
+        if let Some(time) = plain(text) {
+            return Ok(Self::Time(time));
+        }
+        if time_of::<Infallible>(text, u64::MAX)?.is_none() {
+            return place(text).map(Self::Place);
+        }
+        let Some(length) = length()? else {
+            return Ok(Self::Later);
+        };
+        let time = time_of::<Infallible>(text, length)?;
+        Ok(time.map_or(Self::Later, Self::Time))
+    }
+
+    /// The time of this end, if it has one. A place becomes `mark`; `None` if that is already
+    /// another one.
+    fn apart(self, mark: &mut Option<Mark>) -> Option<Option<u64>> {
+        match self {
+            Self::Time(time) => Some(Some(time)),
+            Self::Later => Some(None),
+            Self::Place(_) if mark.is_some() => None,
+            Self::Place(place) => {
+                *mark = Some(place);
+                Some(None)
+            }
+        }
+    }
 }
 
 /// `PLACE#K`.

@@ -10,7 +10,7 @@ use std::thread;
 use afterimage_ids::Counts;
 use afterimage_profile::{CodeFilter, Folded, Profile, Remarks, Resolver};
 use afterimage_program::{Names, SourceMap};
-use afterimage_record::PathFilter;
+use afterimage_record::{LivePath, PathFilter};
 use afterimage_replay::paths::{
     FileSegments, Positions, RecordedPath, recorded_directory, recorded_path_of,
 };
@@ -472,6 +472,23 @@ impl Session {
     /// As for [`ensure_counts`](Self::ensure_counts), and if the counts differ.
     pub fn count(&self, counting: &Counting<'_>) -> Result<Option<Counts>, SessionError> {
         self.named(counts::made(self, counting))
+    }
+
+    /// The number of blocks that the run executed. Counts them if the recording does not say.
+    ///
+    /// # Errors
+    /// If the run cannot be executed again, or its end is unknown.
+    pub fn length(&self) -> anyhow::Result<u64> {
+        // A damaged path can be built again.
+        if let Ok(path) = self.path() {
+            return Ok(path.length());
+        }
+        let file = self.newest();
+        let live = LivePath::open(&file, self.bytes(), self.program())?;
+        match live.map_or(0, |live| live.length()) {
+            0 => Ok(self.profile(|profile| Ok(profile.totals().blocks))?),
+            length => Ok(length),
+        }
     }
 
     /// Passes `ask` the profile of the run: exactly how often its functions, lines, blocks, edges

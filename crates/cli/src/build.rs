@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use afterimage::files::{self, Loaded};
+use afterimage::files;
 use afterimage::values::{add_first_values, missing_values};
 use afterimage::{Empty, Session};
-use afterimage_record::PathFilter;
 use afterimage_replay::{Recording, RecordingError};
 use anyhow::{Context, Result, bail};
 
@@ -60,7 +59,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         return full(&arguments, session);
     }
     let recording = &*session;
-    let filter = arguments.filters.path(&Loaded::of(recording))?;
+    let filter = arguments.filters.path(&session)?;
     // A damaged path is also built anew.
     let is_there = !arguments.again && has_path(recording)?;
     match arguments.filters.given() {
@@ -110,6 +109,7 @@ pub(crate) fn follow(at: &Path, filters: &FilterArguments) -> Result<()> {
 }
 
 /// Compacts the path that a live run wrote.
-pub(crate) fn compact(at: &Path, filter: &PathFilter) -> Result<()> {
-    Ok(session(at)?.compact_path(filter)?)
+pub(crate) fn compact(at: &Path, filters: &FilterArguments) -> Result<()> {
+    let session = session(at)?;
+    Ok(session.compact_path(&filters.path(&session)?)?)
 }

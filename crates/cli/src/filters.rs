@@ -1,7 +1,7 @@
 //! Options that leave out parts of a path.
 
-use afterimage::Filters;
 use afterimage::files::Loaded;
+use afterimage::{Filters, Session};
 use afterimage_record::PathFilter;
 use anyhow::Result;
 
@@ -20,8 +20,8 @@ pub(crate) struct FilterArguments {
     /// Leave out this function; may be repeated
     #[arg(long, value_name = "FUNCTION")]
     exclude: Vec<String>,
-    /// Keep only what runs between two times, both included
-    #[arg(long, value_name = "T1..T2")]
+    /// Keep only what runs between two positions, both included
+    #[arg(long, value_name = "FIRST..LAST", allow_hyphen_values = true)]
     window: Option<String>,
     /// Keep nothing before the K-th call of a function, arrival at a line, or execution of an
     /// instruction
@@ -56,12 +56,23 @@ impl FilterArguments {
         }
     }
 
+    /// Checks the filter of a path before the run.
+    pub(crate) fn check(&self, loaded: &Loaded) -> Result<()> {
+        self.of(loaded, || Ok(None)).map(drop)
+    }
+
     /// The filter of a path.
-    pub(crate) fn path(&self, loaded: &Loaded) -> Result<PathFilter> {
+    pub(crate) fn path(&self, session: &Session) -> Result<PathFilter> {
+        let length = || session.length().map(Some);
+        self.of(&Loaded::of(session), length)
+    }
+
+    fn of(&self, loaded: &Loaded, length: impl Fn() -> Result<Option<u64>>) -> Result<PathFilter> {
         if self.given().is_none() {
             return Ok(PathFilter::default());
         }
         let source = loaded.source_map(&Terminal);
-        self.filters().path(&loaded.names(&source), &source, loaded)
+        let names = loaded.names(&source);
+        self.filters().path(&names, &source, loaded, length)
     }
 }

@@ -9,7 +9,7 @@ use afterimage::launch::{self, Existing, LiveLens, RecordQuery};
 use afterimage::recorded::{literal, remark};
 use afterimage::sources::{Embedding, SourceFiles};
 use afterimage_present::{counted, size};
-use afterimage_record::{PathFilter, RecordError, Recorded, Repeating};
+use afterimage_record::{RecordError, Recorded, Repeating};
 use afterimage_trace::{Ending, Interrupter, TraceWriter};
 use anyhow::{Context, Result, bail};
 use clap::Args as _;
@@ -130,7 +130,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let program = Path::new(program);
     let args = guest_arguments(after_dashes(args))?;
     let loaded = files::program(program)?;
-    let filter = arguments.filters.path(&loaded)?;
+    arguments.filters.check(&loaded)?;
     if let (Some(option), None | Some(Lens::Counts)) = (arguments.filters.given(), arguments.lens) {
         bail!(
             "{option} selects what to keep of the path or values, so it needs --lens paths or \
@@ -251,9 +251,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         ));
         let made = match arguments.lens {
             // Values need the whole path, whatever part of it is kept.
-            Some(Lens::Full) => build::compact(&path, &PathFilter::default())
+            Some(Lens::Full) => build::compact(&path, &FilterArguments::default())
                 .and_then(|()| build::follow(&path, &arguments.filters)),
-            _ => build::compact(&path, &filter),
+            _ => build::compact(&path, &arguments.filters),
         };
         // Building the path drops the words that it was made from, so the size is known only now.
         if !arguments.quiet {

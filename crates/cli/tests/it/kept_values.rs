@@ -160,6 +160,93 @@ fn marks_are_windows() {
     );
 }
 
+/// The same windows: by times, by positions, and with a third way to write them in other options.
+fn windows(length: u64, calls: [u64; 2]) -> Vec<(String, &'static str, Option<&'static str>)> {
+    let half = length / 2;
+    let (from, to) = (length - 4, length - 1);
+    let [second, third] = calls;
+    vec![
+        (format!("{half}..{length}"), "50%..end", None),
+        (format!("{from}..{to}"), "-5..-2", None),
+        ("1..7".to_owned(), "start..t=7", None),
+        (
+            format!("{second}..{third}"),
+            "sum#2..sum#3",
+            Some("--start sum#2 --stop sum#3"),
+        ),
+        (
+            format!("{second}..{length}"),
+            "sum#2..-1",
+            Some("--start sum#2"),
+        ),
+    ]
+}
+
+#[test]
+fn windows_are_between_positions() {
+    let sandbox = recorded();
+    sandbox.ok("record --invoke main -o bare.aft app.wat");
+    let length = json(&sandbox, "info app.aft --format json")["path"]["blocks"].clone();
+    let length = length.as_u64().unwrap();
+    let calls = [2, 3].map(|number| {
+        let words = format!("calls app.aft --function sum --call {number} --format json");
+        json(&sandbox, &words)["stack"][0]["t"].as_u64().unwrap()
+    });
+    for (times, positions, marks) in windows(length, calls) {
+        let mut known: Option<(Value, String)> = None;
+        let options = [format!("--window {times}"), format!("--window {positions}")];
+        for option in options.iter().map(String::as_str).chain(marks) {
+            copy(&sandbox, "full.aft");
+            sandbox.ok(&format!("build --lens full {option} full.aft"));
+            let values = json(&sandbox, "info full.aft --format json")["values"].clone();
+            // Without a path, the number of blocks is counted.
+            sandbox.write("paths.aft", sandbox.read("bare.aft"));
+            sandbox.ok(&format!("build --lens paths {option} paths.aft"));
+            let path = sandbox.ok("trace paths.aft").stdout;
+            let words = format!("--invoke main --lens paths {option} -o live.aft app.wat");
+            sandbox.ok(&format!("record --force {words}"));
+            assert_eq!(sandbox.ok("trace live.aft").stdout, path, "{option}");
+            assert!(path.contains("blocks were left out"), "{option}: {path}");
+            match &known {
+                None => known = Some((values, path)),
+                Some(known) => assert_eq!(*known, (values, path), "{option}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_window_that_is_none_is_refused() {
+    let sandbox = recorded();
+    sandbox.ok("record --invoke main -o bare.aft app.wat");
+    for (window, why) in [
+        ("7", "write two positions"),
+        ("7..", "write two positions"),
+        ("9..7", "the second must not be before the first"),
+        ("end..start", "the second must not be before the first"),
+        ("0..7", "times count from 1"),
+        ("101%..end", "101%"),
+        ("nobody#2..end", "nobody"),
+        ("-900..end", "-900"),
+    ] {
+        for words in ["build --lens full app.aft", "build --lens paths bare.aft"] {
+            let words = format!("{words} --window {window}");
+            sandbox.refused(&words, 125, &[&format!("--window {window}"), why]);
+        }
+    }
+    // Before the run, what depends on its length is only checked.
+    sandbox.refused(
+        "record --invoke main --lens paths --window 50..x% -o no.aft app.wat",
+        125,
+        &["--window 50..x%"],
+    );
+    sandbox.refused(
+        "build --lens paths --start sum#1 --window sum#2..end bare.aft",
+        125,
+        &["--window sum#2..end and --start both name a place"],
+    );
+}
+
 #[test]
 fn a_window_beyond_the_run_is_refused_with_its_length() {
     let sandbox = recorded();
