@@ -136,10 +136,15 @@ pub fn bare(tool: &Path, recording: &Path, folder: &Path) -> Result<PathBuf> {
     let copy = folder.join("bare.aft");
     let _ = fs::remove_file(&copy);
     let mut strip = tool::start(tool);
-    strip.args(["strip", "-o"]).args([copy.as_path(), recording]);
+    strip
+        .args(["strip", "-o"])
+        .args([copy.as_path(), recording]);
     strip.stdout(Stdio::null()).stderr(Stdio::null());
     if !strip.status().context("cannot run afterimage")?.success() {
-        bail!("{} cannot be copied without what was built", recording.display());
+        bail!(
+            "{} cannot be copied without what was built",
+            recording.display()
+        );
     }
     Ok(copy)
 }

@@ -203,8 +203,8 @@ fn windows_are_between_positions() {
             sandbox.write("paths.aft", sandbox.read("bare.aft"));
             sandbox.ok(&format!("build --lens paths {option} paths.aft"));
             let path = sandbox.ok("trace paths.aft").stdout;
-            let words = format!("record --invoke main --lens paths {option} -o live.aft app.wat");
-            sandbox.ok(&format!("{words} --force"));
+            let words = format!("--invoke main --lens paths {option} -o live.aft app.wat");
+            sandbox.ok(&format!("record --force {words}"));
             assert_eq!(sandbox.ok("trace live.aft").stdout, path, "{option}");
             assert!(path.contains("blocks were left out"), "{option}: {path}");
             match &known {

@@ -162,7 +162,7 @@ fn distances<'a>(
                 continue;
             };
             // The heaviest dependence of the kind.
-            let most = [3, 20, 20][number] * u32::from(depth);
+            let most = [3, 60, 60][number] * u32::from(depth);
             for &place in operators.keys() {
                 let of = found.lines.iter().find(|one| one.line == place);
                 let of = of.expect("every operator of the slice");

@@ -225,7 +225,7 @@ pub fn time_of<E: Error + 'static>(
         time => time,
     };
     match time {
-        Some(time) if (1..=length).contains(&time) && from_end => Ok(Some(length + 1 - time)),
+        Some(time) if (1..=length).contains(&time) && from_end => Ok(Some(length - time + 1)),
         Some(time) if (1..=length).contains(&time) => Ok(Some(time)),
         Some(time) if (time == 0) == from_end => Err(outside(length)),
         Some(_) => Err(outside(1)),

@@ -248,15 +248,13 @@ fn sleeps_are_stopped() {
 /// Cancels counting and tracing at the first sign of progress: the rest of the run is not executed.
 #[test]
 fn a_build_that_has_begun_ends_when_it_is_cancelled() {
-    let bytes = wat(
-        r#"(module
+    let bytes = wat(r#"(module
           (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
           (memory (export "memory") 1)
           (func (export "run") (local $i i32)
             (loop $l
               (drop (call $yield))
-              (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 200000))))))"#,
-    );
+              (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 200000))))))"#);
     let recording =
         try_record(&bytes, &invoke("run", &[]), &quiet(), &Interrupt::new()).expect("a recording");
     let cache = Cache::none();
