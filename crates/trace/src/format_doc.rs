@@ -102,7 +102,7 @@ fn fields() {
                 section: !0,
                 ..none
             },
-            "number of the section: which chunks belong together",
+            "number of the section to which the chunk belongs",
         ),
         (
             ChunkHeader {
@@ -113,7 +113,7 @@ fn fields() {
         ),
         (
             ChunkHeader { first: !0, ..none },
-            "first: how many of the section's items begin before this chunk; never decreases",
+            "first: the number of the section's items that begin before this chunk; never decreases",
         ),
         (ChunkHeader { stored: !0, ..none }, "length of the payload"),
         (
