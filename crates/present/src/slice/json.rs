@@ -140,7 +140,6 @@ impl SliceReport {
         }
         Cow::Owned(Self {
             title: self.title.clone(),
-            written: self.written.clone(),
             lines: self.lines[..lines.min(limit)].to_vec(),
             more_lines: self.more_lines + lines.saturating_sub(limit),
             statements: self.statements[..statements.min(limit)].to_vec(),
