@@ -259,7 +259,8 @@ fn a_build_that_has_begun_ends_when_it_is_cancelled() {
         try_record(&bytes, &invoke("run", &[]), &quiet(), &Interrupt::new()).expect("a recording");
     let cache = Cache::none();
     let quick = PlanOptions::new(Mode::Quick);
-    let builds: [&dyn Fn(&RecordedRun<'_>) -> Result<(), RecordError>; 3] = [
+    type Build<'b> = &'b dyn Fn(&RecordedRun<'_>) -> Result<(), RecordError>;
+    let builds: [Build<'_>; 3] = [
         &|run| count(run, &quick).map(drop),
         &|run| trace_paths(run, None, Nowhere(0)).map(drop),
         &|run| check(run),
