@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// What to do with the page.
+/// How to check or measure the page.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Run this program instead of the one that the checkout builds

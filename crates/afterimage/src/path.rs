@@ -24,7 +24,7 @@ use crate::text::pasted;
 /// host.
 pub(crate) const TELLING: u64 = 1000;
 
-/// What to do with a path of which a filter leaves nothing.
+/// The treatment of a path from which a filter removes everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Empty {
     /// Add it.

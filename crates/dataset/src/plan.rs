@@ -1,4 +1,4 @@
-//! What the execution of a node adds to the tables.
+//! The rows that the execution of a node adds to the tables.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use wasmparser::ValType;
 use crate::ids::Ids;
 use crate::whole::last_op;
 
-/// What the execution of a node adds to the tables.
+/// The rows that the execution of a node adds to the tables.
 #[derive(Debug, Default)]
 pub(crate) struct NodePlan {
     /// The numbers of its blocks.

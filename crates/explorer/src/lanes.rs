@@ -100,7 +100,7 @@ impl Lanes {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What stops the builds of the questions in a lane.
+    /// The switch that stops the builds of the questions in a lane.
     pub fn cancel(&self, lane: Lane) -> &Arc<Cancel> {
         &self.cancels[lane as usize]
     }

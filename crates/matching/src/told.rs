@@ -11,7 +11,7 @@ pub struct Candidate {
     pub features: Vec<(Feature, f32)>,
 }
 
-/// What is known about a statement of the second version at the end of a stage.
+/// The knowledge about a statement of the second version at the end of a stage.
 #[derive(Clone, Debug)]
 pub struct StageRecord {
     /// The statement.

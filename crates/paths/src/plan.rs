@@ -1,4 +1,4 @@
-//! What each function writes of the path, and where.
+//! The part of the path that each function writes, and where.
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
 use afterimage_placement::{PlanError, function_weights};

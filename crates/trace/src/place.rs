@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::{Result, TraceError};
 
-/// What happens to a file that already has the name of a new one.
+/// The treatment of a file that already has the name of a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// It stays, and the new file is refused.

@@ -14,7 +14,7 @@ pub type Question = Vec<String>;
 const FUNCTIONS: usize = 2;
 const LINES: usize = 3;
 
-/// What questions can be about.
+/// The subjects of questions.
 struct Subjects {
     functions: Vec<String>,
     /// Executed lines, as `file.c:42`.

@@ -311,7 +311,8 @@ fn assigned(side: &Side<'_, '_>, maker: &Maker) -> Result<Option<Assigned>> {
     })
 }
 
-/// What produced a variable's value at a stop, or its first part if there are several.
+/// The producer of a variable's value at a stop. If the value has several parts, the producer of the
+/// first.
 fn maker(side: &Side<'_, '_>, seen: &Seen) -> Result<Maker> {
     let scene = side.scene;
     let walk = scene.walk();

@@ -125,7 +125,7 @@ struct OneLine {
     functions: Vec<FuncId>,
 }
 
-/// What happened in both runs at a line.
+/// The events at a line in both runs.
 pub struct Both {
     pub moments: Moments,
     /// The number of arrivals in each.

@@ -128,7 +128,7 @@ fn which_file(why: &PathError) -> &'static str {
     }
 }
 
-/// What is known about it at a moment.
+/// A variable at a moment.
 struct Seen {
     object: Object,
     type_name: String,
@@ -232,9 +232,8 @@ pub(super) fn find<'a>(
     })
 }
 
-/// A variable at a moment in the function that is executed then. If the moment is at the beginning
-/// of a block and the function has not yet created the variable's place, the variable is taken
-/// before the block's last operator.
+/// Finds a variable at a moment, in the function executed then. At the beginning of a block, the
+/// variable may not have a place yet; then it is looked up before the block's last operator.
 fn seen<'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,

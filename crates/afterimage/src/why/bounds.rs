@@ -19,7 +19,7 @@ pub struct Bounded {
     pub within: Option<String>,
 }
 
-/// What an operator accesses a part of, by its number.
+/// The memory, table or segment that an operator accesses a part of, by its number.
 #[derive(Clone, Copy)]
 enum Whole {
     Memory(usize),
@@ -31,10 +31,9 @@ enum Whole {
 /// The operands of an operator on a part of a memory or a table that trapped, the one to blame
 /// first.
 ///
-/// If the part begins beyond the end, or was computed and begins at the end, the operand to blame
-/// is its beginning; otherwise it is the length. If the length is a constant, it is the beginning
-/// of the part that exceeds the bounds, if that was computed or is the end. `None` if it is not
-/// such an operator, or the end is unknown.
+/// If the part begins beyond the end, or its beginning was computed and is the end, the beginning is
+/// to blame. Otherwise the length is, unless it is a constant: then the beginning is, if it was
+/// computed or is the end. `None` for any other operator, or if the end is unknown.
 pub fn operands(
     scene: &Scene<'_, '_>,
     instance: Instance,

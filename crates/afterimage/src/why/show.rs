@@ -27,7 +27,7 @@ pub enum Form<'t> {
     Dot,
 }
 
-/// What to do with the middle of a long chain.
+/// Whether the middle of a long chain is shown.
 #[derive(Clone, Copy)]
 pub enum Rest<'t> {
     /// Show it.

@@ -36,7 +36,7 @@ pub struct Version<'v, 'a, S: Segments> {
     pub matched: Option<&'v MatchedStatements>,
 }
 
-/// What happened at a line in two runs.
+/// The events at a line in two runs.
 #[derive(Clone, Debug)]
 pub struct Moments {
     /// The unoptimised run.

@@ -1,4 +1,4 @@
-//! What happened at a line in a run.
+//! The events at a line in a run.
 
 use afterimage_ids::{FuncId, OpId};
 
@@ -58,7 +58,7 @@ pub struct Part {
     pub is_test: bool,
 }
 
-/// What happened at a line in a run, in order of time.
+/// The events at a line in a run, in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
     /// The arrivals: the k-th of the run is at index k - 1.

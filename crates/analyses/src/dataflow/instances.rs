@@ -1,4 +1,4 @@
-//! What decided each execution of an operator, over all calls.
+//! The fact that decided each execution of an operator, over all calls.
 
 use afterimage_dataflow::{Outcome, Solution};
 use afterimage_wpp::twpp::{CallId, CallRun, Runs, Series};
@@ -8,7 +8,7 @@ use super::calls::{Alike, RunCalls};
 use super::listing::Listing;
 use super::memory::Decider;
 
-/// What decided each of an operator's executions, numbered from 1 in order of time.
+/// The facts that decided an operator's executions, numbered from 1 in order of time.
 ///
 /// Calls that are alike are stored once. Executions are found through the dynamic call graph, in
 /// which equal subtrees are shared.

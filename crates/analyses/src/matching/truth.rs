@@ -193,7 +193,7 @@ fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
     found.collect()
 }
 
-/// What the line tables say about the match of a statement of the second version.
+/// The verdict of the line tables on the match of a statement of the second version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judged<'a> {
     /// The statement's position.

@@ -11,7 +11,7 @@ pub(super) struct EntryId {
     pub(super) offset: UnitOffset,
 }
 
-/// What an entry says about a function, directly or through the entry that it is an instance of.
+/// An entry's description of a function, its own or that of the entry that it is an instance of.
 #[derive(Debug, Default)]
 pub(super) struct Description {
     linkage_name: Option<String>,

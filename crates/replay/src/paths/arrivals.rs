@@ -430,7 +430,7 @@ pub struct ArrivalTimes<'a, S: Segments> {
     last: RefCell<Last<'a, S>>,
 }
 
-/// What the last search found. Arrivals are mostly asked for in order.
+/// The result of the last search. Arrivals are mostly requested in order.
 struct Last<'a, S: Segments> {
     cursor: Cursor<'a, S>,
     /// The number and time of an arrival.

@@ -199,7 +199,7 @@ impl<'a, S: Segments> Visits<'a, S> {
     }
 }
 
-/// What to count for the last entries of a window.
+/// The unit in which the last entries of a window are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Executed blocks.

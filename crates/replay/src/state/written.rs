@@ -30,7 +30,7 @@ pub struct Written {
     pub by: Writer,
 }
 
-/// What may have written something else to a parameter's place.
+/// A possible writer of something else to a parameter's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
     /// The only operator of the function that writes the local.
