@@ -6,18 +6,19 @@
  *
  * STARTED is how long the server took to print its address, in milliseconds.
  */
-import { end, open, settled, start } from "./driver.mjs";
+import { end, open, settled, start, wrong } from "./driver.mjs";
 
 const [url, executablePath, started] = process.argv.slice(2);
 const browser = await start(executablePath);
 const rows = [];
 const row = (what, ms) => rows.push(`| ${what} | ${(ms / 1000).toFixed(1)} s |`);
 
-/** Waits for an element, and gives when it came by the page's clock. A failure to answer is shown as it is. */
-async function seen(page, what) {
-  await page.waitForSelector(`${what}, .failed`, { timeout: 600_000 });
-  const failed = await page.locator(".failed").allInnerTexts();
-  if (failed.length) console.log(`${what}: ${failed.join("; ").replaceAll("\n", " ")}`);
+/** Waits for an element of a part of the page, and gives when it came by the page's clock. A failure to answer is shown as it is. */
+async function seen(page, part, what) {
+  const failures = `${part} .failed`;
+  await page.waitForSelector(`${part} ${what}, ${failures}`, { timeout: 600_000 });
+  const failed = await page.locator(failures).allInnerTexts();
+  if (failed.length) wrong.push(`${part} ${what}: ${failed.join("; ").replaceAll("\n", " ")}`);
   return page.evaluate(() => performance.now());
 }
 
@@ -26,18 +27,23 @@ row("the address is printed", Number(started));
 row("page usable: how the run ended", await page.evaluate(() => window.usable));
 
 /** Goes somewhere, and takes the time until an element is there. */
-async function first(kind, hash, what) {
-  const begun = await page.evaluate((hash) => { location.hash = hash; return performance.now(); }, hash);
-  row(kind, (await seen(page, what)) - begun);
+async function first(kind, where, part, what) {
+  const begun = await page.evaluate((where) => { location.hash = where; return performance.now(); }, where);
+  row(kind, (await seen(page, part, what)) - begun);
 }
-// While the path is made for the timeline, the state needs only a part of the run.
+// The timeline needs the whole path. The state needs only a part of the run.
 await page.evaluate(() => { location.hash = "#view=timeline"; });
-await first("state at the middle, while the path is made", "#view=timeline&at=50%25", "#dock .frame");
-await first("the same a little later", "#view=timeline&at=60%25", "#dock .frame");
-await first("why the value there", "#view=why&at=60%25&about=value", ".chain .step, .why .empty");
-await first("source with counts", "#view=source&at=60%25", ".row .count, .wat-row");
-await first("timeline: calls of the whole run", "#view=timeline&at=60%25", ".timeline .answered");
-await first("flame graph", "#view=overview&at=60%25", ".part-graph canvas");
+await first("state at the middle, while the path is made", "#view=timeline&at=50%25", "body", "#moment:not(.waits) strong");
+await first("state at another moment", "#view=timeline&at=60%25", "body", "#moment:not(.waits) strong");
+if (await page.locator("#dock .variables .value .link").count()) {
+  const begun = await page.evaluate(() => performance.now());
+  await page.locator("#dock .variables .value .link").first().click();
+  row("why a variable has its value", (await seen(page, "#main-view", ".chain .step, #main-view .why .empty")) - begun);
+}
+await first("source with counts", "#view=source&at=60%25", "#main-view", ".row .count");
+await first("timeline of the whole run", "#view=timeline&at=60%25", "#main-view", ".timeline .answered");
+await first("flame graph", "#view=overview&at=60%25", ".part-graph", "canvas");
+await first("output", "#view=overview&at=60%25", ".part-output", ".printed");
 await settled(page);
 await browser.close();
 console.log("| from | first answer |\n|---|--:|");

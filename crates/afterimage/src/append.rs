@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use afterimage_trace::{TraceError, TraceFile, TraceWriter, writer};
+use afterimage_trace::{TraceError, TraceFile, TraceWriter, Writer, writer};
 
 use crate::error::{Reason, Replaced, SessionError, Unwritable};
 use crate::monitor::{Monitor, Note};
@@ -29,6 +29,11 @@ pub fn append_to(
 ) -> Result<Option<TraceWriter>, SessionError> {
     append(at, seen, lost, monitor, &AtomicBool::new(false))
         .map_err(|why| SessionError::new(at, why))
+}
+
+/// Whether another question of this process is writing.
+pub(crate) fn is_this_process(writer: &Writer) -> bool {
+    writer.process == Some(std::process::id())
 }
 
 /// Like [`append_to`]; `cancel` ends the waiting.
@@ -56,8 +61,11 @@ pub(crate) fn append(
             Err(Reason::StillRecorded(recorder))
         }
         Err(TraceError::BeingWritten(other)) => {
-            monitor.note(at, &Note::Waiting(other));
-            while writer(at)?.is_some() {
+            if !is_this_process(&other) {
+                monitor.note(at, &Note::Waiting(other));
+            }
+            // Once something was added, the question may go on, even if the other writes more.
+            while writer(at)?.is_some() && TraceFile::open(at)?.state() == seen.state() {
                 if cancel.load(Ordering::SeqCst) {
                     let how = "while another process added to the file: nothing was added";
                     return Err(Reason::Cancelled {

@@ -8,8 +8,9 @@ use afterimage_placement::{Mode, PlanOptions};
 use afterimage_present::shell_name;
 use afterimage_profile::Remarks;
 use afterimage_record::{Cache, Progress, RecordedRun, check_blocks, count};
-use afterimage_trace::{TraceFile, TraceWriter};
+use afterimage_trace::{TraceError, TraceFile, TraceWriter};
 
+use crate::append::is_this_process;
 use crate::cancel::cancelled;
 use crate::error::Reason;
 use crate::monitor::{Note, Work};
@@ -45,7 +46,7 @@ pub enum CounterPlacement {
 pub(crate) fn ensure_counts(session: &Session) -> Result<Option<Counts>, Reason> {
     match session.newest().counts()? {
         Some(lens) => Ok(Some(lens.counts)),
-        None => made(session, &Counting::default()),
+        None => session.counts_once(|| made(session, &Counting::default())),
     }
 }
 
@@ -98,7 +99,12 @@ pub(crate) fn made(session: &Session, counting: &Counting<'_>) -> Result<Option<
                 out.counts(&lens)?;
                 out.commit()
             });
-            if let Err(error) = kept {
+            // The session keeps them while another of its questions is writing.
+            let is_writing =
+                matches!(&kept, Err(TraceError::BeingWritten(other)) if is_this_process(other));
+            if let Err(error) = kept
+                && !is_writing
+            {
                 let why = error.to_string();
                 monitor.note(session.at(), &Note::CountsNotKept { why });
             }

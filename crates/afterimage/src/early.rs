@@ -26,7 +26,7 @@ use afterimage_trace::{Kind, LogReader, TraceFile, TraceWriter};
 use anyhow::Result;
 
 use crate::Session;
-use crate::append::append_to;
+use crate::append::append;
 use crate::cancel::cancelled;
 use crate::error::{Reason, SessionError};
 use crate::monitor::{Note, Work};
@@ -362,26 +362,31 @@ pub enum Snapshotting {
 /// # Errors
 /// If the recording is damaged, or the file cannot be written.
 pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<Option<Snapshots>> {
-    if session.snapshots()?.is_some() {
-        return Ok(None);
-    }
-    let file = session.newest();
-    let append = || {
+    let append = |file: &TraceFile| {
         let lost = "the snapshots cannot be added to the recording";
-        append_to(session.at(), &file, lost, session.monitor())
+        let cancel = session.stop_flag().unwrap_or_default();
+        let out = append(session.at(), file, lost, session.monitor(), &cancel);
+        out.map_err(|why| SessionError::new(session.at(), why))
     };
-    let (made, out) = match how {
-        Snapshotting::Executed(spacing) => {
-            // If another process has added something, that may be it.
-            let Some(out) = append()? else {
-                session.look_again()?;
-                return Ok(None);
-            };
-            (executed(session, &file, spacing, &out)?, Some(out))
+    let (made, out) = loop {
+        if session.snapshots()?.is_some() {
+            return Ok(None);
         }
-        Snapshotting::Followed(every) => {
-            (followed(session, &file, every)?, append().ok().flatten())
-        }
+        let file = session.newest();
+        break match how {
+            Snapshotting::Executed(spacing) => {
+                // If something else was added meanwhile, that may be it.
+                let Some(out) = append(&file)? else {
+                    session.look_again()?;
+                    continue;
+                };
+                (executed(session, &file, spacing, &out)?, Some(out))
+            }
+            Snapshotting::Followed(every) => (
+                followed(session, &file, every)?,
+                append(&file).ok().flatten(),
+            ),
+        };
     };
     match (made, out) {
         (None, _) => Ok(None),

@@ -48,6 +48,8 @@ pub struct Session {
     /// Remarks that the monitor has already received.
     remarked: Arc<Mutex<HashSet<String>>>,
     snapshots: Arc<OnceLock<Snapshots>>,
+    /// Counts that this session made: the file may not have them.
+    counts: Arc<OnceLock<Counts>>,
     /// The filter for the user's own code.
     code: CodeFilter,
     sources: Arc<SourceFiles>,
@@ -137,6 +139,7 @@ impl Session {
             monitor: Arc::new(monitor),
             remarked: Arc::default(),
             snapshots: Arc::default(),
+            counts: Arc::default(),
             code: CodeFilter::default(),
             cancel: None,
             stretched: OnceLock::new(),
@@ -194,6 +197,7 @@ impl Session {
             monitor: Arc::clone(&self.monitor),
             remarked: Arc::clone(&self.remarked),
             snapshots: Arc::default(),
+            counts: Arc::clone(&self.counts),
             code: self.code.clone(),
             cancel: self.cancel.clone(),
             sources: Arc::clone(&self.sources),
@@ -319,6 +323,7 @@ impl Session {
         let Some(stretched) = self.stretched()? else {
             return Ok(None);
         };
+        stretched.path()?.segments().begin();
         stretched.epochs()?.begin();
         let answer = ask(stretched);
         if answer.is_err() && stretched.needs_too_many_stretches()? {
@@ -415,6 +420,15 @@ impl Session {
         let recording = &self.recording;
         if let Some(recorder) = path::recorder(recording.at(), recording.file()) {
             return Ok(recording.use_path(path::so_far(recording, recorder, self.monitor())?));
+        }
+        // Other questions about the same recording may need only a part of the run. They would wait
+        // for the whole path, but not long for snapshots. Without snapshots, the path is still made.
+        let is_asked_more = self.cancel.is_some();
+        if is_asked_more
+            && matches!(recording.path(), Err(RecordingError::NoPath))
+            && early::is_long(self).unwrap_or(false)
+        {
+            let _ = early::ensure_for_questions(self);
         }
         let cancel = self.stop_flag();
         path::ensure_path(
@@ -542,6 +556,18 @@ impl Session {
     /// If the run cannot be executed again.
     pub fn ensure_counts(&self) -> Result<Option<Counts>, SessionError> {
         self.named(counts::ensure_counts(self))
+    }
+
+    /// The counts that this session made, or those that `make` makes.
+    pub(crate) fn counts_once(
+        &self,
+        make: impl FnOnce() -> Result<Option<Counts>, Reason>,
+    ) -> Result<Option<Counts>, Reason> {
+        if let Some(known) = self.counts.get() {
+            return Ok(Some(known.clone()));
+        }
+        let made = make()?;
+        Ok(made.map(|made| self.counts.get_or_init(|| made).clone()))
     }
 
     /// Counts again, as `counting` says. Compares the result with the counts in the file, or stores

@@ -189,8 +189,13 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
             _ => "application/json",
         },
         body: asked.out,
-        // More of the output may be available once values are built.
-        is_final: !matches!(command, "info" | "output"),
+        is_final: match command {
+            // More of the output may be available once values are built.
+            "info" | "output" => false,
+            // Some arrivals can only be counted once the path is built.
+            "moment" => check::is_built(session, Needs::Path),
+            _ => true,
+        },
         command: asked.command,
     })
 }

@@ -135,6 +135,13 @@ impl FileSegments {
         }
     }
 
+    /// Begins a question: what earlier questions needed does not count against its limit.
+    pub fn begin(&self) {
+        if let Source::Made(_, _, made) = &self.source {
+            made.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Whether more segments were needed than may be made.
     pub fn are_too_many(&self) -> bool {
         match &self.source {
