@@ -38,7 +38,9 @@ use crate::parameters::Parameters;
 /// Simultaneous questions do not wait for each other if they are in different lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// Answers from data in the file, and from counts.
+    /// Answers from data in the file: the page shows at once how the run ended.
+    File,
+    /// Answers from counts.
     Counts,
     /// Answers that need the path.
     Path,
@@ -48,7 +50,7 @@ pub(crate) enum Lane {
 
 impl Lane {
     /// All lanes, in order.
-    pub const ALL: [Self; 3] = [Self::Counts, Self::Path, Self::Values];
+    pub const ALL: [Self; 4] = [Self::File, Self::Counts, Self::Path, Self::Values];
 }
 
 /// An answer.
@@ -64,7 +66,8 @@ pub(crate) struct Answer {
 /// Returns the lane of a question; `None` if there is no such question.
 pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
     Some(match command {
-        "info" | "profile" | "files" => Lane::Counts,
+        "info" => Lane::File,
+        "profile" | "files" => Lane::Counts,
         "source" | "cfg"
             if !parameters.has("from") && !parameters.has("to") && !parameters.has("dynamic") =>
         {

@@ -1,8 +1,8 @@
 //! One recording that answers many requests.
 //!
-//! Questions about counts, about the path and about values wait in separate lanes, so that long
-//! ones do not hold up quick ones. In a lane, questions are answered one after another and share
-//! what is built.
+//! Questions about the file, about counts, about the path and about values wait in separate lanes,
+//! so that long ones do not hold up quick ones. In a lane, questions are answered one after another
+//! and share what is built.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +30,7 @@ const KEPT: usize = 64 << 20;
 pub(crate) struct Desk {
     pub at: PathBuf,
     /// One recording, once for each lane: what is built in a lane can be stopped alone.
-    sessions: [Session; 3],
+    sessions: [Session; Lane::ALL.len()],
     works: Works,
     standing: Standing,
     lanes: Lanes,

@@ -23,7 +23,7 @@ const LEFT_BEHIND: usize = 3;
 #[derive(Default)]
 pub(crate) struct Lanes {
     /// Stop what the questions in each lane build.
-    cancels: [Arc<Cancel>; 3],
+    cancels: [Arc<Cancel>; Lane::ALL.len()],
     state: Mutex<State>,
     changed: Condvar,
 }
