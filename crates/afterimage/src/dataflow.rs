@@ -160,7 +160,12 @@ impl DataflowQuery {
                 seen.insert((function, block.flatten()))
             });
         }
-        let rows = self.rows(written, &facts, &fact, asked, is_line, one)?;
+        let operators = Operators {
+            all: asked,
+            is_line,
+            one,
+        };
+        let rows = self.rows(written, &facts, &fact, operators)?;
         Ok(Answer {
             fact,
             at: written.at.to_owned(),
@@ -174,14 +179,13 @@ impl DataflowQuery {
         written: &Written<'_>,
         facts: &Facts<'_>,
         fact: &Fact,
-        asked: Vec<(FuncId, OpId)>,
-        is_line: bool,
-        one: Option<Occurrence>,
+        operators: Operators,
     ) -> Result<Vec<FactRow>> {
+        let Operators { all, is_line, one } = operators;
         let (most, paths) = (self.instances as usize, self.paths as usize);
         let mut rows = Vec::new();
         let mut refused: Option<FactError> = None;
-        let of_function = asked.chunk_by(|a, b| a.0 == b.0);
+        let of_function = all.chunk_by(|a, b| a.0 == b.0);
         for some in of_function.flat_map(|all| all.chunks(AT_ONCE)) {
             let function = some[0].0;
             let ops = Vec::from_iter(some.iter().map(|&(_, op)| op));
@@ -244,6 +248,15 @@ pub fn run_calls(traced: &Session) -> Result<Option<RunCalls>> {
     let loaded = traced.module();
     let last = LastStep::of(&loaded.program, &loaded.bytes, &end)?;
     Ok(Some(RunCalls::of(traced.path()?, last)?))
+}
+
+/// The operators that a fact is about.
+struct Operators {
+    all: Vec<(FuncId, OpId)>,
+    /// Whether they are all those of a line or a function, of which some may not qualify.
+    is_line: bool,
+    /// Only this execution.
+    one: Option<Occurrence>,
 }
 
 /// A fact as written.

@@ -58,8 +58,7 @@ impl Filters {
         names: &Names,
         source: &SourceMap<'_>,
         module: &Module,
-        length: u64,
-        beyond: Beyond,
+        (length, beyond): (u64, Beyond),
         time: impl Fn(&str) -> Result<u64>,
     ) -> Result<KeptValues> {
         let (mut first, mut last) = match self.window.as_deref() {

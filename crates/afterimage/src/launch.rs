@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use afterimage_placement::{Mode, PlanOptions};
 use afterimage_record::{
-    Cache, Command, Interrupt, RecordError, RecordOptions, Recorded, Repeating, record,
+    Cache, Command, Interrupt, Launch, RecordError, RecordOptions, Recorded, Repeating, record,
 };
 pub use afterimage_trace::Existing;
 use afterimage_trace::{TraceError, TraceWriter};
@@ -80,17 +80,15 @@ impl RecordQuery {
             ..RecordOptions::default()
         };
         let cache = Cache::of_user();
-        let (bytes, program) = (&loaded.bytes, &loaded.program);
-        let recorded = record(
-            bytes,
-            program,
-            &self.command,
-            &options,
-            &cache,
+        let launch = Launch {
+            bytes: &loaded.bytes,
+            program: &loaded.program,
+            command: &self.command,
+            options: &options,
+            cache: &cache,
             interrupt,
-            out,
-        );
-        recorded.map_err(|error| {
+        };
+        record(launch, out).map_err(|error| {
             let place = place(&error, loaded, out);
             anyhow::Error::new(error).context(place)
         })

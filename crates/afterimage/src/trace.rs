@@ -6,10 +6,9 @@ use afterimage_ids::FuncId;
 use afterimage_present::document::objects::Function;
 use afterimage_present::document::{JsonLines, Listed, TakeRows, WithRows};
 use afterimage_present::{
-    CallSource, LineStyle, NoSources, PresentError, Scene, Sources, StepScene, Stretch, Style,
-    TraceHead, TraceLevel, absent, call_rows, calls_binary, calls_in_text, grouped, line_rows,
-    lines_text, step_rows, steps_binary, steps_text, trace_binary, trace_rows, trace_text,
-    with_results,
+    CallSource, LineStyle, NoSources, PresentError, Scene, Sources, Stretch, Style, TraceHead,
+    TraceLevel, absent, call_rows, calls_binary, calls_in_text, grouped, line_rows, lines_text,
+    step_rows, steps_binary, steps_text, trace_binary, trace_rows, trace_text, with_results,
 };
 use afterimage_replay::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
@@ -155,6 +154,16 @@ pub struct TraceQuery {
     pub into: StepInto,
     /// The largest number of entries.
     pub limit: Option<u64>,
+}
+
+/// A stretch, and what its entries are shown with.
+#[derive(Clone, Copy)]
+struct Shown<'s, 'p> {
+    program: NamedProgram<'p>,
+    positions: &'s Positions<'p, FileSegments>,
+    stretch: &'s Stretch,
+    sources: &'s dyn Sources,
+    style: Style,
 }
 
 /// The destination and form of entries.
@@ -370,6 +379,13 @@ impl TraceQuery {
                 style,
             };
             let mut limit = self.limit;
+            let shown = Shown {
+                program,
+                positions: &positions,
+                stretch: &stretch,
+                sources,
+                style,
+            };
             if self.level == Level::Line {
                 let enter = match &self.into {
                     StepInto::Calls => Enter::Calls,
@@ -383,8 +399,7 @@ impl TraceQuery {
                     enter,
                     function: stretch.function,
                 };
-                let shown = (sources, style);
-                return self.lines(program, &stretch, wanted, &positions, shown, telling);
+                return self.lines(shown, wanted, telling);
             }
             if let Some(level) = self.level.of_steps() {
                 let wanted = Wanted {
@@ -394,9 +409,7 @@ impl TraceQuery {
                     function: stretch.function,
                     range: None,
                 };
-                let scene = program.scene(style);
-                let wanted = (wanted, limit);
-                return self.statements(traced, &scene, &stretch, wanted, &positions, telling);
+                return self.statements(shown, wanted, telling);
             }
             if let Some(entries) = self.last {
                 let unit = match self.level {
@@ -433,14 +446,19 @@ impl TraceQuery {
 
     fn statements(
         &self,
-        traced: &Session,
-        scene: &StepScene<'_>,
-        stretch: &Stretch,
-        (wanted, limit): (Wanted, Option<u64>),
-        positions: &Positions<'_, FileSegments>,
+        shown: Shown<'_, '_>,
+        wanted: Wanted,
         telling: impl FnOnce(&mut dyn FnMut(Target<'_>) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         let unreadable = |error| PresentError::Path(Box::new(error));
+        let (traced, limit) = (shown.program.session, self.limit);
+        let Shown {
+            program,
+            positions,
+            stretch,
+            ..
+        } = shown;
+        let scene = &program.scene(shown.style);
         follow(traced, |run, log| {
             let mut kept;
             let mut streamed;
@@ -471,7 +489,8 @@ impl TraceQuery {
                 match to {
                     Target::Bin(out) => steps_binary(out, scene, &mut next, level, stretch, limit)?,
                     Target::Rows(to) => {
-                        step_rows(to, scene, &mut next, level, stretch, length, limit)?
+                        let head = TraceHead::of_steps(scene, level, stretch, length);
+                        step_rows(to, head, scene, &mut next, limit)?
                     }
                     Target::Text(out) => {
                         let mut first = None;
@@ -510,13 +529,16 @@ impl TraceQuery {
 
     fn lines<'p>(
         &self,
-        program: NamedProgram<'p>,
-        stretch: &Stretch,
+        shown: Shown<'_, 'p>,
         wanted: WantedLines,
-        positions: &Positions<'p, FileSegments>,
-        shown: (&dyn Sources, Style),
         telling: impl FnOnce(&mut dyn FnMut(Target<'_>) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
+        let Shown {
+            program,
+            positions,
+            stretch,
+            ..
+        } = shown;
         let session = program.session;
         let folded = session.folded(program.source);
         lines::check(program.source)?;
@@ -542,8 +564,8 @@ impl TraceQuery {
                     }
                     Target::Text(out) => {
                         let how = LineStyle {
-                            sources: shown.0,
-                            style: shown.1,
+                            sources: shown.sources,
+                            style: shown.style,
                             reverse: stretch.reverse,
                             last: stretch.window.last,
                         };

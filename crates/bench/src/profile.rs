@@ -8,7 +8,7 @@ use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
 use afterimage_program::{BlockKind, EdgeKind, Program};
 use afterimage_record::measure::{Compiled, Setting, compile};
 use afterimage_record::{
-    Cache, Command, Interrupt, RecordOptions, RecordedRun, check_blocks, count, record,
+    Cache, Command, Interrupt, Launch, RecordOptions, RecordedRun, check_blocks, count, record,
 };
 use afterimage_rewrite::{Options, rewrite};
 use afterimage_trace::{Existing, TraceFile, TraceWriter};
@@ -122,15 +122,15 @@ fn truth(bytes: &[u8], program: &Program, command: &Command, folder: &Path) -> R
         ..RecordOptions::default()
     };
     let cache = Cache::none();
-    record(
+    let launch = Launch {
         bytes,
         program,
         command,
-        &options,
-        &cache,
-        &Interrupt::new(),
-        &out,
-    )?;
+        options: &options,
+        cache: &cache,
+        interrupt: &Interrupt::new(),
+    };
+    record(launch, &out)?;
     drop(out);
     let file = TraceFile::open(&path)?;
     let quiet: afterimage_record::Progress = Arc::new(|_| ());
@@ -344,16 +344,15 @@ fn recorded(
         ..RecordOptions::default()
     };
     let cache = Cache::in_folder(&folder.join("cache"));
-    Ok(record(
+    let launch = Launch {
         bytes,
         program,
         command,
-        &options,
-        &cache,
-        &Interrupt::new(),
-        &out,
-    )?
-    .cpu_seconds)
+        options: &options,
+        cache: &cache,
+        interrupt: &Interrupt::new(),
+    };
+    Ok(record(launch, &out)?.cpu_seconds)
 }
 
 fn report(results: &Results) -> String {

@@ -2,7 +2,8 @@
 
 use afterimage::paths::{PathsAbout, PathsQuery};
 use afterimage_present::{
-    PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text, traces_text,
+    PathsJson, TraceForm, TraceListing, Whole, found_text, hot_text, paths_json, trace_counts_text,
+    traces_text,
 };
 use afterimage_replay::paths::CountOrder;
 use anyhow::Result;
@@ -109,7 +110,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 (Format::Text, PathsJson::Found(found)) => found_text(out, found, names, style)?,
                 (Format::Text, PathsJson::Hot(hot)) => hot_text(out, hot, names, style)?,
                 (Format::Text, PathsJson::Traces(traces, top)) => {
-                    traces_text(out, traces, names, form, whole, top, style)?;
+                    let listing = TraceListing { form, whole, top };
+                    traces_text(out, traces, names, listing, style)?;
                 }
                 (Format::Text, PathsJson::Counts(counts)) => {
                     trace_counts_text(out, counts, names, style)?;

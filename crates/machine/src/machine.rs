@@ -355,8 +355,7 @@ impl<'a> Machine<'a> {
         length: u64,
         stopped: Option<StoppedBefore>,
         observer: &mut O,
-        pauses: &[usize],
-        show: impl FnMut(usize, &Inside<'_>),
+        (pauses, show): (&[usize], impl FnMut(usize, &Inside<'_>)),
     ) -> Result<(), MachineError> {
         let done = self.execute(node, stopped, observer, pauses, show);
         self.pass(done, length)

@@ -91,7 +91,8 @@ pub fn annotate(
             never_ran += 1;
         } else if let Some(text) = cache.file(path) {
             at_hand.insert(*path);
-            file.write(out, profile, path, text, whole, style)?;
+            let source = SourceText { path, lines: text };
+            file.write(out, profile, source, whole, style)?;
         } else {
             missing.push((*path, file.instructions));
         }
@@ -154,6 +155,13 @@ pub fn annotate(
     Ok(())
 }
 
+/// The text of a file.
+#[derive(Clone, Copy)]
+struct SourceText<'t> {
+    path: &'t str,
+    lines: &'t [String],
+}
+
 /// The lines of one file that have code.
 #[derive(Default)]
 struct File {
@@ -166,11 +174,11 @@ impl File {
         &self,
         out: &mut dyn Write,
         profile: &Profile<'_>,
-        path: &str,
-        text: &[String],
+        source: SourceText<'_>,
         whole: bool,
         style: Style,
     ) -> Result<(), PresentError> {
+        let SourceText { path, lines: text } = source;
         let total = profile.totals().instructions;
         let title = format!(
             "{} ({} of all instructions)",

@@ -101,8 +101,8 @@ pub use matching::{MatchDocument, MatchReport, MatchSide};
 pub use memory::{CallThere, MemoryPart, MemoryReport, VariableThere};
 pub use number::{counted, grouped, size, time, times};
 pub use paths::{
-    PathNames, PathsDocument, PathsJson, TraceForm, Whole, found_text, hot_text, paths_document,
-    paths_json, trace_counts_text, traces_text,
+    PathNames, PathsDocument, PathsJson, TraceForm, TraceListing, Whole, found_text, hot_text,
+    paths_document, paths_json, trace_counts_text, traces_text,
 };
 pub use plain::{is_hidden, plain};
 pub use profile::ProfileView;

@@ -12,7 +12,7 @@ pub(crate) use self::form::series;
 pub use self::form::{TraceForm, Whole};
 pub(crate) use self::json::entries;
 pub use self::json::{PathsDocument, PathsJson, paths_document, paths_json};
-pub use self::text::{found_text, hot_text, trace_counts_text, traces_text};
+pub use self::text::{TraceListing, found_text, hot_text, trace_counts_text, traces_text};
 pub(crate) use self::text::{path_blocks, path_lines};
 
 /// The data needed to name places.

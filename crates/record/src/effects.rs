@@ -200,14 +200,23 @@ pub(crate) fn targets(effects: &[Effect], args: &[RawValue], memory: &[u8], out:
     }
 }
 
+/// Facts from before a call that its writes depend on.
+#[derive(Clone, Copy)]
+pub(crate) struct BeforeCall<'t> {
+    /// The vectors that the host may fill: see [`targets`].
+    pub targets: &'t [Span],
+    /// The program's arguments.
+    pub arguments: Strings,
+    /// The program's environment.
+    pub environment: Strings,
+}
+
 /// Determines what the host wrote. Call it after the function succeeded.
 pub(crate) fn writes(
     effects: &[Effect],
     args: &[RawValue],
     memory: &[u8],
-    targets: &[Span],
-    arguments: Strings,
-    environment: Strings,
+    before: BeforeCall<'_>,
     out: &mut Vec<Span>,
 ) {
     out.clear();
@@ -222,7 +231,7 @@ pub(crate) fn writes(
             }
             Effect::WriteVectors(_, _, used) => {
                 let mut left = word(memory, argument(args, used)) as usize;
-                for target in targets {
+                for target in before.targets {
                     let length = target.len().min(left);
                     add(Some(target.start..target.start + length));
                     left -= length;
@@ -230,9 +239,9 @@ pub(crate) fn writes(
             }
             Effect::Arguments(pointers, strings) | Effect::Environment(pointers, strings) => {
                 let sizes = if matches!(effect, Effect::Arguments(..)) {
-                    arguments
+                    before.arguments
                 } else {
-                    environment
+                    before.environment
                 };
                 add(span(memory, argument(args, pointers), 4 * sizes.count));
                 add(span(memory, argument(args, strings), sizes.bytes));

@@ -46,15 +46,13 @@ pub fn count(run: &RecordedRun<'_>, options: &PlanOptions<'_>) -> Result<CountsL
         calls,
         ..
     } = replayed;
-    let lens = solve_counts(
-        program,
-        &the_plan,
-        &counters,
-        &entered,
+    let course = Course {
+        entered: &entered,
         calls,
         open,
-        not_entered(&standing),
-    )?;
+        not_entered: not_entered(&standing),
+    };
+    let lens = solve_counts(program, &the_plan, &counters, course)?;
     weights::keep(cache, bytes, &lens);
     Ok(lens)
 }
@@ -369,16 +367,31 @@ impl<'a> Job<'a> {
     }
 }
 
+/// Facts about a run that its counters do not contain.
+pub(crate) struct Course<'e> {
+    /// The functions that the host entered, each time that it did.
+    pub entered: &'e [FuncId],
+    /// How often each import was called.
+    pub calls: Vec<u64>,
+    /// The activations that were open at the end.
+    pub open: Vec<OpenFrame>,
+    /// The functions that the run was about to enter when it ended.
+    pub not_entered: Vec<FuncId>,
+}
+
 /// Computes counts from counters and facts.
 pub(crate) fn solve_counts(
     program: &Program,
     the_plan: &Plan,
     counters: &[u64],
-    entered: &[FuncId],
-    mut calls: Vec<u64>,
-    open: Vec<OpenFrame>,
-    not_entered: Vec<FuncId>,
+    course: Course<'_>,
 ) -> Result<CountsLens, RecordError> {
+    let Course {
+        entered,
+        mut calls,
+        open,
+        not_entered,
+    } = course;
     let mut entries = std::collections::BTreeMap::new();
     for &function in entered {
         match calls.get_mut(function.index()) {

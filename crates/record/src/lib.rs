@@ -36,7 +36,7 @@ pub use error::RecordError;
 pub use imports::HostFunction;
 pub use interrupt::Interrupt;
 pub use lens::{check, check_blocks, count};
-pub use live::{Command, RecordOptions, Recorded, Repeating, Uncertain, record};
+pub use live::{Command, Launch, RecordOptions, Recorded, Repeating, Uncertain, record};
 pub use paths::{
     BuiltPaths, CUT, CheckedWords, Filter, GrammarSink, HandOverError, LivePath, Mark, MarkedCode,
     Nodes, PathFilter, RecordedRun, Stretch, Stretches, Traced, build_paths, trace_paths,

@@ -27,7 +27,7 @@ use crate::effects::{Span, Strings};
 use crate::ending::{Outcome, classify, frames, not_entered, open_frames};
 use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest_thread};
 use crate::environment::{arguments, wasi_context};
-use crate::lens::solve_counts;
+use crate::lens::{Course, solve_counts};
 use crate::paths::{HALF_WORDS, HasPaths, PathHost, Producer, WordWriter, say_number};
 use crate::replay::{Progress, compile_unless};
 use crate::room::{Room, was_not_asked};
@@ -260,20 +260,37 @@ pub struct Uncertain {
     pub in_block: bool,
 }
 
+/// A run to record.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'l> {
+    /// The module.
+    pub bytes: &'l [u8],
+    /// The same, parsed.
+    pub program: &'l Program,
+    /// What is run, and what it may use.
+    pub command: &'l Command,
+    /// How it is recorded.
+    pub options: &'l RecordOptions,
+    /// Where compiled code and earlier counts are kept.
+    pub cache: &'l Cache,
+    /// Ends the run from outside.
+    pub interrupt: &'l Interrupt,
+}
+
 /// Runs a program and writes its boundary to `out`, which is committed at the end.
 ///
 /// # Errors
 /// If the program cannot be started, or the file cannot be written. Nothing that the guest does is
 /// an error; it is how the run ended.
-pub fn record(
-    bytes: &[u8],
-    program: &Program,
-    command: &Command,
-    options: &RecordOptions,
-    cache: &Cache,
-    interrupt: &Interrupt,
-    out: &TraceWriter,
-) -> Result<Recorded, RecordError> {
+pub fn record(launch: Launch<'_>, out: &TraceWriter) -> Result<Recorded, RecordError> {
+    let Launch {
+        bytes,
+        program,
+        command,
+        options,
+        cache,
+        interrupt,
+    } = launch;
     let Treatment { large, optimised } = Treatment::of(program);
     let settings = Settings {
         deterministic: options.deterministic,
@@ -590,15 +607,13 @@ impl Run<'_> {
                     .layout
                     .counters(&memory)
                     .ok_or(RecordError::NoCounters)?;
-                Some(solve_counts(
-                    self.program,
-                    plan,
-                    &counters,
-                    &entered,
-                    live.calls,
+                let course = Course {
+                    entered: &entered,
+                    calls: live.calls,
                     open,
-                    not_entered(&standing),
-                )?)
+                    not_entered: not_entered(&standing),
+                };
+                Some(solve_counts(self.program, plan, &counters, course)?)
             }
             _ => None,
         };

@@ -8,7 +8,7 @@ use wasmtime_wasi::p1::wasi_snapshot_preview1::WasiSnapshotPreview1 as _;
 use wasmtime_wasi::p1::{WasiP1Ctx, wasi_snapshot_preview1 as wasi};
 use wiggle::GuestMemory;
 
-use crate::effects::{Effect, effects, reads, targets, writes};
+use crate::effects::{BeforeCall, Effect, effects, reads, targets, writes};
 use crate::live::{Live, Stopped};
 use crate::sleep;
 
@@ -211,15 +211,12 @@ fn call<R: Outcome>(
     let spans = &mut live.spans;
     spans.clear();
     if outcome.succeeded() {
-        writes(
-            declared,
-            args,
-            bytes,
-            &live.targets,
-            live.arguments,
-            live.environment,
-            spans,
-        );
+        let before = BeforeCall {
+            targets: &live.targets,
+            arguments: live.arguments,
+            environment: live.environment,
+        };
+        writes(declared, args, bytes, before, spans);
     }
     if let Some(before) = before {
         check(&before, bytes, spans, import)?;

@@ -23,7 +23,7 @@ use crate::layout::{
 use crate::map::{BodyMap, OffsetMap, OriginalPlace, Run};
 use crate::marks::{Marking, Marks};
 use crate::paths::{self, PathPlaces, PathProbes};
-use crate::sections::Assembler;
+use crate::sections::{Assembler, Rewriting};
 use crate::types::TypePool;
 use crate::{RewriteError, clock};
 
@@ -381,7 +381,13 @@ pub fn rewrite<'a>(
     }
 
     let hints = branch_hints(program, &bodies);
-    let mut out = Assembler::new(bytes, program, options, layout, &types, code, hints);
+    let rewriting = Rewriting {
+        layout,
+        types: &types,
+        code,
+        hints,
+    };
+    let mut out = Assembler::new(bytes, program, options, rewriting);
     out.path_places = path_places;
     out.taken = taken;
     out.run()?;

@@ -25,6 +25,15 @@ fn counter_global(out: &mut Vec<u8>) {
     ConstExpr::i32_const(0).encode(out);
 }
 
+/// The rewritten parts of a module.
+pub(crate) struct Rewriting<'a> {
+    pub layout: Layout,
+    pub types: &'a TypePool,
+    /// The functions.
+    pub code: Vec<u8>,
+    pub hints: Option<BranchHints>,
+}
+
 /// Assembles the sections in the order that the format requires.
 pub(crate) struct Assembler<'a> {
     bytes: &'a [u8],
@@ -84,11 +93,14 @@ impl<'a> Assembler<'a> {
         bytes: &'a [u8],
         program: &'a Program,
         options: &'a Options,
-        layout: Layout,
-        types: &'a TypePool,
-        code: Vec<u8>,
-        hints: Option<BranchHints>,
+        added: Rewriting<'a>,
     ) -> Self {
+        let Rewriting {
+            layout,
+            types,
+            code,
+            hints,
+        } = added;
         Self {
             bytes,
             program,

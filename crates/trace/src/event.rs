@@ -184,8 +184,15 @@ pub(crate) fn encode(event: &Event, out: &mut Vec<u8>) -> Result<()> {
             reads,
             read_digest,
         } => {
-            let writes = writes.iter().map(HostWriteRef::from);
-            put_host_call(out, *import, args, results, writes, reads, *read_digest)?;
+            let call = HostCallRef {
+                import: *import,
+                args,
+                results,
+                writes: &Vec::from_iter(writes.iter().map(HostWriteRef::from)),
+                reads,
+                read_digest: *read_digest,
+            };
+            encode_host_call(&call, out)?;
         }
         Event::HostStop {
             import,
@@ -218,35 +225,18 @@ pub(crate) fn encode(event: &Event, out: &mut Vec<u8>) -> Result<()> {
 
 /// Appends the bytes of a host call that returned.
 pub(crate) fn encode_host_call(call: &HostCallRef<'_>, out: &mut Vec<u8>) -> Result<()> {
-    let writes = call.writes.iter().copied();
-    put_host_call(
-        out,
-        call.import,
-        call.args,
-        call.results,
-        writes,
-        call.reads,
-        call.read_digest,
-    )
-}
-
-fn put_host_call<'a>(
-    out: &mut Vec<u8>,
-    import: ImportId,
-    args: &[RawValue],
-    results: &[RawValue],
-    writes: impl ExactSizeIterator<Item = HostWriteRef<'a>>,
-    reads: &[HostRead],
-    read_digest: u32,
-) -> Result<()> {
     out.push(HOST_CALL);
-    put_varint(out, import.as_u32().into());
-    put_values(out, args)?;
-    put_reads(out, reads, read_digest)?;
-    put_values(out, results)?;
-    check("the number of ranges written", writes.len(), MAX_RANGES)?;
-    put_varint(out, writes.len() as u64);
-    for write in writes {
+    put_varint(out, call.import.as_u32().into());
+    put_values(out, call.args)?;
+    put_reads(out, call.reads, call.read_digest)?;
+    put_values(out, call.results)?;
+    check(
+        "the number of ranges written",
+        call.writes.len(),
+        MAX_RANGES,
+    )?;
+    put_varint(out, call.writes.len() as u64);
+    for write in call.writes {
         put_varint(out, write.memory.into());
         put_varint(out, write.address);
         put_bytes(out, write.bytes);

@@ -17,7 +17,7 @@ mod stretches;
 mod trace;
 
 pub use build::LastWriters;
-pub use build::run::{Before, BuildError, Run};
+pub use build::run::{Before, BuildError, Run, Sinks, Watch};
 pub use def::{Origin, Piece};
 pub use epoch::{Content, Epoch, EpochError, InputForm, Part, Role, Sizes};
 pub use file::{EpochFileError, EpochWriter, FileEpochs};

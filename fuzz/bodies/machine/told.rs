@@ -156,7 +156,7 @@ impl<'a> Forms<'a> {
         let mut lean = Told::<false>::default();
         let expected = self
             .slow
-            .step_pausing(node, 1, stopped, &mut slow, &[], |_, _| ());
+            .step_pausing(node, 1, stopped, &mut slow, (&[], |_, _| ()));
         let (one, other) = match stopped {
             None => (
                 self.full.step(node, 1, &mut full),

@@ -6,8 +6,8 @@ use afterimage_ids::OrigOffset;
 use afterimage_present::document::JsonLines;
 use afterimage_present::document::objects::MemoryRange;
 use afterimage_present::{
-    MemoryPart, MemoryReport, PresentError, StepRow, StepScene, Stretch, Style, VariableThere,
-    grouped, step_rows, steps_text,
+    MemoryPart, MemoryReport, PresentError, StepRow, StepScene, Stretch, Style, TraceHead,
+    VariableThere, grouped, step_rows, steps_text,
 };
 use afterimage_profile::location::number;
 use afterimage_program::{Names, SourceMap};
@@ -140,7 +140,8 @@ impl MemoryQuery {
                 to.write(MORE, |out| {
                     if to.form != Form::Text {
                         let (out, limit) = (&mut JsonLines(out), to.limit);
-                        step_rows(out, &scene, &mut next, level, &stretch, length, limit)?;
+                        let head = TraceHead::of_steps(&scene, level, &stretch, length);
+                        step_rows(out, head, &scene, &mut next, limit)?;
                         return Ok(false);
                     }
                     if let Some(variable) = &variable {

@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 use afterimage_replay::paths::FileSegments;
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::{Kind, TraceFile};
-use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
-use afterimage_wet::{EpochWriter, FileEpochs, FilePrinted, Index, LeftOut, PrintedWriter, Run};
+use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL, Vertex};
+use afterimage_wet::{
+    EpochWriter, FileEpochs, FilePrinted, Index, LeftOut, Printed, PrintedWriter, Run, Sinks, Watch,
+};
 
 use crate::append::append;
 use crate::error::Reason;
@@ -202,18 +204,18 @@ pub(crate) fn add_values(
                 outlook.written(before);
                 writer.put(before, &epoch)
             },
-            (
-                INTERVAL,
-                (
-                    |vertex: &_| checkpoints.put(vertex),
-                    |call: &_| printed.as_mut().map_or(Ok(()), |all| all.put(call)),
-                ),
-            ),
-            |time| {
-                progress(time);
-                outlook.tell(time);
+            Sinks {
+                interval: INTERVAL,
+                vertices: |vertex: &Vertex| checkpoints.put(vertex),
+                printed: |call: &Printed<'_>| printed.as_mut().map_or(Ok(()), |all| all.put(call)),
             },
-            cancel,
+            Watch {
+                progress: |time| {
+                    progress(time);
+                    outlook.tell(time);
+                },
+                stop: cancel,
+            },
         )
         .map_err(built)?;
     let cancelled = cancel.load(Ordering::SeqCst) && index.length < last.min(length);

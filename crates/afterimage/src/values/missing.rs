@@ -23,7 +23,7 @@ fn kept_values(session: &Session, filters: &Filters, beyond: Beyond) -> Result<K
     let positions = session.positions(&names, source)?;
     let (module, length) = (session.module(), session.path()?.length());
     let time = |text: &str| Ok(positions.time(text)?);
-    let kept = filters.values(&names, source, module, length, beyond, time);
+    let kept = filters.values(&names, source, module, (length, beyond), time);
     kept.with_context(|| session.at().display().to_string())
 }
 

@@ -12,7 +12,7 @@ use afterimage::verify::{Execute, verify};
 use afterimage::{Recording, Session, Silent, Snapshotting, StateQuery};
 use afterimage_machine::{Machine, Opened, SNAPSHOT_PAGE, Snapshot, SnapshotBuilder, Snapshots};
 use afterimage_program::{Module, Program};
-use afterimage_record::{Cache, Command, Interrupt, RecordOptions, Spacing, record};
+use afterimage_record::{Cache, Command, Interrupt, Launch, RecordOptions, Spacing, record};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_testkit::tools;
 use afterimage_trace::{Existing, Kind, TraceFile, TraceWriter};
@@ -28,10 +28,15 @@ fn recorded(at: &Path, module: &[u8], command: &Command) -> bool {
     };
     let (cache, interrupt) = (Cache::none(), Interrupt::new());
     let out = TraceWriter::create(at, Existing::Replaced).unwrap();
-    record(
-        module, &program, command, &options, &cache, &interrupt, &out,
-    )
-    .is_ok()
+    let launch = Launch {
+        bytes: module,
+        program: &program,
+        command,
+        options: &options,
+        cache: &cache,
+        interrupt: &interrupt,
+    };
+    record(launch, &out).is_ok()
 }
 
 /// How to call an export whose parameters are all numbers.

@@ -11,7 +11,7 @@ use super::anchors::Calling;
 use super::parts::{LineParts, MatchedStatements, OperatorNames};
 use super::walker::Walker;
 use super::{Anchors, CurrencyError, Trail, align};
-use afterimage_profile::{Line, ProfileError, Source};
+use afterimage_profile::{Line, Source};
 use afterimage_replay::paths::ArrivalTimes;
 
 /// A run of a version of a program, and a line of it.
@@ -70,7 +70,10 @@ where
 {
     let mut anchors = Anchors::new(calling(a), calling(b))?;
     let mut names = OperatorNames::new();
-    let parts = [parts(a, &mut names)?, parts(b, &mut names)?];
+    let parts = [
+        LineParts::new(a, &mut names)?,
+        LineParts::new(b, &mut names)?,
+    ];
     for trial in 0.. {
         let mut both = (
             walker(a, &parts[0], &anchors.of[0], most, &|_| {}),
@@ -127,9 +130,7 @@ where
     S::Error: Error + 'static,
 {
     Walker::new(
-        version.path,
-        version.program,
-        version.arrivals,
+        version,
         parts,
         |function| anchors.get(&function).copied(),
         2 * most,
@@ -143,20 +144,4 @@ fn calling<'v, S: Segments>(version: &Version<'v, '_, S>) -> Calling<'v, S> {
         program: version.program,
         names: version.names,
     }
-}
-
-fn parts<S: Segments>(
-    version: &Version<'_, '_, S>,
-    names: &mut OperatorNames,
-) -> Result<LineParts, ProfileError> {
-    let functions = version.functions.iter().copied();
-    LineParts::new(
-        version.program,
-        version.module,
-        version.source,
-        version.line,
-        functions,
-        names,
-        version.matched,
-    )
 }

@@ -3,12 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, OpId};
-use afterimage_program::Program;
 
 use afterimage_profile::body::decode;
 use afterimage_profile::walk::{code_blocks, positions};
-use afterimage_profile::{Line, ProfileError, Source};
+use afterimage_profile::{Line, ProfileError};
 use afterimage_replay::steps::name;
+use afterimage_wpp::Segments;
+
+use super::Version;
 
 /// An operator of the line that counts as a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,19 +42,22 @@ pub(super) struct LineParts {
 }
 
 impl LineParts {
-    /// Finds the line's code in these functions. Linear in their bodies.
-    pub(super) fn new(
-        program: &Program,
-        module: &[u8],
-        source: &dyn Source,
-        line: Line,
-        functions: impl Iterator<Item = FuncId>,
+    /// Finds the code of a version's line. Linear in the bodies of the functions that have it.
+    pub(super) fn new<S: Segments>(
+        version: &Version<'_, '_, S>,
         names: &mut OperatorNames,
-        matched: Option<&MatchedStatements>,
     ) -> Result<Self, ProfileError> {
+        let Version {
+            program,
+            module,
+            source,
+            line,
+            matched,
+            ..
+        } = *version;
         let mut found = Self::default();
         let (mut body, mut operators) = (Vec::new(), Vec::new());
-        for function in functions {
+        for &function in version.functions {
             let Some(code) = program.function(function) else {
                 continue;
             };

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::error::Error;
 
 use afterimage_ids::{BlockId, FuncId, NodeId};
-use afterimage_program::{BlockEnd, Callee, Program};
+use afterimage_program::{BlockEnd, Callee};
 use afterimage_wpp::{Cursor, Segments, Visit, WholePath};
 
 use super::parts::LineParts;
-use super::{CurrencyError, Part, Stop, Trail, Unit};
+use super::{CurrencyError, Part, Stop, Trail, Unit, Version};
 use afterimage_replay::paths::ArrivalTimes;
 
 /// An open activation.
@@ -72,14 +72,18 @@ where
     S::Error: Error + 'static,
 {
     pub(super) fn new(
-        path: &'w WholePath<S>,
-        program: &Program,
-        arrivals: &'w ArrivalTimes<'a, S>,
+        version: &Version<'w, 'a, S>,
         parts: &'w LineParts,
         anchor: impl Fn(FuncId) -> Option<u32>,
         most: usize,
         progress: &'w dyn Fn(u64),
     ) -> Self {
+        let Version {
+            path,
+            program,
+            arrivals,
+            ..
+        } = *version;
         let nodes = path.nodes().values().map(|node| {
             let begins = node.blocks.first() == Some(&BlockId::from_u32(0));
             let code = program.function(node.function);

@@ -10,8 +10,8 @@ use afterimage_placement::Mode;
 use afterimage_placement::PlanOptions;
 use afterimage_program::Program;
 use afterimage_record::{
-    BuiltPaths, Cache, Command, Interrupt, PathFilter, Progress, RecordOptions, RecordedRun,
-    build_paths, count, record, trace_paths,
+    BuiltPaths, Cache, Command, Interrupt, Launch, PathFilter, Progress, RecordOptions,
+    RecordedRun, build_paths, count, record, trace_paths,
 };
 use afterimage_replay::paths::{RecordedPath, recorded_path};
 use afterimage_trace::{Existing, TraceFile, TraceWriter};
@@ -177,15 +177,15 @@ pub(crate) fn make_recording(
         ..RecordOptions::default()
     };
     let interrupt = Interrupt::new();
-    let recorded = record(
+    let launch = Launch {
         bytes,
         program,
         command,
-        &options,
-        settings.cache,
-        &interrupt,
-        &out,
-    )?;
+        options: &options,
+        cache: settings.cache,
+        interrupt: &interrupt,
+    };
+    let recorded = record(launch, &out)?;
     Ok(recorded.cpu_seconds)
 }
 

@@ -6,8 +6,8 @@ use std::time::Instant;
 use afterimage_record::measure::{Setting, compile};
 use afterimage_replay::paths::{FileSegments, RecordedPath};
 use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
-use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
-use afterimage_wet::{EpochWriter, Index, LeftOut, PrintedWriter, Run};
+use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL, Vertex};
+use afterimage_wet::{EpochWriter, Index, LeftOut, Printed, PrintedWriter, Run, Sinks, Watch};
 use anyhow::Result;
 use serde::Serialize;
 
@@ -102,15 +102,15 @@ pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
             });
             Ok::<_, TraceError>(())
         },
-        (
-            INTERVAL,
-            (
-                |vertex: &_| checkpoints.put(vertex),
-                |call: &_| printed.put(call),
-            ),
-        ),
-        |_| {},
-        &AtomicBool::new(false),
+        Sinks {
+            interval: INTERVAL,
+            vertices: |vertex: &Vertex| checkpoints.put(vertex),
+            printed: |call: &Printed<'_>| printed.put(call),
+        },
+        Watch {
+            progress: |_| {},
+            stop: &AtomicBool::new(false),
+        },
     )?;
     checkpoints.finish(index.nodes, INTERVAL)?;
     printed.finish(index.length)?;

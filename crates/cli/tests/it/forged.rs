@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use afterimage::{Session, Snapshotting};
 use afterimage_program::Program;
-use afterimage_record::{Cache, Command, Interrupt, RecordOptions, Spacing, record};
+use afterimage_record::{Cache, Command, Interrupt, Launch, RecordOptions, Spacing, record};
 use afterimage_trace::{Existing, Kind, TraceFile, TraceWriter};
 use serde_json::{Value, json};
 
@@ -152,10 +152,15 @@ fn cut_off(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Section> {
     let whole = sandbox.path(&format!("whole-{name}.aft"));
     let out = TraceWriter::create(&whole, Existing::Kept).unwrap();
     let (cache, interrupt) = (Cache::none(), Interrupt::default());
-    record(
-        &bytes, &program, &command, &options, &cache, &interrupt, &out,
-    )
-    .unwrap();
+    let launch = Launch {
+        bytes: &bytes,
+        program: &program,
+        command: &command,
+        options: &options,
+        cache: &cache,
+        interrupt: &interrupt,
+    };
+    record(launch, &out).unwrap();
     drop(out);
     let mut all = sections(&TraceFile::open(&whole).unwrap());
     all.retain(|section| ![Kind::END, Kind::COUNTS].contains(&section.kind));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use afterimage::Session;
 use afterimage_program::Program;
-use afterimage_record::{Cache, Command, Interrupt, RecordOptions, record};
+use afterimage_record::{Cache, Command, Interrupt, Launch, RecordOptions, record};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, module_from_seed};
 use afterimage_trace::{Existing, TraceWriter};
 use tempfile::TempDir;
@@ -68,10 +68,15 @@ fn recorded(at: &Path, module: &[u8], command: &Command) -> bool {
     };
     let out = TraceWriter::create(at, Existing::Replaced).unwrap();
     let (cache, interrupt) = (Cache::none(), Interrupt::new());
-    record(
-        module, &program, command, &options, &cache, &interrupt, &out,
-    )
-    .is_ok()
+    let launch = Launch {
+        bytes: module,
+        program: &program,
+        command,
+        options: &options,
+        cache: &cache,
+        interrupt: &interrupt,
+    };
+    record(launch, &out).is_ok()
 }
 
 /// A recording of a program in text.

@@ -1,8 +1,8 @@
 //! `paths`: the different paths that calls took.
 
 use afterimage::present::{
-    PathsJson, Style, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,
-    traces_text,
+    PathsJson, Style, TraceForm, TraceListing, Whole, found_text, hot_text, paths_json,
+    trace_counts_text, traces_text,
 };
 use afterimage::{PathsAbout, PathsQuery};
 use anyhow::Result;
@@ -71,8 +71,12 @@ impl Question for Arguments {
                 PathsJson::Found(found) => found_text(&mut text, found, names, style)?,
                 PathsJson::Hot(hot) => hot_text(&mut text, hot, names, style)?,
                 PathsJson::Traces(traces, top) => {
-                    let (form, whole) = (TraceForm::Blocks, Whole::Beginning);
-                    traces_text(&mut text, traces, names, form, whole, top, style)?;
+                    let listing = TraceListing {
+                        form: TraceForm::Blocks,
+                        whole: Whole::Beginning,
+                        top,
+                    };
+                    traces_text(&mut text, traces, names, listing, style)?;
                 }
                 PathsJson::Counts(counts) => trace_counts_text(&mut text, counts, names, style)?,
             }

@@ -55,7 +55,18 @@ pub fn trace_counts_text(
     left(out, counts.functions - counts.rows.len() as u64, "function")
 }
 
-/// Writes the first `top` unique path traces of a function.
+/// How the unique path traces of a function are listed.
+#[derive(Clone, Copy, Debug)]
+pub struct TraceListing {
+    /// How each is written.
+    pub form: TraceForm,
+    /// How much of each.
+    pub whole: Whole,
+    /// How many, from the first on; all without a number.
+    pub top: Option<usize>,
+}
+
+/// Writes the unique path traces of a function.
 ///
 /// # Errors
 /// If `out` fails.
@@ -63,11 +74,10 @@ pub fn traces_text(
     out: &mut dyn Write,
     traces: &Traces,
     names: PathNames<'_>,
-    form: TraceForm,
-    whole: Whole,
-    top: Option<usize>,
+    listing: TraceListing,
     style: Style,
 ) -> Result<(), PresentError> {
+    let TraceListing { form, whole, top } = listing;
     let name = names.name(traces.compacted.function);
     if traces.is_empty() {
         writeln!(out, "{}", absent(&name, names.left_out))?;

@@ -207,29 +207,33 @@ fn as_digits<S: serde::Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::
     bytes.as_ref().map(|bytes| digits(bytes)).serialize(to)
 }
 
-/// Writes steps for programs. `length` is the number of blocks that the run executed.
+impl TraceHead {
+    /// The head of a list of steps. `length` is the number of blocks that the run executed.
+    pub fn of_steps(scene: &StepScene<'_>, level: Level, stretch: &Stretch, length: u64) -> Self {
+        let function = stretch.function;
+        Self {
+            level: level_name(level),
+            first: stretch.window.first,
+            last: stretch.window.last,
+            length,
+            left_out: String::new(),
+            reverse: stretch.reverse,
+            function: function.map(|function| Function::new(scene.names, function)),
+        }
+    }
+}
+
+/// Writes steps for programs, at most `limit`.
 ///
 /// # Errors
 /// If `to` fails or the run cannot be followed.
 pub fn step_rows(
     to: &mut dyn TakeRows<TraceHead>,
+    head: TraceHead,
     scene: &StepScene<'_>,
     next: &mut NextStep<'_>,
-    level: Level,
-    stretch: &Stretch,
-    length: u64,
     limit: Option<u64>,
 ) -> Result<(), PresentError> {
-    let function = stretch.function;
-    let head = TraceHead {
-        level: level_name(level),
-        first: stretch.window.first,
-        last: stretch.window.last,
-        length,
-        left_out: String::new(),
-        reverse: stretch.reverse,
-        function: function.map(|function| Function::new(scene.names, function)),
-    };
     to.head(head)?;
     let mut room = limit.unwrap_or(u64::MAX);
     while room > 0

@@ -8,8 +8,8 @@ use afterimage_paths::{ExecutedPath, Sink};
 use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
 use afterimage_program::{BlockKind, OperatorIndex, Program};
 use afterimage_record::{
-    Cache, Command, Filter, Interrupt, PathFilter, Progress, RecordError, RecordOptions, Recorded,
-    RecordedRun, check, check_blocks, count, record, trace_paths,
+    Cache, Command, Filter, Interrupt, Launch, PathFilter, Progress, RecordError, RecordOptions,
+    Recorded, RecordedRun, check, check_blocks, count, record, trace_paths,
 };
 use afterimage_rewrite::{Large, Options, rewrite};
 use afterimage_testkit::naive_trace::{Observation, Observed, Observer, Stop, instrument};
@@ -102,15 +102,15 @@ pub fn try_record(
     let path = folder.path().join("a.aft");
     let program = Arc::new(Program::parse(bytes)?);
     let writer = TraceWriter::create(&path, Existing::Kept)?;
-    let recorded = record(
+    let launch = Launch {
         bytes,
-        &program,
+        program: &program,
         command,
         options,
-        &Cache::none(),
+        cache: &Cache::none(),
         interrupt,
-        &writer,
-    )?;
+    };
+    let recorded = record(launch, &writer)?;
     drop(writer);
     let file = open(&path);
     let whole = std::fs::read(&path).expect("a recording");

@@ -377,7 +377,7 @@ where
         let stopped = self.stopped(visit);
         let (machine, image) = (&mut self.machine, self.image.as_ref());
         let show = |at: usize, inside: &Inside<'_>| show(at, &Paused { inside, image });
-        let done = machine.step_pausing(visit.node, length, stopped, observer, pauses, show);
+        let done = machine.step_pausing(visit.node, length, stopped, observer, (pauses, show));
         done.map_err(|error| self.failed(visit, error))
     }
 

@@ -245,6 +245,27 @@ pub struct Before<'a> {
     pub host: &'a HostCalls,
 }
 
+/// Receivers of what a build makes besides epochs.
+pub struct Sinks<V, P> {
+    /// The number of instructions of an interval.
+    pub interval: u64,
+    /// Receives the vertices that end in the window.
+    pub vertices: V,
+    /// Receives the program's output from the beginning of the run on, regardless of the window.
+    pub printed: P,
+}
+
+/// No receivers.
+type NoSinks<W> = Sinks<fn(&Vertex) -> Result<(), W>, fn(&Printed<'_>) -> Result<(), W>>;
+
+/// How a build reports its progress and is stopped.
+pub struct Watch<'w, P> {
+    /// Receives the time that the build has reached.
+    pub progress: P,
+    /// Ends it when set.
+    pub stop: &'w AtomicBool,
+}
+
 /// The threads' state at a moment of the run.
 struct Begun<'a, 'p, S: Segments> {
     machine: Machine<'a>,
@@ -278,13 +299,9 @@ where
         write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
         progress: impl FnMut(u64),
     ) -> Result<Index, BuildError<S::Error, W>> {
-        type Nobody<W> = (
-            fn(&Vertex) -> Result<(), W>,
-            fn(&Printed<'_>) -> Result<(), W>,
-        );
-        let nobody = None::<(u64, Nobody<W>)>;
-        let never = AtomicBool::new(false);
-        self.follow(log, None, write, nobody, progress, &never)
+        let stop = &AtomicBool::new(false);
+        let watch = Watch { progress, stop };
+        self.follow(log, None, write, None::<NoSinks<W>>, watch)
     }
 
     /// Like [`build`](Self::build), and passes to `record` the vertices that
@@ -301,9 +318,13 @@ where
         (interval, record): (u64, impl FnMut(&Vertex) -> Result<(), W> + Send),
         progress: impl FnMut(u64),
     ) -> Result<Index, BuildError<S::Error, W>> {
-        let never = AtomicBool::new(false);
-        let kept = (record, |_: &Printed<'_>| Ok(()));
-        self.build_until(log, write, (interval, kept), progress, &never)
+        let sinks = Sinks {
+            interval,
+            vertices: record,
+            printed: |_: &Printed<'_>| Ok(()),
+        };
+        let stop = &AtomicBool::new(false);
+        self.build_until(log, write, sinks, Watch { progress, stop })
     }
 
     /// Like [`build_with_checkpoints`](Self::build_with_checkpoints), with epochs cut as in
@@ -321,17 +342,19 @@ where
     ) -> Result<Index, BuildError<S::Error, W>> {
         let cuts = index.epochs.iter().skip(1);
         let cuts = Vec::from_iter(cuts.map(|&(before, _)| before));
-        let kept = (record, |_: &Printed<'_>| Ok(()));
-        let never = AtomicBool::new(false);
-        let kept = Some((interval, kept));
-        self.follow(log, Some(&cuts), write, kept, progress, &never)
+        let sinks = Sinks {
+            interval,
+            vertices: record,
+            printed: |_: &Printed<'_>| Ok(()),
+        };
+        let stop = &AtomicBool::new(false);
+        let watch = Watch { progress, stop };
+        self.follow(log, Some(&cuts), write, Some(sinks), watch)
     }
 
-    /// Like [`build_with_checkpoints`](Self::build_with_checkpoints), until `stop` returns true.
-    /// The window then ends with the current node, or did not begin: see [`Index::length`]. A
-    /// window that begins with the next block supplies the missing part, with the same bytes.
-    /// `printed` receives the program's output from the beginning of the run on, regardless of the
-    /// window.
+    /// Like [`build_with_checkpoints`](Self::build_with_checkpoints), until it is stopped. The
+    /// window then ends with the current node, or did not begin: see [`Index::length`]. A window
+    /// that begins with the next block supplies the missing part, with the same bytes.
     ///
     /// # Errors
     /// Like [`build_with_checkpoints`](Self::build_with_checkpoints).
@@ -339,24 +362,13 @@ where
         &self,
         log: LogReader,
         write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
-        (interval, (record, printed)): (
-            u64,
-            (
-                impl FnMut(&Vertex) -> Result<(), W> + Send,
-                impl FnMut(&Printed<'_>) -> Result<(), W>,
-            ),
-        ),
-        progress: impl FnMut(u64),
-        stop: &AtomicBool,
+        sinks: Sinks<
+            impl FnMut(&Vertex) -> Result<(), W> + Send,
+            impl FnMut(&Printed<'_>) -> Result<(), W>,
+        >,
+        watch: Watch<'_, impl FnMut(u64)>,
     ) -> Result<Index, BuildError<S::Error, W>> {
-        self.follow(
-            log,
-            None,
-            write,
-            Some((interval, (record, printed))),
-            progress,
-            stop,
-        )
+        self.follow(log, None, write, Some(sinks), watch)
     }
 
     /// Follows the run as [`build`](Self::build) does, or with an interval length as
@@ -416,15 +428,13 @@ where
         log: LogReader,
         cuts: Option<&[u64]>,
         write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
-        record: Option<(
-            u64,
-            (
+        sinks: Option<
+            Sinks<
                 impl FnMut(&Vertex) -> Result<(), W> + Send,
                 impl FnMut(&Printed<'_>) -> Result<(), W>,
-            ),
-        )>,
-        progress: impl FnMut(u64),
-        stop: &AtomicBool,
+            >,
+        >,
+        watch: Watch<'_, impl FnMut(u64)>,
     ) -> Result<Index, BuildError<S::Error, W>> {
         if self.path.nodes().values().any(|node| node.left_out > 0) {
             return Err(BuildError::Partial);
@@ -437,7 +447,7 @@ where
             builder,
             cursor,
         };
-        let followed = self.follow_on(begun, cuts, write, record, progress, stop);
+        let followed = self.follow_on(begun, cuts, write, sinks, watch);
         followed.map(|(index, _)| index)
     }
 
@@ -528,13 +538,13 @@ where
             bytes.push(epoch);
             Ok::<_, Infallible>(())
         };
-        type Nobody = (
-            fn(&Vertex) -> Result<(), Infallible>,
-            fn(&Printed<'_>) -> Result<(), Infallible>,
-        );
         let never = AtomicBool::new(false);
-        let nobody = None::<(u64, Nobody)>;
-        let (_, builder) = self.follow_on(begun, Some(&[]), write, nobody, |_| {}, &never)?;
+        let watch = Watch {
+            progress: |_| {},
+            stop: &never,
+        };
+        let (_, builder) =
+            self.follow_on(begun, Some(&[]), write, None::<NoSinks<Infallible>>, watch)?;
         match <[_; 1]>::try_from(bytes) {
             Ok([bytes]) => Ok((bytes, builder.writers())),
             Err(_) => Err(BuildError::Overflow),
@@ -546,15 +556,13 @@ where
         begun: Begun<'b, '_, S>,
         cuts: Option<&'b [u64]>,
         mut write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
-        record: Option<(
-            u64,
-            (
+        sinks: Option<
+            Sinks<
                 impl FnMut(&Vertex) -> Result<(), W> + Send,
                 impl FnMut(&Printed<'_>) -> Result<(), W>,
-            ),
-        )>,
-        mut progress: impl FnMut(u64),
-        stop: &AtomicBool,
+            >,
+        >,
+        watch: Watch<'_, impl FnMut(u64)>,
     ) -> Result<(Index, Builder<'b>), BuildError<S::Error, W>> {
         let Begun {
             mut machine,
@@ -565,9 +573,9 @@ where
         let lengths = Vec::from_iter(nodes.values().map(|node| node.length()));
         let time = machine.time();
         let mut writer = Writer::new(builder.numbers());
-        let (interval, kept) = record.unzip();
-        let (mut record, mut print) = kept.unzip();
-        let mut recorder = interval.map(|interval| self.recorders(interval));
+        let mut recorder = sinks.as_ref().map(|sinks| self.recorders(sinks.interval));
+        let (mut record, mut print) = sinks.map(|sinks| (sinks.vertices, sinks.printed)).unzip();
+        let Watch { mut progress, stop } = watch;
         let first = *self.window.start();
         std::thread::scope(|scope| {
             let (tell, told) = sync_channel::<Message>(TAPES);

@@ -130,15 +130,14 @@ where
                 instance,
                 inst,
                 offset,
-            } => self.written_bytes(wanted, instance, inst, offset, bytes, known),
+            } => self.written_bytes(wanted, (instance, inst), offset, bytes, known),
         }
     }
 
     fn written_bytes(
         &self,
         wanted: Wanted,
-        instance: Instance,
-        position: usize,
+        (instance, position): (Instance, usize),
         offset: u8,
         bytes: &mut [u8],
         known: &mut ComputedValues,

@@ -14,6 +14,15 @@ const SURE: u32 = 3;
 const MOST_ORDERS: usize = 5;
 const MOST_TRIES: usize = 8;
 
+/// What the most specific context has said.
+#[derive(Clone, Copy)]
+struct First {
+    place: usize,
+    slot: Slot,
+    /// Its only successor, if that was offered and is not the token.
+    refused: Token,
+}
+
 /// Codes tokens in sequence, each in `N` contexts (three to five), the most specific last.
 ///
 /// Most tokens are the only one that ever followed in the most specific context. They take one
@@ -83,7 +92,12 @@ impl<const N: usize> Predictor<N> {
             }
             refused = only;
         }
-        self.search(coder, given, contexts, (place, slot), is_allowed, refused)
+        let first = First {
+            place,
+            slot,
+            refused,
+        };
+        self.search(coder, given, contexts, first, is_allowed)
     }
 
     /// Offers the candidates of all contexts except the rejected one.
@@ -93,12 +107,16 @@ impl<const N: usize> Predictor<N> {
         coder: &mut impl Coder,
         given: Token,
         contexts: [u64; N],
-        last: (usize, Slot),
+        first: First,
         is_allowed: impl Fn(Token) -> bool,
-        refused: Token,
     ) -> Option<Token> {
-        let mut slots = [last.1; N];
-        let mut places = [last.0; N];
+        let First {
+            place,
+            slot,
+            refused,
+        } = first;
+        let mut slots = [slot; N];
+        let mut places = [place; N];
         for order in 0..N - 1 {
             (places[order], slots[order]) = self.tables[order].find(contexts[order]);
         }

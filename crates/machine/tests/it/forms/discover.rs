@@ -156,7 +156,7 @@ impl<'a> Run<'a> {
             (activations.called, activations.next) = (None, *next);
             // Instruction by instruction: a mistake in another form must not hide the path.
             machine
-                .step_pausing(node, 1, None, &mut activations, &[], |_, _| ())
+                .step_pausing(node, 1, None, &mut activations, (&[], |_, _| ()))
                 .ok()?;
         }
         if machine.trap().is_some() {
