@@ -1,14 +1,14 @@
 //! Runs the machine along arbitrary nodes and an arbitrary log that more or less fit a module. It
 //! may refuse; it must not panic, nor take memory out of proportion.
 
-#[path = "machine/told.rs"]
-pub mod told;
+#[path = "machine/events.rs"]
+pub mod events;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, ImportId, NodeId, OpId};
 use afterimage_machine::{Machine, NodeEnd, StoppedBefore};
 use afterimage_program::{BlockKind, Callee, Function, Program};
 use afterimage_trace::{Event, Existing, HostRead, HostWrite, RawValue, TraceFile, TraceWriter};
-use told::Forms;
+use events::Forms;
 use wasmparser::ValType;
 
 /// Decisions, one byte each; zeros once they are used up.

@@ -264,13 +264,13 @@ pub fn make(program: &Program, version: Version, out: &Path) -> Result<Entry> {
                 .collect(),
             ..entry.clone()
         };
-        given(&out.join(TINY), &folder, tiny, tiny_input())?;
+        written(&out.join(TINY), &folder, tiny, tiny_input())?;
     }
-    given(out, &folder, entry, input())
+    written(out, &folder, entry, input())
 }
 
 /// Writes an input, and the manifest entry of a program with that input.
-fn given(out: &Path, folder: &str, mut entry: Entry, input: Input) -> Result<Entry> {
+fn written(out: &Path, folder: &str, mut entry: Entry, input: Input) -> Result<Entry> {
     let Input { args, files, stdin } = input;
     write_files(&out.join(folder), &files)?;
     if stdin.is_none() {

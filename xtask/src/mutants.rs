@@ -48,7 +48,7 @@ const TRIED: usize = 20;
 const SHOWN: usize = 10;
 
 /// A place in a list.
-fn told((rank, listed): (Option<usize>, usize)) -> String {
+fn listed((rank, listed): (Option<usize>, usize)) -> String {
     match rank {
         Some(rank) => format!("number {} of {listed}", rank + 1),
         None => format!("not among {listed}"),
@@ -184,8 +184,8 @@ impl Mutants<'_> {
                 site.offset,
                 site.name,
                 if by_alike { "named" } else { "not named" },
-                told(ranks[0]),
-                told(ranks[1]),
+                listed(ranks[0]),
+                listed(ranks[1]),
             );
         }
         Ok([all, alike, matched, shown])

@@ -243,7 +243,7 @@ impl Studio {
         } else {
             &self.wide
         };
-        let shown = terminal::run(&mut self.shell(command, folder), width, settled)?;
+        let shown = terminal::run(&mut self.shell(command, folder), width, normalised)?;
         // Guests end with codes of their own, even if they trap. The codes of afterimage itself are
         // 125 to 127.
         if matches!(shown.status.code(), Some(125..=127) | None) {
@@ -293,7 +293,7 @@ fn is_there(tool: &str) -> bool {
 
 /// A line without what differs from day to day: dates, sizes of recordings and their parts,
 /// versions, digests.
-fn settled(line: &str) -> String {
+fn normalised(line: &str) -> String {
     for (start, instead) in [
         ("recorded  ", "recorded  …"),
         ("engine    ", "engine    …"),

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for entry in &report.entries {
         match entry {
             WhyEntry::Made(made) if !made.place.library => {
-                println!("{} at {}", made.value, made.place.told());
+                println!("{} at {}", made.value, made.place.described());
             }
             WhyEntry::End(end) => println!("from {}", end.what),
             _ => {}

@@ -74,7 +74,7 @@ impl ActivationQuery {
                 bail!("{}: no function is active then", self.at);
             };
             lines::check(program.source)?;
-            let asked = Asked {
+            let asked = AnalysedCall {
                 program,
                 positions: &positions,
                 call,
@@ -97,7 +97,7 @@ fn around(session: &Session, time: u64) -> Result<Vec<CallEntry>> {
 }
 
 /// The results of analysing an activation.
-struct Asked<'q, 'p> {
+struct AnalysedCall<'q, 'p> {
     program: NamedProgram<'p>,
     positions: &'q Positions<'p, FileSegments>,
     call: &'q CallEntry,
@@ -136,7 +136,7 @@ struct Gathered {
     left_out: u64,
 }
 
-impl Asked<'_, '_> {
+impl AnalysedCall<'_, '_> {
     fn report(&self, most: usize, watched: usize) -> Result<ActivationReport> {
         let (session, call) = (self.program.session, self.call);
         let path = session.path()?;
@@ -254,7 +254,7 @@ impl Asked<'_, '_> {
                     break;
                 }
                 frame.see(&step, looked_at);
-                done.all.extend(told(step, &frame));
+                done.all.extend(effect(step, &frame));
             }
             Ok(done)
         })
@@ -544,7 +544,7 @@ impl Frame {
 }
 
 /// Returns the reported part of a statement.
-fn told(step: Step, frame: &Frame) -> Option<(u64, Option<OpId>, Did)> {
+fn effect(step: Step, frame: &Frame) -> Option<(u64, Option<OpId>, Did)> {
     let did = match step.what {
         What::Store(range, value) => Did::Wrote(range, Some(value)),
         What::Call { callee, arguments } => Did::Called(callee, arguments),

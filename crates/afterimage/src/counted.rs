@@ -92,7 +92,7 @@ impl ProfileQuery {
     }
 }
 
-/// Refuses options about rows, by name, if the format fixes the contents of a report. `given` lists
+/// Refuses options about rows, by name, if the format fixes the contents of a report. `results_of` lists
 /// the options and whether each is set.
 ///
 /// # Errors

@@ -619,7 +619,7 @@ impl Failure {
     ///
     /// # Errors
     /// If something failed.
-    pub fn told(&self) -> Result<()> {
+    pub fn report(&self) -> Result<()> {
         match self.0.take() {
             Some(error) => Err(error),
             None => Ok(()),

@@ -66,7 +66,7 @@ pub fn results(file: &TraceFile) -> Result<Option<Vec<ResultValue>>> {
 
 /// Returns where the run ended, if the text requests that and the run trapped, was stopped, or was
 /// in a host call.
-pub fn stood(traced: &Session, at: &str) -> Result<Option<At>> {
+pub fn place_of_end(traced: &Session, at: &str) -> Result<Option<At>> {
     if at.trim() != "end" {
         return Ok(None);
     }

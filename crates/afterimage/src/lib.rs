@@ -86,13 +86,13 @@ pub mod export;
 pub mod files;
 mod filters;
 #[doc(hidden)]
-pub mod given;
-#[doc(hidden)]
 pub mod grants;
 #[doc(hidden)]
 pub mod harness;
 #[doc(hidden)]
 pub mod info;
+#[doc(hidden)]
+pub mod inputs;
 #[doc(hidden)]
 pub mod instrument;
 #[doc(hidden)]

@@ -228,7 +228,7 @@ fn after<'p>(printed: &'p str, test: &str) -> Option<&'p str> {
 mod tests {
     use super::*;
 
-    fn asked(args: &[&str]) -> Result<HarnessArguments, String> {
+    fn parsed(args: &[&str]) -> Result<HarnessArguments, String> {
         HarnessArguments::of(&Vec::from_iter(args.iter().map(|arg| (*arg).to_owned())))
     }
 
@@ -246,16 +246,16 @@ mod tests {
             "always",
             "--ignored",
         ];
-        let found = asked(&all).unwrap();
+        let found = parsed(&all).unwrap();
         assert_eq!(found.selection, ["parser::", "--skip", "slow", "--ignored"]);
         assert_eq!(found.ignored(), ["--ignored"]);
         assert!(found.streams && !found.is_quiet && !found.shows_output);
         assert!(
-            asked(&["--format", "terse", "--show-output"])
+            parsed(&["--format", "terse", "--show-output"])
                 .unwrap()
                 .is_quiet
         );
-        let refused = asked(&["--format", "json"]).unwrap_err();
+        let refused = parsed(&["--format", "json"]).unwrap_err();
         assert!(refused.contains("--format json"), "{refused}");
     }
 

@@ -57,7 +57,7 @@ enum Steps<'l> {
 
 /// A step, with its activation.
 #[derive(Clone, Copy)]
-struct Stood {
+struct ActivationStep {
     step: LineStep,
     entered: u64,
     /// When to read its variables: at the step, but not before the end of the function's prologue,
@@ -149,13 +149,13 @@ impl<'l, 'p> Lines<'l, 'p> {
     /// The entries of some steps, which are in order of time.
     fn entries(&self, steps: &[LineStep]) -> Result<Vec<LineEntry>> {
         // Each step, and the previous step of its activation.
-        let mut moments: Vec<Stood> = Vec::new();
+        let mut moments: Vec<ActivationStep> = Vec::new();
         let mut pairs = Vec::new();
-        let mut latest: HashMap<u64, Stood> = HashMap::new();
+        let mut latest: HashMap<u64, ActivationStep> = HashMap::new();
         for &step in steps {
             let activation = activation_of(self.run.path, &step)?;
             let entered = activation.context("a line outside of all calls")?.entered;
-            let stood = self.stood(step, entered)?;
+            let stood = self.with_activation(step, entered)?;
             let before = match latest.get(&entered) {
                 Some(before) => Some(*before),
                 None => self.before(stood)?,
@@ -171,13 +171,13 @@ impl<'l, 'p> Lines<'l, 'p> {
             Ok(known) => self.states(known, &moments)?,
             Err(why) => moments.iter().map(|_| Err(why.clone())).collect(),
         };
-        let state = |stood: Stood| {
+        let state = |stood: ActivationStep| {
             let found = moments.binary_search_by_key(&stood.at, |one| one.at);
             let known = found.ok().and_then(|found| states.get(found));
             known.context("a line without a state")
         };
-        let entry = |(stood, before): (Stood, Option<Stood>)| {
-            let Stood { step, entered, .. } = stood;
+        let entry = |(stood, before): (ActivationStep, Option<ActivationStep>)| {
+            let ActivationStep { step, entered, .. } = stood;
             let earlier = before.map(state).transpose()?;
             let changed = match (state(stood)?, earlier) {
                 (Ok(now), Some(Ok(before))) => Ok(changed(now, before, &step)),
@@ -211,7 +211,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         pairs.into_iter().map(entry).collect()
     }
 
-    fn stood(&self, step: LineStep, entered: u64) -> Result<Stood> {
+    fn with_activation(&self, step: LineStep, entered: u64) -> Result<ActivationStep> {
         let function = step.function;
         let known = self.prologues.borrow().get(&function).copied();
         let prologue = match known {
@@ -223,12 +223,12 @@ impl<'l, 'p> Lines<'l, 'p> {
         };
         let At { time, op } = prologue.behind(entered);
         let at = (step.time, step.op).max((time, op));
-        Ok(Stood { step, entered, at })
+        Ok(ActivationStep { step, entered, at })
     }
 
     /// The previous step of an activation.
-    fn before(&self, stood: Stood) -> Result<Option<Stood>> {
-        let Stood { step, entered, .. } = stood;
+    fn before(&self, stood: ActivationStep) -> Result<Option<ActivationStep>> {
+        let ActivationStep { step, entered, .. } = stood;
         let window = Window {
             first: entered,
             last: step.time,
@@ -244,7 +244,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         let mut all = LineSteps::new(self.run, self.folded, stop, wanted)?;
         while let Some(found) = all.next()? {
             if (found.time, found.op) < (step.time, step.op) {
-                return self.stood(found, entered).map(Some);
+                return self.with_activation(found, entered).map(Some);
             }
         }
         Ok(None)
@@ -254,11 +254,11 @@ impl<'l, 'p> Lines<'l, 'p> {
     fn states(
         &self,
         known: &Variables<'_>,
-        moments: &[Stood],
+        moments: &[ActivationStep],
     ) -> Result<Vec<Result<Vec<Shown>, String>>> {
         let path = self.run.path;
         let mut activations = Vec::new();
-        for &Stood { at: (time, op), .. } in moments {
+        for &ActivationStep { at: (time, op), .. } in moments {
             activations.push(Activation::on_path(path, &self.bodies, time, op)?);
         }
         let halt = |activation: &Activation<'_>| Halt {
@@ -287,7 +287,7 @@ impl<'l, 'p> Lines<'l, 'p> {
                         paused,
                         first_result,
                         standing: &standing,
-                        arguments: &|entered| self.given(activation.function, entered),
+                        arguments: &|entered| self.arguments(activation.function, entered),
                         at_call: &|_, _| None,
                         lacks: Cell::new(false),
                     };
@@ -342,7 +342,7 @@ impl<'l, 'p> Lines<'l, 'p> {
     }
 
     /// The arguments of an activation.
-    fn given(&self, function: FuncId, entered: u64) -> Option<Box<[Bits]>> {
+    fn arguments(&self, function: FuncId, entered: u64) -> Option<Box<[Bits]>> {
         if let Some(known) = self.given.borrow().get(&entered) {
             return known.clone();
         }

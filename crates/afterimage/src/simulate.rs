@@ -178,7 +178,7 @@ pub fn stored(
     again: bool,
 ) -> Result<(Vec<StoredSimulation>, Option<Error>)> {
     if !specs.is_empty() {
-        return Ok((asked(traced, specs, again)?, None));
+        return Ok((ensured(traced, specs, again)?, None));
     }
     let StoredSimulations { sound, damaged } = stored_simulations(traced.file())?;
     let mut specs = Vec::from_iter(sound.iter().map(|stored| stored.summary.spec));
@@ -213,14 +213,14 @@ pub fn stored(
         }));
     }
     if again {
-        Ok((asked(traced, &specs, again)?, None))
+        Ok((ensured(traced, &specs, again)?, None))
     } else {
         Ok((sound, problem))
     }
 }
 
 /// Some simulations, made if they do not exist, or if `again`.
-fn asked(traced: &Session, specs: &[Spec], again: bool) -> Result<Vec<StoredSimulation>> {
+fn ensured(traced: &Session, specs: &[Spec], again: bool) -> Result<Vec<StoredSimulation>> {
     let at = traced.at();
     let file = loop {
         let file = TraceFile::open(at)?;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Session;
 use crate::early::{Early, Failure, early};
-use crate::ended::{results, stood};
+use crate::ended::{place_of_end, results};
 use crate::explain::Scene;
 use crate::source::is_library;
 use crate::steps::follow;
@@ -60,8 +60,8 @@ impl StateQuery {
     pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<StateView> {
         let (traced, values) = (scene.traced, scene.values);
         let loaded = traced.module();
-        let at = match stood(traced, &self.at)? {
-            Some(stood) => stood,
+        let at = match place_of_end(traced, &self.at)? {
+            Some(end) => end,
             None => {
                 let positions = traced.positions(scene.names, scene.source())?;
                 positions.moment(&self.at)?
@@ -82,7 +82,7 @@ impl StateQuery {
             bodies: &bodies,
         };
         let report = traced.with_variables(|variables| {
-            let asked = Asked {
+            let asked = StateContext {
                 query: self,
                 session: traced,
                 names: scene.names,
@@ -175,7 +175,7 @@ impl StateQuery {
                         at_call: &at_call,
                         lacks: Cell::new(false),
                     };
-                    let asked = Asked {
+                    let asked = StateContext {
                         query: self,
                         session,
                         names: &names,
@@ -197,7 +197,7 @@ impl StateQuery {
             })
         };
         let found = session.with_variables(show_with)?;
-        failure.told()?;
+        failure.report()?;
         found.transpose().map(Option::flatten)
     }
 
@@ -329,7 +329,7 @@ impl<'s, 'a: 's> Activations<'s> for ByStretches<'_, 'a> {
 impl<'a> ByValues<'_, 'a> {
     /// The report, from the trace alone if that suffices, otherwise by following the run to the
     /// moment.
-    fn report(&self, scene: &Scene<'_, 'a>, asked: &Asked<'_, '_>) -> Result<StateReport> {
+    fn report(&self, scene: &Scene<'_, 'a>, asked: &StateContext<'_, '_>) -> Result<StateReport> {
         let recorded = Recorded::new(self.values);
         let outside = || recorded.outside();
         if let Some(report) = asked.of_contents(&recorded, &outside, &|| recorded.is_enough())? {
@@ -367,7 +367,7 @@ impl<'a> ByValues<'_, 'a> {
 }
 
 /// The moment in question. `Variables` is invariant in its lifetime, hence the second one.
-struct Asked<'s, 'v> {
+struct StateContext<'s, 'v> {
     query: &'s StateQuery,
     session: &'s Session,
     names: &'s Names,
@@ -387,7 +387,7 @@ struct Asked<'s, 'v> {
     open: usize,
 }
 
-impl Asked<'_, '_> {
+impl StateContext<'_, '_> {
     /// The report from these contents; `None` as soon as they turn out to be insufficient.
     fn of_contents(
         &self,

@@ -141,7 +141,7 @@ impl Arguments {
             }
             let place = self.at.as_deref();
             let place =
-                place.map(|place| Ok::<_, anyhow::Error>((place, self.asked(program, place)?)));
+                place.map(|place| Ok::<_, anyhow::Error>((place, self.resolved(program, place)?)));
             let place = place.transpose()?;
             let (stored, problem) = simulate::stored(session, &specs, self.again)?;
             if let Some((place, resolved)) = &place {
@@ -175,7 +175,7 @@ impl Arguments {
     }
 
     /// The resolved place, if its history can be requested in this way.
-    fn asked(&self, program: NamedProgram<'_>, place: &str) -> Result<Resolved> {
+    fn resolved(&self, program: NamedProgram<'_>, place: &str) -> Result<Resolved> {
         let resolved = program.resolver().location(place)?;
         if resolved.occurrence.is_some() && !matches!(resolved.place, Place::Operator(..)) {
             bail!(

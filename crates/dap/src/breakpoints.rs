@@ -203,7 +203,7 @@ impl<'a> Points<'a> {
 }
 
 /// A text, if it exists and is not empty.
-fn given(text: &Option<String>) -> Option<&str> {
+fn non_empty(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.trim().is_empty())
 }
 
@@ -211,8 +211,13 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
     fn set(&mut self, kind: Kind, name: String, at: &StopAt, wanted: &Wanted) -> Breakpoint {
         let id = self.points.id();
         let found = || -> Result<(StopPoint<'a>, Option<Message>)> {
-            let (condition, hits) = (given(&wanted.condition), given(&wanted.hit_condition));
-            let log = given(&wanted.log_message).map(Message::parse).transpose()?;
+            let (condition, hits) = (
+                non_empty(&wanted.condition),
+                non_empty(&wanted.hit_condition),
+            );
+            let log = non_empty(&wanted.log_message)
+                .map(Message::parse)
+                .transpose()?;
             Ok((self.debugger.stop_point(at, condition, hits)?, log))
         };
         let (stop, log) = match found() {

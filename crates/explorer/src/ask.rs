@@ -138,7 +138,7 @@ fn in_range(parameters: &Parameters, options: &[(&str, &str)], file: &str) -> St
 ///
 /// # Errors
 /// Like [`answer`].
-pub(crate) fn told(
+pub(crate) fn json_lines(
     session: &Session,
     command: &str,
     options: &[(&str, &str)],
@@ -153,7 +153,7 @@ pub(crate) fn told(
 /// # Errors
 /// If the question has no answer, or `command` is not a question.
 pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -> Result<Answer> {
-    let mut asked = Asked {
+    let mut asked = Exchange {
         session,
         parameters,
         out: Vec::new(),
@@ -204,7 +204,7 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
 }
 
 /// A question and its answer.
-struct Asked<'s> {
+struct Exchange<'s> {
     session: &'s Session,
     parameters: Parameters,
     out: Vec<u8>,
@@ -232,7 +232,7 @@ fn occurrence(text: &str) -> Result<Occurrence> {
     text.parse().map_err(|why| anyhow!("call {text}: {why}"))
 }
 
-impl Asked<'_> {
+impl Exchange<'_> {
     fn named<T>(&self, found: Result<T>) -> Result<T> {
         found.with_context(|| self.session.at().display().to_string())
     }

@@ -63,9 +63,9 @@ mod same_code;
 mod sample;
 mod set;
 mod sketch;
+mod stage_record;
 mod standing;
 mod surroundings;
-mod told;
 mod version;
 mod votes;
 
@@ -76,6 +76,6 @@ pub use matching::{Match, Matcher, Matching, match_versions};
 pub use region::{Instance, Region, anchors};
 pub use sample::{Overlap, Sample};
 pub use sketch::{ADDRESSES, Sketch, mix};
+pub use stage_record::{Candidate, StageRecord};
 pub use standing::standing;
-pub use told::{Candidate, StageRecord};
 pub use version::{Class, Entered, Producer, Statement, Version};

@@ -6,8 +6,8 @@ use crate::both::{Both, Candidates, Weighed};
 use crate::evidence::compare;
 use crate::features::{Stage, Weights};
 use crate::region::Region;
-use crate::rounds::{Rounds, matched, settled};
-use crate::told::StageRecord;
+use crate::rounds::{Rounds, converge, matched};
+use crate::stage_record::StageRecord;
 use crate::votes::Votes;
 use crate::{Evidence, Names, Version};
 
@@ -153,7 +153,7 @@ impl<'v> Matcher<'v> {
     /// functions correspond.
     pub fn roughly(&self) -> Matching {
         let none = vec![None; self.both.b.statements.len()];
-        settled(&Rounds::new(self, None), none).0
+        converge(&Rounds::new(self, None), none).0
     }
 
     /// Like [`by_wholes`](Self::by_wholes), and reports the final features of each candidate.

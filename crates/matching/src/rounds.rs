@@ -8,8 +8,8 @@ use crate::chain::Chain;
 use crate::evidence::compare;
 use crate::features::{Feature, Stage, column};
 use crate::matching::likeliest_first;
+use crate::stage_record::{Candidate, StageRecord};
 use crate::surroundings::{Around, Surroundings};
-use crate::told::{Candidate, StageRecord};
 use crate::votes::Votes;
 use crate::{Evidence, Match, Matcher, Matching, Values, Version};
 
@@ -30,7 +30,7 @@ const LIKELY_ENOUGH: f32 = 0.5;
 const UNLIKELY: f32 = 0.02;
 
 /// Continues from known matches until nothing changes, for each statement separately.
-pub(crate) fn settled(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> (Matching, Affinity) {
+pub(crate) fn converge(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> (Matching, Affinity) {
     let mut affinity = rounds.affinity(&known);
     let mut found = Matching {
         of_b: known,
@@ -59,7 +59,7 @@ pub(crate) fn settled(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> (Matchi
 /// Continues from known matches until nothing changes, then once chooses the matches of each
 /// function together, followed by another round.
 pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matching {
-    let (mut found, mut affinity) = settled(rounds, known);
+    let (mut found, mut affinity) = converge(rounds, known);
     found.of_b = rounds.together(&found.of_b, &affinity);
     affinity = rounds.affinity(&found.of_b);
     found.of_b = rounds.next(&found.of_b, &affinity);

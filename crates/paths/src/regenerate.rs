@@ -7,10 +7,10 @@ mod bits;
 mod boundary;
 mod count;
 mod end;
-mod looks;
+mod lookup;
+mod null_sink;
 mod stack;
 mod tables;
-mod unheard;
 mod waypoint;
 
 use std::collections::VecDeque;
@@ -23,10 +23,10 @@ use bits::Bits;
 pub use boundary::Boundary;
 pub use count::{Counter, Tally};
 pub use end::{FinalFrame, Finish};
-use looks::UNKNOWN_PLACE;
+use lookup::UNKNOWN_PLACE;
+pub use null_sink::NullSink;
 use stack::{Activation, LEAVES, NOWHERE};
 use tables::{PathEnd, Tables, Target};
-pub use unheard::NullSink;
 pub use waypoint::Waypoint;
 
 /// Receives the paths in the order of execution.

@@ -86,13 +86,13 @@ pub enum Verdict {
     /// The corresponding moment of the unoptimised run is unknown.
     NotTold {
         /// Why counting's counterpart was rejected, if it found one.
-        why: Option<Untold>,
+        why: Option<Unreported>,
     },
 }
 
 /// Why a counterpart found by counting is not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Untold {
+pub enum Unreported {
     /// An operator of the line gave a different value.
     Differs {
         /// The column.

@@ -73,7 +73,7 @@ pub use context_dot::context_dot;
 pub use csv::csv;
 pub use currency::{
     Assigned, Cause, CurrenciesView, CurrencyCause, CurrencyDocument, CurrencyReport, CurrencyRow,
-    CurrencyView, Untold, Verdict,
+    CurrencyView, Unreported, Verdict,
 };
 pub use dataflow::{DataflowDocument, DataflowView, FactRow, FactScene};
 pub use deps::{

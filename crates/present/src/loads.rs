@@ -144,9 +144,9 @@ pub fn load_values_json(
             loads: load.count,
             values: exact(load.values),
             kind: type_text(load.smallest.ty),
-            smallest: told(load.smallest),
-            largest: told(load.largest),
-            most: load.most.map(|most| told(most.value)),
+            smallest: loaded_value(load.smallest),
+            largest: loaded_value(load.largest),
+            most: load.most.map(|most| loaded_value(most.value)),
             most_times: load.most.map(|most| most.times),
         };
         row::<LoadValuesHead>(out, &entry)?;
@@ -154,7 +154,7 @@ pub fn load_values_json(
     Ok(())
 }
 
-fn told(value: Value) -> LoadedValue {
+fn loaded_value(value: Value) -> LoadedValue {
     LoadedValue {
         bits: bits(value),
         text: value_text(value.ty, value.bits),

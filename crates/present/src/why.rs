@@ -79,7 +79,7 @@ impl WhyPlace {
     }
 
     /// `file.c:42 in main`. For people.
-    pub fn told(&self) -> String {
+    pub fn described(&self) -> String {
         let function = plain(&short_function(&self.function.name));
         format!("{} in {function}", self.line_or_at())
     }
@@ -325,7 +325,7 @@ impl LeftOut {
     fn at(&mut self, steps: u64, place: &WhyPlace) {
         self.steps = self.steps.saturating_add(steps);
         if let Some(call) = &place.called_from {
-            let call = call.told();
+            let call = call.described();
             if !self.called_from.contains(&call) {
                 self.called_from.push(call);
             }
@@ -448,7 +448,7 @@ impl WhyText<'_> {
         };
         let line = format!(
             "  ended in library code ({calls}{})",
-            innermost.place.told()
+            innermost.place.described()
         );
         writeln!(self.out, "{}", wrapped(&line, self.width, 4))?;
         if let Some(led) = frames.iter().find_map(WhyFrame::followed) {
@@ -481,7 +481,11 @@ impl WhyText<'_> {
             let at = branch.line_or_at();
             format!("led there by a branch in library code ({at}){on}")
         } else {
-            format!("led there by {} at {}{on}", branch.called(), branch.told())
+            format!(
+                "led there by {} at {}{on}",
+                branch.called(),
+                branch.described()
+            )
         }
     }
 
@@ -523,7 +527,7 @@ impl WhyText<'_> {
     }
 
     fn frame(&mut self, frame: &WhyFrame, how: &str) -> Result<(), PresentError> {
-        let line = format!("  {how} {}", frame.place.told());
+        let line = format!("  {how} {}", frame.place.described());
         writeln!(self.out, "{}", wrapped(&line, self.width, 4))?;
         let Some(WhyLed { branch, followed }) = &frame.branch else {
             return Ok(());
@@ -540,7 +544,7 @@ impl WhyText<'_> {
     }
 
     fn line(&mut self, what: &str, place: &WhyPlace) -> Result<(), PresentError> {
-        let at = format!("{}  t={}", place.told(), grouped(place.t));
+        let at = format!("{}  t={}", place.described(), grouped(place.t));
         let text = match &place.text {
             Some(text) if self.shown != place.line() => {
                 let text = plain(text);
@@ -592,7 +596,7 @@ impl WhyText<'_> {
             let at = if function == Some(&place.function) {
                 place.line_or_at()
             } else {
-                place.told()
+                place.described()
             };
             function = Some(&place.function);
             told.push(format!("{} at {at}", one.how));

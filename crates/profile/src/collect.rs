@@ -35,14 +35,14 @@ impl Scope {
 type Counted<'s> = (&'s Function, &'s FunctionCounts, &'s FunctionProfile);
 
 /// One function as seen during a walk over the program.
-struct Seen<'s> {
+struct VisitedFunction<'s> {
     function: &'s Function,
     counts: &'s FunctionCounts,
     profile: &'s FunctionProfile,
     operators: &'s [OperatorCount],
 }
 
-impl Seen<'_> {
+impl VisitedFunction<'_> {
     fn at(&self, op: OpId) -> Option<&OperatorCount> {
         self.operators.get(op.index())
     }
@@ -251,12 +251,12 @@ impl Profile<'_> {
     fn each(
         &self,
         scope: &Scope,
-        mut visit: impl FnMut(Seen<'_>) -> Result<(), ProfileError>,
+        mut visit: impl FnMut(VisitedFunction<'_>) -> Result<(), ProfileError>,
     ) -> Result<(), ProfileError> {
         let mut operators = Vec::new();
         let mut visit_one = |(function, counts, profile): Counted<'_>| {
             self.operators(function, profile, &mut operators)?;
-            visit(Seen {
+            visit(VisitedFunction {
                 function,
                 counts,
                 profile,

@@ -58,7 +58,7 @@ impl Interrupt {
     }
 
     /// Resolves when a stop is requested.
-    pub(crate) async fn asked(&self) {
+    pub(crate) async fn wait(&self) {
         if self.requested().is_none() {
             self.0.in_host_call.notified().await;
         }

@@ -184,7 +184,7 @@ fn call<R: Outcome>(
         tokio::select! {
             biased;
             result = run(wasi, &mut guest) => result,
-            () = interrupt.asked() => Err(Stopped.into()),
+            () = interrupt.wait() => Err(Stopped.into()),
         }
     });
     let outcome = match outcome {

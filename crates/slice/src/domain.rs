@@ -28,7 +28,7 @@ pub(crate) trait Domain {
     fn begin(&mut self, _: &Plan) {}
 
     /// This instruction, or the node's end, is a criterion.
-    fn asked(&mut self, _: Execution, _: &Plan, _: Option<usize>) {}
+    fn criterion(&mut self, _: Execution, _: &Plan, _: Option<usize>) {}
 
     /// An instruction was executed, with these dependences.
     fn inst(

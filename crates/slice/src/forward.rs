@@ -56,7 +56,7 @@ impl Domain for Reached {
         }
     }
 
-    fn asked(&mut self, execution: Execution, plan: &Plan, inst: Option<usize>) {
+    fn criterion(&mut self, execution: Execution, plan: &Plan, inst: Option<usize>) {
         self.mark(execution, plan, inst);
     }
 

@@ -307,7 +307,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         (inst, written): (usize, Option<Range>),
         source: D::Label,
     ) {
-        self.domain.asked(execution, plan, Some(inst));
+        self.domain.criterion(execution, plan, Some(inst));
         self.registers[plan.result(inst)] = source;
         self.write(&plan.insts[inst], written, source);
     }
@@ -564,7 +564,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             self.on = on;
         }
         if let Some(source) = asked {
-            self.domain.asked(execution, plan, None);
+            self.domain.criterion(execution, plan, None);
             label = source;
         }
         let mut outputs = Vec::with_capacity(plan.outputs.len());

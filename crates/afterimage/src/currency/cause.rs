@@ -14,7 +14,7 @@ use afterimage_replay::steps::Range;
 use anyhow::Result;
 
 use super::pair::{Both, LineOfBoth, Pair, Side};
-use super::read::{Seen, SeenThere, read};
+use super::read::{ReadValue, SeenThere, read};
 
 /// The maker of a value.
 enum Maker {
@@ -57,7 +57,7 @@ impl<'c, 'a> Causes<'c, 'a> {
     }
 
     /// Whether the unoptimised run had not assigned the variable since its function was called.
-    pub fn is_unset(&self, seen: &Seen) -> Result<bool> {
+    pub fn is_unset(&self, seen: &ReadValue) -> Result<bool> {
         if !seen.is_local {
             return Ok(false);
         }
@@ -212,7 +212,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         let counted = (0..).zip(&moments.pairs);
         let counted = counted.filter(|(_, other)| other.is_some_and(is_its));
         let counted: BTreeSet<u32> = counted.map(|(part, _)| part).collect();
-        let settled = self.pair.settled(moments, &counted)?;
+        let settled = self.pair.confirmed(moments, &counted)?;
         // Code that only moves values is not the assignment.
         let of_stop = (0..).zip(&moments.b.parts).filter(|(at, part)| {
             part.unit != Unit::Arrival && settled.pair(*at).is_some_and(is_its)
@@ -250,7 +250,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         let at_once = (0..).zip(&moments.b.parts);
         let at_once = at_once.filter(|(_, part)| part.time == spot.time);
         let at_once: BTreeSet<u32> = at_once.map(|(at, _)| at).collect();
-        let settled = self.pair.settled(moments, &at_once)?;
+        let settled = self.pair.confirmed(moments, &at_once)?;
         let own = at_once.iter().filter_map(|at| {
             let part = &moments.b.parts[*at as usize];
             Some((part, settled.pair(*at)?))
@@ -313,7 +313,7 @@ fn assigned(side: &Side<'_, '_>, maker: &Maker) -> Result<Option<Assigned>> {
 
 /// The producer of a variable's value at a stop. If the value has several parts, the producer of the
 /// first.
-fn maker(side: &Side<'_, '_>, seen: &Seen) -> Result<Maker> {
+fn maker(side: &Side<'_, '_>, seen: &ReadValue) -> Result<Maker> {
     let scene = side.scene;
     let walk = scene.walk();
     let (time, op) = seen.read_at;

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use crate::explain::Scene;
 use crate::steps::follow;
 use afterimage_analyses::currency::{
-    Alignment, AllGiven, MatchedStatements, Moments, Refusal, Version, given_at, moments,
+    Alignment, MatchedStatements, Moments, OperatorValues, Refusal, Version, moments,
+    operator_values,
 };
 use afterimage_analyses::matching::{match_versions, same_names, version};
 use afterimage_ids::{FuncId, OpId};
@@ -75,12 +76,12 @@ impl<'p, 'a> Side<'p, 'a> {
     }
 
     /// The values that operators gave.
-    fn given(&self, wanted: &[(u64, OpId)]) -> Result<AllGiven> {
+    fn operator_values(&self, wanted: &[(u64, OpId)]) -> Result<OperatorValues> {
         if wanted.is_empty() {
-            return Ok(AllGiven::new());
+            return Ok(OperatorValues::new());
         }
         let found = follow(self.scene.traced, |run, log| {
-            Ok(given_at(run, log, wanted)?)
+            Ok(operator_values(run, log, wanted)?)
         });
         found.with_context(|| self.name.clone())
     }
@@ -252,14 +253,17 @@ impl Pair<'_, '_> {
 
     /// Checks the counterparts found by counting for some parts of the optimised run, by comparing
     /// values. Follows both runs.
-    pub fn settled<'m>(
+    pub fn confirmed<'m>(
         &self,
         moments: &'m Moments,
         parts: &BTreeSet<u32>,
     ) -> Result<Alignment<'m>> {
         let [of_a, of_b] = moments.to_be_known(parts);
-        let given = [self.a.given(&of_a)?, self.b.given(&of_b)?];
-        Ok(moments.settled(parts, given))
+        let given = [
+            self.a.operator_values(&of_a)?,
+            self.b.operator_values(&of_b)?,
+        ];
+        Ok(moments.confirmed(parts, given))
     }
 
     fn both(&self, a: &OneLine, b: &OneLine) -> Result<Both> {

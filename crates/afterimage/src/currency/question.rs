@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use afterimage_analyses::currency::{Alignment, Comparison, Refusal, Symbols, compare};
-use afterimage_present::{CurrencyCause, CurrencyReport, CurrencyRow, Untold, Verdict, grouped};
+use afterimage_present::{
+    CurrencyCause, CurrencyReport, CurrencyRow, Unreported, Verdict, grouped,
+};
 use afterimage_replay::state::{Path, PathError};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
@@ -11,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use super::cause::Causes;
 use super::names;
 use super::pair::{Both, Pair, Side};
-use super::read::{Nowhere, Seen, read};
+use super::read::{Nowhere, ReadValue, read};
 use crate::Session;
 use crate::explain::explain_both;
-use crate::given::say_if_given_otherwise;
+use crate::inputs::remark_different_inputs;
 use crate::places::{number, times};
 
 /// Asks whether a debugger shows the value of a variable that the programmer expects.
@@ -100,7 +102,7 @@ impl CurrencyQuery {
             None => 0..known.min(self.limit),
         };
         let stops = stops.start as u32..stops.end as u32;
-        let settled = pair.settled(moments, &moments.parts_of(stops.clone()))?;
+        let settled = pair.confirmed(moments, &moments.parts_of(stops.clone()))?;
         let question = Question {
             pair,
             both: &both,
@@ -148,7 +150,7 @@ pub fn refuse_unlike([a, b]: [&Session; 2]) -> Result<()> {
              input"
         );
     }
-    say_if_given_otherwise([a, b], "the optimiser did")
+    remark_different_inputs([a, b], "the optimiser did")
 }
 
 /// The question, for several variables.
@@ -208,7 +210,7 @@ impl Question<'_, '_> {
                     let seen = expected.get(&other)?;
                     Some((other, &seen[which]))
                 });
-                let kind = |seen: &Result<Seen, Nowhere>| {
+                let kind = |seen: &Result<ReadValue, Nowhere>| {
                     let seen = seen.as_ref().ok()?;
                     Some(seen.rendered.type_name.clone())
                 };
@@ -224,7 +226,7 @@ impl Question<'_, '_> {
                     expected: truth.map(|(_, seen)| text(seen)),
                     verdict: match counterpart {
                         Err(why) if shown.is_ok() => Verdict::NotTold {
-                            why: why.map(untold),
+                            why: why.map(unreported),
                         },
                         _ => verdict(shown, truth.map(|(_, seen)| seen), &symbols),
                     },
@@ -271,18 +273,18 @@ impl Question<'_, '_> {
     }
 }
 
-fn untold(why: Refusal) -> Untold {
+fn unreported(why: Refusal) -> Unreported {
     match why {
-        Refusal::Differs { column, b, a } => Untold::Differs {
+        Refusal::Differs { column, b, a } => Unreported::Differs {
             column,
             optimised: b,
             unoptimised: a,
         },
-        Refusal::Alike { column } => Untold::Alike { column },
+        Refusal::Alike { column } => Unreported::Alike { column },
     }
 }
 
-fn text(seen: &Result<Seen, Nowhere>) -> Result<String, String> {
+fn text(seen: &Result<ReadValue, Nowhere>) -> Result<String, String> {
     match seen {
         Ok(seen) => Ok(seen.text.clone()),
         Err(nowhere) => Err(nowhere.to_string()),
@@ -293,7 +295,7 @@ fn text(seen: &Result<Seen, Nowhere>) -> Result<String, String> {
 fn refuse_unknown<'r>(
     name: &str,
     side: &Side<'_, '_>,
-    mut seen: impl Iterator<Item = &'r Result<Seen, Nowhere>>,
+    mut seen: impl Iterator<Item = &'r Result<ReadValue, Nowhere>>,
 ) -> Result<()> {
     let first = seen.next().and_then(|seen| seen.as_ref().err());
     if let Some(first) = first.filter(|first| first.is_misnomer())
@@ -306,8 +308,8 @@ fn refuse_unknown<'r>(
 
 /// Whether the shown value is the expected one.
 fn verdict(
-    shown: &Result<Seen, Nowhere>,
-    expected: Option<&Result<Seen, Nowhere>>,
+    shown: &Result<ReadValue, Nowhere>,
+    expected: Option<&Result<ReadValue, Nowhere>>,
     symbols: &[Symbols; 2],
 ) -> Verdict {
     let shown = match shown {

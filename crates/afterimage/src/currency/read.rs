@@ -18,7 +18,7 @@ use super::pair::Side;
 
 /// The value of an expression.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ReadValue {
     /// The part of its rendering that is compared.
     pub rendered: Rendered,
     /// The text to show.
@@ -85,7 +85,7 @@ const SHORT: usize = 64;
 pub type At = u32;
 
 /// The results for several expressions at a stop.
-pub type SeenThere = Vec<Result<Seen, Nowhere>>;
+pub type SeenThere = Vec<Result<ReadValue, Nowhere>>;
 
 /// Reads expressions at stops. Stops that the run did not reach are not in the result.
 pub fn read(
@@ -170,7 +170,7 @@ pub fn read(
         };
         let seen = seen
             .into_iter()
-            .map(|seen| seen.map(|seen| Seen { entered, ..seen }));
+            .map(|seen| seen.map(|seen| ReadValue { entered, ..seen }));
         (row.number as At, seen.collect())
     });
     Ok(rows.collect())
@@ -181,7 +181,7 @@ fn look(
     path: &Path,
     moment: &Moment<'_, '_>,
     scopes: &FunctionScopes,
-) -> Result<Seen, PathError> {
+) -> Result<ReadValue, PathError> {
     let at = moment.activation.offset;
     let (variable, path) = variables.begin(path, Some((scopes, at)))?;
     let whole = variables.locate(&variable, Some(at), moment)?;
@@ -203,7 +203,7 @@ fn look(
             .render(&object, &Limits::default(), moment)
             .to_string()
     };
-    Ok(Seen {
+    Ok(ReadValue {
         rendered,
         text,
         held: held(&object.pieces, moment),

@@ -121,7 +121,7 @@ impl<'a> Debugger<'a> {
             Ok((!contents.lacks.get()).then_some(found))
         };
         let found = follow_standing(run, self.log()?, halt(&innermost), show)?;
-        failure.told()?;
+        failure.report()?;
         Ok(found.transpose()?.flatten())
     }
 

@@ -180,7 +180,7 @@ impl Finder<'_, '_> {
             // A return passes on the value itself.
             Kind::Return => Vec::new(),
             _ if trapped.is_some() => Vec::new(),
-            _ => match self.given(&execution, found.op) {
+            _ => match self.values_of(&execution, found.op) {
                 Err(ValuesError::Outside { .. }) => Vec::new(),
                 given => given?,
             },

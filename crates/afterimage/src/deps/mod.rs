@@ -147,7 +147,7 @@ impl Finder<'_, '_> {
         let trapped = self.trapped_at(site.function, site.op, execution.time);
         let values = match trapped {
             Some(_) => Vec::new(),
-            None => self.given(execution, site.op)?,
+            None => self.values_of(execution, site.op)?,
         };
         let point = Point {
             instance: execution.instance,
@@ -177,8 +177,11 @@ impl Finder<'_, '_> {
     }
 
     /// The values that an execution of a statement gave.
-    fn given(&self, execution: &Execution, op: OpId) -> Result<Vec<TypedValue>, ValuesError> {
-        let given = self.scene.types.given(self.scene.values, execution, op)?;
+    fn values_of(&self, execution: &Execution, op: OpId) -> Result<Vec<TypedValue>, ValuesError> {
+        let given = self
+            .scene
+            .types
+            .results_of(self.scene.values, execution, op)?;
         let given = given.iter().map(|it| TypedValue::new(it.ty, it.bits));
         Ok(given.collect())
     }

@@ -20,7 +20,7 @@ use anyhow::{Context, Error, Result, bail};
 
 use super::counts;
 use crate::Session;
-use crate::given::{endings, say_if_given_otherwise};
+use crate::inputs::{endings, remark_different_inputs};
 use crate::monitor::Work;
 use crate::path::refuse_gaps;
 
@@ -61,7 +61,7 @@ pub fn same<R>(
     ask: impl FnOnce(&DiffView<'_>) -> Result<R>,
 ) -> Result<R> {
     if alike.is_some() {
-        say_if_given_otherwise([a, b], "was changed in the program")?;
+        remark_different_inputs([a, b], "was changed in the program")?;
     }
     let found = found(a, b, alike)?;
     let sources = [a, b].map(Session::source_map);

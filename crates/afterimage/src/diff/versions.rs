@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::Session;
-use crate::given::{endings, say_if_given_otherwise};
+use crate::inputs::{endings, remark_different_inputs};
 use crate::steps::{follow, follow_telling};
 
 /// Follows two runs at the same time and sketches their statements.
@@ -80,7 +80,7 @@ pub fn versions<R>(
     top: Option<usize>,
     ask: impl FnOnce(&VersionsView<'_>) -> Result<R>,
 ) -> Result<R> {
-    say_if_given_otherwise([a, b], "was changed in the program")?;
+    remark_different_inputs([a, b], "was changed in the program")?;
     let [of_a, of_b] = sketched([a, b])?;
     let sources = [a, b].map(Session::source_map);
     let version_a = Version::new(a, sources[0]);
@@ -153,7 +153,7 @@ pub fn matched<R>(
     unlike: impl FnOnce(&[DiffEnding; 2]),
     ask: impl FnOnce(&MatchReport<'_>) -> Result<R>,
 ) -> Result<R> {
-    say_if_given_otherwise([a, b], "was changed in the program")?;
+    remark_different_inputs([a, b], "was changed in the program")?;
     let endings = endings([a, b])?;
     if let Some(endings) = &endings {
         unlike(endings);

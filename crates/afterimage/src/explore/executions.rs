@@ -41,14 +41,14 @@ impl ExecutionsQuery {
                     let functions = operators.iter().map(|(function, _)| *function);
                     let all = positions.arrivals(line, functions)?;
                     let time = |number| Ok(all.time(number)?);
-                    self.told((window.first, window.last), by, all.count(), time, |time| {
+                    self.page((window.first, window.last), by, all.count(), time, |time| {
                         Ok(all.by(time)?)
                     })
                 }
                 Place::Function(function) => {
                     let all = session.path()?.activations(function)?;
                     let time = |number| Ok(all.select(number)?.map(|found| found.time));
-                    self.told((window.first, window.last), by, all.count(), time, |time| {
+                    self.page((window.first, window.last), by, all.count(), time, |time| {
                         Ok(all.rank(time)?)
                     })
                 }
@@ -60,7 +60,7 @@ impl ExecutionsQuery {
                         );
                     };
                     let time = |number| Ok(all.select(number)?.map(|found| found.time));
-                    self.told((window.first, window.last), by, all.count(), time, |time| {
+                    self.page((window.first, window.last), by, all.count(), time, |time| {
                         Ok(all.rank(time)?)
                     })
                 }
@@ -68,7 +68,7 @@ impl ExecutionsQuery {
         })
     }
 
-    fn told(
+    fn page(
         &self,
         (first, last): (u64, u64),
         by: Option<u64>,

@@ -46,7 +46,7 @@ pub(super) fn disclosed(
     });
     Ok(InfoDisclosed {
         without_inputs,
-        traffic: found.into_iter().map(told).collect(),
+        traffic: found.into_iter().map(traffic_row).collect(),
         module_bytes: loaded.bytes.len() as u64,
         debug_bytes: source.debug_bytes(),
         debug_paths: source.files().len() as u64,
@@ -70,7 +70,7 @@ fn moved(recording: &Recording) -> Result<Vec<Traffic>> {
     }
 }
 
-fn told(row: Traffic) -> InfoTraffic {
+fn traffic_row(row: Traffic) -> InfoTraffic {
     let (stream, path) = match row.stream {
         Some(Stream::Input) => ("stdin", None),
         Some(Stream::Output) => ("stdout", None),

@@ -129,7 +129,7 @@ fn which_file(why: &PathError) -> &'static str {
 }
 
 /// A variable at a moment.
-struct Seen {
+struct VariableAt {
     object: Object,
     type_name: String,
     /// Whether it exists only during the call.
@@ -241,7 +241,7 @@ fn seen<'a>(
     variables: &Variables<'a>,
     path: &Path,
     When { time, op }: When,
-) -> Result<(FuncId, Result<Seen, PathError>)> {
+) -> Result<(FuncId, Result<VariableAt, PathError>)> {
     let loaded = traced.module();
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let called = |function: FuncId| names.function(function).to_owned();
@@ -263,7 +263,7 @@ fn seen<'a>(
                 let seen = look(watched, path)?;
                 Ok(watch
                     .written(watched)
-                    .map(|written| Seen { written, ..seen }))
+                    .map(|written| VariableAt { written, ..seen }))
             },
         );
         let rows = rows.map_err(|error| match error {
@@ -301,7 +301,7 @@ fn seen<'a>(
     found.ok_or_else(|| anyhow!("the run ended before t={time}"))
 }
 
-fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<Seen, PathError> {
+fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<VariableAt, PathError> {
     let Watched {
         variables,
         moment,
@@ -318,7 +318,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<Seen, PathError> {
         let mut all = whole.memory();
         all.any(|all| all.start <= part.start && part.end <= all.end)
     });
-    Ok(Seen {
+    Ok(VariableAt {
         type_name: variables.type_name(object.type_ref)?,
         object: object.clone(),
         local: !is_static && inside,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::Session;
-use crate::ended::{self, is_over, stood};
+use crate::ended::{self, is_over, place_of_end};
 use crate::explain::Scene;
 use crate::places::{self, Chosen, and_why_not, chosen, statements};
 use crate::steps::follow;
@@ -246,8 +246,8 @@ fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
 fn moment<'a>(scene: &Scene<'_, 'a>, at: &str) -> Result<(Activation<'a>, At)> {
     let traced = scene.traced;
     let loaded = traced.module();
-    let At { time, op } = match stood(traced, at)? {
-        Some(stood) => stood,
+    let At { time, op } = match place_of_end(traced, at)? {
+        Some(end) => end,
         None => {
             let positions = traced.positions(scene.names, scene.source())?;
             let found = positions.moment(at);

@@ -11,7 +11,7 @@ use afterimage_present::values::{
 };
 use afterimage_profile::Source;
 use afterimage_replay::Trap;
-use afterimage_replay::steps::{GivenBy, GivenCounts, given_counts};
+use afterimage_replay::steps::{ExecutionRange, ValueCounts, count_values};
 use afterimage_replay::values::{
     Effect, Execution, Executions, RecordedValues, TypedValue, Types, ValuesError,
 };
@@ -45,7 +45,7 @@ impl ValuesQuery {
         let windows = Vec::from_iter(windows);
         let mut reports = Vec::new();
         let mut refused = None;
-        let mut asked = Asked {
+        let mut asked = ValuesContext {
             query: self,
             traced,
             values: &values,
@@ -196,7 +196,7 @@ impl Default for Rows {
 }
 
 /// The question about statements.
-struct Asked<'s, 'a> {
+struct ValuesContext<'s, 'a> {
     query: &'s ValuesQuery,
     traced: &'a Session,
     values: &'s RecordedValues<'a>,
@@ -205,13 +205,13 @@ struct Asked<'s, 'a> {
     windows: &'s [(u64, u64)],
     trap: Option<&'s Trap>,
     /// The counts by following the run, for each statement.
-    followed: HashMap<OrigOffset, GivenCounts>,
+    followed: HashMap<OrigOffset, ValueCounts>,
 }
 
 /// The approximate number of blocks that can be followed in the time of looking up one value.
 const BLOCKS_PER_VALUE: u64 = 2048;
 
-impl<'a> Asked<'_, 'a> {
+impl<'a> ValuesContext<'_, 'a> {
     /// Counts the values of statements for a summary by following the run, if that is faster than
     /// looking them up.
     fn follow_many(
@@ -219,7 +219,7 @@ impl<'a> Asked<'_, 'a> {
         epochs: &FileEpochs,
         sites: &[Site],
         which: Instances,
-    ) -> Result<HashMap<OrigOffset, GivenCounts>> {
+    ) -> Result<HashMap<OrigOffset, ValueCounts>> {
         let (mut asked, mut offsets, mut executed) = (Vec::new(), Vec::new(), 0u64);
         for site in sites {
             let (all, count) = executions(self.traced, self.values, site)?;
@@ -234,7 +234,7 @@ impl<'a> Asked<'_, 'a> {
             }
             executed = executed.saturating_add(last - first + 1);
             offsets.push(site.offset);
-            asked.push(GivenBy {
+            asked.push(ExecutionRange {
                 function: site.function,
                 op: site.op,
                 executions: (first, last),
@@ -243,14 +243,14 @@ impl<'a> Asked<'_, 'a> {
         if executed.saturating_mul(BLOCKS_PER_VALUE) <= self.traced.path()?.length() {
             return Ok(HashMap::new());
         }
-        let counts = follow(self.traced, |run, log| Ok(given_counts(run, log, &asked)?))?;
+        let counts = follow(self.traced, |run, log| Ok(count_values(run, log, &asked)?))?;
         let known = offsets.into_iter().zip(counts);
         let known = known.filter_map(|(offset, counts)| Some((offset, counts?)));
         Ok(known.collect())
     }
 
     /// A summary of counted executions.
-    fn summed(&self, mut counted: GivenCounts, trapped: Option<String>) -> Rows {
+    fn summed(&self, mut counted: ValueCounts, trapped: Option<String>) -> Rows {
         let gives = !counted.is_empty();
         let mut more = 0;
         if self.query.detail == Detail::Histogram {
@@ -259,7 +259,7 @@ impl<'a> Asked<'_, 'a> {
             counted.truncate(usize::try_from(self.query.limit).unwrap_or(usize::MAX));
         }
         let counts = counted.iter().map(|(value, times)| ValueCount {
-            value: given(value),
+            value: role_value(value),
             times: *times,
         });
         Rows {
@@ -311,7 +311,7 @@ impl<'a> Asked<'_, 'a> {
             let mut counted: BTreeMap<(u64, u64), (TypedValue, u64)> = BTreeMap::new();
             let mut trapped = None;
             while let Some(execution) = executions.next().transpose()?.flatten() {
-                for value in self.types.given(self.values, &execution, site.op)? {
+                for value in self.types.results_of(self.values, &execution, site.op)? {
                     counted.entry(value.bits).or_insert((value, 0)).1 += 1;
                 }
                 let trap = self.trap_at(site, &execution);
@@ -396,7 +396,7 @@ impl<'a> Asked<'_, 'a> {
         Ok(ValuesInstance {
             number: execution.number,
             t: execution.time,
-            values: values.iter().map(given).collect(),
+            values: values.iter().map(role_value).collect(),
             read: accesses.read.map(MemoryRange::from),
             written: accesses.written.map(MemoryRange::from),
             trapped,
@@ -404,6 +404,6 @@ impl<'a> Asked<'_, 'a> {
     }
 }
 
-fn given(value: &TypedValue) -> RoleValue {
+fn role_value(value: &TypedValue) -> RoleValue {
     RoleValue::new(value.role, value.ty, value.bits)
 }

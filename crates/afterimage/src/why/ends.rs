@@ -1,6 +1,8 @@
 //! Describes where a value came from.
 
-use afterimage_analyses::why::{DataPart, End, Given, Spot, Stream, ValType, data_in, data_of};
+use afterimage_analyses::why::{
+    DataPart, End, InputSource, Spot, Stream, ValType, data_in, data_of,
+};
 use afterimage_present::{WhyBranch, WhyEnd, grouped, value_text};
 use afterimage_replay::state::{Nothing, Variables, quoted};
 use afterimage_replay::steps::Range;
@@ -103,7 +105,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
         }
         End::Host { call, range } => {
             let imports = &loaded.program.imports;
-            let given = Given::find(&scene.host, scene.traced.file(), imports, call, range)?;
+            let given = InputSource::find(&scene.host, scene.traced.file(), imports, call, range)?;
             let mut end = given_end(&given);
             let logged = scene.values.host()?.get(call)?;
             // A number made from it may differ.
@@ -117,7 +119,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
                 end.what = format!("{}, {byte}", end.what);
             }
             let import = logged.and_then(|logged| imports.get(logged.import.as_u32() as usize));
-            if let (Some(import), Given::File { .. }) = (import, &given) {
+            if let (Some(import), InputSource::File { .. }) = (import, &given) {
                 let time = scene.host.caller_of(call)?.time;
                 let (name, call, time) = (harmless(&import.name), grouped(call), grouped(time));
                 end.remark = Some(format!(
@@ -225,9 +227,9 @@ fn shown(bytes: &[u8]) -> String {
     Vec::from_iter(digits).join(" ")
 }
 
-fn given_end(given: &Given) -> WhyEnd {
+fn given_end(given: &InputSource) -> WhyEnd {
     match given {
-        Given::File {
+        InputSource::File {
             file,
             offset,
             bytes,
@@ -252,7 +254,7 @@ fn given_end(given: &Given) -> WhyEnd {
                 ..none("input", what)
             }
         }
-        Given::Argument {
+        InputSource::Argument {
             number,
             text,
             offset,
@@ -268,7 +270,7 @@ fn given_end(given: &Given) -> WhyEnd {
                 ),
             )
         },
-        Given::Variable {
+        InputSource::Variable {
             text,
             offset,
             bytes,
@@ -280,7 +282,7 @@ fn given_end(given: &Given) -> WhyEnd {
                 format!("byte {offset} of the environment's {}", quoted(text)),
             )
         },
-        Given::Other {
+        InputSource::Other {
             function,
             what,
             file,

@@ -133,7 +133,7 @@ pub(super) fn find(
     while let Some(put) = printed.next(stream)? {
         all = put.before.saturating_add(put.bytes);
         if byte < all {
-            return told(scene, (stream, &put, byte), whole);
+            return explained(scene, (stream, &put, byte), whole);
         }
     }
     Err(beyond(stream, byte, all))
@@ -252,7 +252,7 @@ pub(super) enum Whole {
     Digit,
 }
 
-fn told(
+fn explained(
     scene: &Scene<'_, '_>,
     (stream, put, byte): (&Stream, &Put, u64),
     whole: Whole,

@@ -214,7 +214,7 @@ fn of_execution(
     let spot = walk.spot_of(execution.instance, site.op);
     scene.numbered(spot, execution.number);
     let place = scene.place(spot)?;
-    let where_ = place.told();
+    let where_ = place.described();
     let (operands, _) = scene.types.of(site.function, site.op).unwrap_or_default();
     if let Some(wanted) = operand {
         let compiled = scene.values.compiled(execution.instance.node)?;
@@ -250,7 +250,7 @@ fn of_execution(
     let Some(from) = walk.start(execution.instance, statement)? else {
         return Ok(Explained::Valueless);
     };
-    let given = scene.types.given(scene.values, execution, site.op)?;
+    let given = scene.types.results_of(scene.values, execution, site.op)?;
     let first = given.first();
     let value = first.map_or(String::new(), |value| value_text(value.ty, value.bits));
     let what = match (&*value, statement.kind) {

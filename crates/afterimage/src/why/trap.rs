@@ -97,7 +97,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
             break;
         }
         let op = (depth == 0).then_some(death.op);
-        let (frame, branch) = told(scene, call.time, op)?;
+        let (frame, branch) = frame_at(scene, call.time, op)?;
         let own = !frame.place.library && frame.place.source.is_some();
         owned += usize::from(own);
         if own && owned <= CALLS {
@@ -127,11 +127,14 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let caller = first_own.filter(|_| owns && place.library);
     let at = match (stack, caller) {
         (Some(it), _) => {
-            let overflown = overflow::told(open, it, &frames, repeated.as_ref());
-            format!("at {}{overflown}", place.told())
+            let overflown = overflow::described(open, it, &frames, repeated.as_ref());
+            format!("at {}{overflown}", place.described())
         }
-        (None, Some(own)) => format!("in library code called at {}", frames[own].place.told()),
-        (None, None) => format!("at {}", place.told()),
+        (None, Some(own)) => format!(
+            "in library code called at {}",
+            frames[own].place.described()
+        ),
+        (None, None) => format!("at {}", place.described()),
     };
     let joined = if stack.is_some() { ";" } else { ":" };
     let how = &death.how;
@@ -148,7 +151,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         (&Ending::Exited { code }, _) if code != 0 && !frames.iter().any(|frame| frame.own) => {
             died::returned(scene, code, time)?
         }
-        _ => died::told(scene, how, &frames)?,
+        _ => died::cause_of_death(scene, how, &frames)?,
     };
     let (what, from) = match (&operand, &decisive) {
         (
@@ -189,7 +192,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
                 branch_at = match &led.branch.place {
                     _ if in_that_code => "a branch in that code".to_owned(),
                     place if place.library && owns => "a branch in library code".to_owned(),
-                    place => format!("the branch at {}", place.told()),
+                    place => format!("the branch at {}", place.described()),
                 };
             }
             let what = format!(
@@ -339,7 +342,11 @@ fn beyond(scene: &Scene<'_, '_>, death: &Death) -> Result<String> {
 
 /// An activation at its current place: in the block at T, before or in an operator or, without one,
 /// at the block's call. Also returns the value that decided the branch that led there.
-fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame, Option<Value>)> {
+fn frame_at(
+    scene: &Scene<'_, '_>,
+    time: u64,
+    op: Option<OpId>,
+) -> Result<(WhyFrame, Option<Value>)> {
     let walk = scene.walk();
     let instance = scene.values.at(time)?.context("a call without a time")?;
     let op = match op {

@@ -8,7 +8,7 @@ use afterimage_replay::steps::Range;
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::start::{Held, Start};
-use crate::ended::{self, Shown, is_over, stood};
+use crate::ended::{self, Shown, is_over, place_of_end};
 use crate::explain::Scene;
 use crate::text::harmless;
 use crate::wasm_local::wasm_local;
@@ -19,8 +19,8 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
         anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;
     let loaded = scene.traced.module();
-    let When { time, op } = match stood(scene.traced, at)? {
-        Some(stood) => stood,
+    let When { time, op } = match place_of_end(scene.traced, at)? {
+        Some(end) => end,
         None => {
             let positions = scene.traced.positions(scene.names, scene.source())?;
             positions.moment(at)?
@@ -127,7 +127,7 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
         Place::OptimisedOut => bail!("{expression} is optimised out there"),
     };
     let place = scene.place(spot)?;
-    let where_ = place.told();
+    let where_ = place.described();
     let when = if over {
         "at the end of the run".to_owned()
     } else {
@@ -190,7 +190,7 @@ fn of_local<'a>(
         what: format!(
             "{} is {value} before {} at t={}, which",
             harmless(expression),
-            place.told(),
+            place.described(),
             grouped(time)
         ),
         value,

@@ -110,13 +110,13 @@ fn kind(scene: &Scene<'_, '_>, cause: &Cause) -> Result<(WhyNotKind, Option<Star
                 place,
                 entered: code.is_some_and(|code| code.cfg.blocks[at.1].ops.is_empty()),
                 times,
-                stood: stood(scene, time)?,
+                stood: last_place(scene, time)?,
             };
             (kind, None)
         }
         Cause::Stopped(at) => {
             let length = scene.values.path().length();
-            let stood = stood(scene, length)?;
+            let stood = last_place(scene, length)?;
             let mut place = last_of(scene, at)?;
             place.t = length;
             let kind = WhyNotKind::Stopped {
@@ -138,7 +138,7 @@ fn kind(scene: &Scene<'_, '_>, cause: &Cause) -> Result<(WhyNotKind, Option<Star
 
 /// Returns the last place of the activation that executed the block at T; `None` if it had ended
 /// before the run did.
-fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<WhyNotEnd>> {
+fn last_place(scene: &Scene<'_, '_>, time: u64) -> Result<Option<WhyNotEnd>> {
     let traced = scene.traced;
     let Some(end) = traced.file().end()? else {
         return Ok(None);

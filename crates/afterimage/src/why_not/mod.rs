@@ -67,7 +67,7 @@ impl WhyNotQuery {
             None => None,
         };
         let places = Vec::from_iter(places.into_keys());
-        let asked = Asked {
+        let asked = WhyNotTarget {
             places: &places,
             line,
             never_came,
@@ -116,7 +116,7 @@ impl WhyNotQuery {
 }
 
 /// The question.
-struct Asked<'p> {
+struct WhyNotTarget<'p> {
     places: &'p [CodeBlock],
     line: Option<Line>,
     /// The place in whose block the run ended before reaching it.
@@ -135,7 +135,7 @@ fn block_at(scene: &Scene<'_, '_>, time: u64) -> Result<Option<CodeBlock>> {
     Ok(block.map(|block| (node.function, *block)))
 }
 
-impl Asked<'_> {
+impl WhyNotTarget<'_> {
     /// Returns how often a place was executed if its block was executed `times` times. The last one
     /// does not count if the run ended before reaching the place.
     fn executed(&self, place: CodeBlock, times: u64) -> u64 {
@@ -194,7 +194,7 @@ struct Executed {
 /// the path does not determine it.
 fn arrivals(
     scene: &Scene<'_, '_>,
-    asked: &Asked<'_>,
+    asked: &WhyNotTarget<'_>,
     after: u64,
 ) -> Result<Option<[Option<Executed>; 2]>> {
     let Some(line) = asked.line else {
@@ -225,7 +225,7 @@ fn arrivals(
 fn refuse_executed(
     scene: &Scene<'_, '_>,
     absence: &Absence<'_, '_>,
-    asked: &Asked<'_>,
+    asked: &WhyNotTarget<'_>,
     after: u64,
     at: &str,
 ) -> Result<()> {
@@ -298,7 +298,7 @@ fn refuse_executed(
 fn before(
     scene: &Scene<'_, '_>,
     absence: &Absence<'_, '_>,
-    asked: &Asked<'_>,
+    asked: &WhyNotTarget<'_>,
     after: u64,
 ) -> Result<Option<WhyNotBefore>> {
     if let Some([Some(arrived), _]) = arrivals(scene, asked, after)? {

@@ -74,19 +74,19 @@
 
 mod align;
 mod anchors;
+mod confirm;
 mod content;
 mod error;
 mod moments;
 mod parts;
-mod settled;
 mod trail;
 mod walker;
 
 pub use align::align;
 pub use anchors::Anchors;
+pub use confirm::{Alignment, OperatorValue, OperatorValues, Refusal, operator_values};
 pub use content::{Comparison, Symbols, compare};
 pub use error::CurrencyError;
 pub use moments::{Moments, Version, moments};
 pub use parts::MatchedStatements;
-pub use settled::{Alignment, AllGiven, Given, Refusal, given_at};
 pub use trail::{Part, Stop, Trail, Unit};

@@ -11,7 +11,7 @@ use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
 use wasmparser::Operator;
 
-use crate::matching::{Collected, Given, StatementSite, Take, Taking, Walk};
+use crate::matching::{Collected, ComparedValue, StatementSite, Take, Taking, Walk};
 use afterimage_replay::steps::{Run, StepsError, name};
 
 /// A number that a statement gave. All those of one statement are of one type.
@@ -147,7 +147,7 @@ impl Take for Ranges<'_> {
     }
 
     #[inline(always)]
-    fn take(&mut self, statement: &mut Collected<()>, given: Given, _: u64) {
+    fn take(&mut self, statement: &mut Collected<()>, given: ComparedValue, _: u64) {
         let Some(known) = self.known.get_mut().get_mut(statement.number as usize) else {
             return;
         };

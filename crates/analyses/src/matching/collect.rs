@@ -15,7 +15,7 @@ use super::code::OperatorFacts;
 use super::contexts::Contexts;
 use super::keeper::{Keeper, Kept, Stretch};
 use super::producers::Producers;
-use super::take::{Collected, Given, StatementSite, Take, Taking};
+use super::take::{Collected, ComparedValue, StatementSite, Take, Taking};
 use super::walk::{Walk, Walked};
 use super::written::Written;
 use afterimage_replay::steps::{Run, StepsError};
@@ -96,7 +96,7 @@ impl Take for Sketches {
     }
 
     #[inline(always)]
-    fn take(&mut self, statement: &mut Collected<Summary>, given: Given, time: u64) {
+    fn take(&mut self, statement: &mut Collected<Summary>, given: ComparedValue, time: u64) {
         let kept = &mut statement.kept;
         if kept.values.count == 0 {
             kept.first = time;

@@ -4,7 +4,7 @@ use afterimage_matching::{Class, mix};
 use rustc_hash::FxHashMap;
 
 use super::StatementSite;
-use super::take::{Collected, Given, Take, Taken};
+use super::take::{Collected, ComparedValue, Take, Taken};
 
 /// A kept execution.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +112,7 @@ impl Keeper {
     }
 
     /// Adds a value that the statement with this number gave.
-    pub fn add(&mut self, number: u32, given: Given, time: u64) {
+    pub fn add(&mut self, number: u32, given: ComparedValue, time: u64) {
         let Some(watched) = self.watched.get_mut(number as usize) else {
             return;
         };
@@ -155,7 +155,7 @@ impl Take for Keeper {
         self.number_of(context, place)
     }
 
-    fn take(&mut self, statement: &mut Collected<()>, given: Given, time: u64) {
+    fn take(&mut self, statement: &mut Collected<()>, given: ComparedValue, time: u64) {
         self.add(statement.number, given, time);
     }
 }
@@ -174,8 +174,8 @@ mod tests {
         }
     }
 
-    fn given(value: u64) -> Given {
-        Given {
+    fn compared(value: u64) -> ComparedValue {
+        ComparedValue {
             compared: value,
             value,
             operands: None,
@@ -201,7 +201,7 @@ mod tests {
             let mut keeper = Keeper::new(&stretches);
             for (time, &(context, at, value)) in (0..).zip(&executed) {
                 let number = keeper.number_of(context, place(at));
-                keeper.add(number, given(value), time);
+                keeper.add(number, compared(value), time);
             }
             for (stretch, kept) in stretches.iter().zip(keeper.kept()) {
                 let (mut hash, mut expected) = (0, Vec::new());

@@ -71,7 +71,7 @@ pub use names::same_names;
 pub use runs::{Matched, Trial, match_runs, match_runs_by};
 pub use suspects::{Suspect, suspects};
 pub use take::StatementSite;
-pub(crate) use take::{Collected, Given, Take, Taking};
+pub(crate) use take::{Collected, ComparedValue, Take, Taking};
 pub use truth::{
     Accuracy, Frame, Judged, LIKELY, Position, Side as TruthSide, accuracy, copies, judge,
     recompiled,

@@ -12,7 +12,7 @@ use super::StatementSite;
 use super::batches::follow_taking;
 use super::collect::Sketched;
 use super::diverge::OpenLog;
-use super::take::{Collected, Given, Take};
+use super::take::{Collected, ComparedValue, Take};
 use afterimage_replay::steps::{Run, StepsError};
 
 /// The least number of executions in a stretch of the second version, which then continues to the
@@ -74,7 +74,7 @@ impl Regions {
 }
 
 /// An execution in the form used for comparison.
-fn instance(statement: &Collected<()>, number: u32, given: Given) -> Instance {
+fn instance(statement: &Collected<()>, number: u32, given: ComparedValue) -> Instance {
     Instance {
         statement: number,
         value: given.operands.unwrap_or(given.compared),
@@ -135,7 +135,7 @@ impl Take for Chooser {
     }
 
     #[inline(always)]
-    fn take(&mut self, statement: &mut Collected<()>, given: Given, _: u64) {
+    fn take(&mut self, statement: &mut Collected<()>, given: ComparedValue, _: u64) {
         let number = statement.number;
         let Some(executed) = self.executed.get_mut(number as usize) else {
             return;
@@ -197,7 +197,7 @@ impl Take for Finder {
     }
 
     #[inline(always)]
-    fn take(&mut self, statement: &mut Collected<()>, given: Given, _: u64) {
+    fn take(&mut self, statement: &mut Collected<()>, given: ComparedValue, _: u64) {
         let number = statement.number;
         let Some(executed) = self.executed.get_mut(number as usize) else {
             return;
@@ -417,7 +417,7 @@ mod tests {
             for (at, &statement) in run.iter().enumerate() {
                 let place = StatementSite { function: FuncId::new(0), op: OpId::new(0) };
                 let mut executed = Collected::new(place, 0, statement, ());
-                let given = Given { compared: at as u64, value: 0, operands: None, taken: Taken::default() };
+                let given = ComparedValue { compared: at as u64, value: 0, operands: None, taken: Taken::default() };
                 finder.take(&mut executed, given, 0);
             }
             let regions = finder.regions(Vec::new(), Vec::new());

@@ -15,7 +15,7 @@ pub struct StatementSite {
 
 /// The value that an execution gave.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Given {
+pub(crate) struct ComparedValue {
     /// A value that is equal in both versions if they do the same. For a test or branch: 0 if it
     /// was decided as in its first execution, otherwise 1.
     pub compared: u64,
@@ -95,7 +95,7 @@ pub(crate) trait Take {
         u32::MAX
     }
 
-    fn take(&mut self, statement: &mut Collected<Self::Kept>, given: Given, time: u64);
+    fn take(&mut self, statement: &mut Collected<Self::Kept>, given: ComparedValue, time: u64);
 
     /// A statement accesses memory; reported before its value.
     #[inline(always)]
@@ -196,7 +196,7 @@ impl<T: Take> Listen for Taking<T> {
                 u64::from(truth != *statement.decided.get_or_insert(truth))
             }
         };
-        let given = Given {
+        let given = ComparedValue {
             compared,
             value: gave.value,
             operands: gave.operands,

@@ -78,8 +78,8 @@ fn check(
     path: &RecordedPath,
     progress: &dyn Fn(u64),
 ) -> Result<bool, String> {
-    let end = file.end().map_err(told)?;
-    let checkpoints = recorded_checkpoints(file, path).map_err(told)?;
+    let end = file.end().map_err(message)?;
+    let checkpoints = recorded_checkpoints(file, path).map_err(message)?;
     let run = Run {
         program,
         module,
@@ -90,7 +90,7 @@ fn check(
         snapshots: None,
         progress,
     };
-    let log = || file.log().map_err(told);
+    let log = || file.log().map_err(message);
     let question = &saved.question;
     let mut stands = are_of(&saved.offsets, question, program, module);
     let from = question.from.iter();
@@ -99,13 +99,13 @@ fn check(
     // The value of memory or of a variable is one criterion, without statements.
     stands &= !question.operators.is_empty() || question.criteria.len() == 1;
     for (criteria, operators) in from.chain([(&question.criteria, &question.operators)]) {
-        let begin = |operators| begin(criteria, operators, run, log()?).map_err(told);
+        let begin = |operators| begin(criteria, operators, run, log()?).map_err(message);
         let mut is_right = begin(operators)?;
         // Slices by statements of memory and variables begin with the statements that made the
         // value.
         if !is_right && of_statements && begin(&[])? {
             for depth in [1, 0] {
-                let made = makers(run, log()?, question, depth).map_err(told)?;
+                let made = makers(run, log()?, question, depth).map_err(message)?;
                 is_right |= made == *operators;
             }
         }
@@ -115,10 +115,10 @@ fn check(
         return Err("its place does not match its question".to_owned());
     }
     let again = answer(run, [log()?, log()?], question);
-    Ok(again.map_err(told)? == saved.slice)
+    Ok(again.map_err(message)? == saved.slice)
 }
 
-fn told(error: impl ToString) -> String {
+fn message(error: impl ToString) -> String {
     error.to_string()
 }
 

@@ -282,7 +282,7 @@ impl<'v, 'a> Absence<'v, 'a> {
                 let from = (function, cfg.graph.from(edge));
                 // A vertex that dispatches exceptions executes nothing itself.
                 if cfg.blocks[from.1].kind == BlockKind::Code && self.times_to_end(from)? > 0 {
-                    let cause = self.turned(cfg, from, edge)?;
+                    let cause = self.branch_cause(cfg, from, edge)?;
                     let hops = way(&queue, this);
                     found.push(Absent { hops, cause });
                 } else {
@@ -397,7 +397,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     }
 
     /// The outcome of an executed branch.
-    fn turned(&self, cfg: &Cfg, place: CodeBlock, edge: EdgeId) -> Result<Cause, WhyError> {
+    fn branch_cause(&self, cfg: &Cfg, place: CodeBlock, edge: EdgeId) -> Result<Cause, WhyError> {
         let to = cfg.graph.to(edge);
         let throws = matches!(cfg.edges[edge].kind, EdgeKind::CallThrow | EdgeKind::Throw);
         let mut there = Vec::new();
@@ -417,7 +417,7 @@ impl<'v, 'a> Absence<'v, 'a> {
                 time: last.map_or(0, |last| last.time),
             });
         }
-        let (executions, execution) = self.told(place)?;
+        let (executions, execution) = self.last_outcome(place)?;
         Ok(Cause::Branch {
             place,
             edge,
@@ -429,7 +429,7 @@ impl<'v, 'a> Absence<'v, 'a> {
 
     /// Returns the number of times a block was executed to its end in the whole run, and the
     /// execution to report.
-    fn told(&self, place: CodeBlock) -> Result<(u64, BranchOutcome), WhyError> {
+    fn last_outcome(&self, place: CodeBlock) -> Result<(u64, BranchOutcome), WhyError> {
         let all = self.runs(place)?;
         let executions = all.count() - u64::from(self.is_cut(place));
         let found = match self.after {
@@ -460,7 +460,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     }
 
     fn table(&self, place: CodeBlock, function: FuncId) -> Result<Cause, WhyError> {
-        let (executions, execution) = self.told(place)?;
+        let (executions, execution) = self.last_outcome(place)?;
         let mut cursor = self.walk.values.path().cursor();
         cursor.seek(execution.time).map_err(path)?;
         let before = cursor.depth();

@@ -435,12 +435,12 @@ impl<'v, 'a> Chain<'v, 'a> {
                 Ok(StepBack::Computed(made)) => return Ok((Age::Computed, made.instance.time)),
                 Ok(StepBack::Moved { next, .. }) => at = next,
                 Ok(StepBack::End(End::Constant { .. })) => return Ok((Age::Constant, 0)),
-                Ok(StepBack::End(_)) => return Ok((Age::Given, 0)),
-                Err(error) if error.is_outside() => return Ok((Age::Given, 0)),
+                Ok(StepBack::End(_)) => return Ok((Age::InputSource, 0)),
+                Err(error) if error.is_outside() => return Ok((Age::InputSource, 0)),
                 Err(error) => return Err(error),
             }
         }
-        Ok((Age::Given, 0))
+        Ok((Age::InputSource, 0))
     }
 }
 
@@ -449,7 +449,7 @@ impl<'v, 'a> Chain<'v, 'a> {
 enum Age {
     Computed,
     /// It comes from something that was not computed, or from too far away.
-    Given,
+    InputSource,
     Constant,
 }
 

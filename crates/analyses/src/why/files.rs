@@ -7,7 +7,7 @@ use afterimage_program::Import;
 use afterimage_trace::{Event, HostRead, HostWrite, LogReader, RawValue, TraceFile};
 
 use super::WhyError;
-use super::given::Stream;
+use super::input::Stream;
 use afterimage_replay::values::HostReads;
 
 const WASI: &str = "wasi_snapshot_preview1";

@@ -6,7 +6,7 @@ use afterimage_trace::TraceFile;
 
 use super::WhyError;
 use super::files::Calls;
-use super::given::Stream;
+use super::input::Stream;
 use afterimage_replay::values::HostReads;
 
 /// Where a byte of input entered memory.

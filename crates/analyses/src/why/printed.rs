@@ -5,7 +5,7 @@ use afterimage_program::Import;
 use afterimage_trace::TraceFile;
 
 use super::files::Calls;
-use super::given::Stream;
+use super::input::Stream;
 use super::{At, End, Walk, WhyError};
 use afterimage_replay::values::{HostPart, HostReads, HostReadsError, Instance, Origin};
 

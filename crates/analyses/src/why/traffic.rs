@@ -8,7 +8,7 @@ use afterimage_trace::TraceFile;
 
 use super::WhyError;
 use super::files::{Calls, Who};
-use super::given::Stream;
+use super::input::Stream;
 
 /// The traffic between a run and one stream or file.
 #[derive(Clone, Debug, PartialEq, Eq)]

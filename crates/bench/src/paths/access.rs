@@ -83,7 +83,7 @@ pub(crate) fn measure(subject: &Subject) -> Result<Access> {
 /// Nanoseconds for a random position.
 fn seeks(path: &RecordedPath, random: &mut Random) -> Result<f64> {
     let mut cursor = path.cursor();
-    asked(|| {
+    nanoseconds(|| {
         let time = random.up_to(path.length());
         let visit = cursor.seek(time)?;
         ensure!(
@@ -95,7 +95,7 @@ fn seeks(path: &RecordedPath, random: &mut Random) -> Result<f64> {
 }
 
 /// Nanoseconds for a question that is repeated until the time is up.
-fn asked(mut question: impl FnMut() -> Result<()>) -> Result<f64> {
+fn nanoseconds(mut question: impl FnMut() -> Result<()>) -> Result<f64> {
     let start = Instant::now();
     let (mut count, mut batch) = (0u32, 1);
     while start.elapsed() < PATIENCE {
@@ -152,11 +152,11 @@ fn occurrences(path: &RecordedPath, random: &mut Random) -> Result<(f64, f64, f6
         for summary in path.segments().summaries() {
             all.rank(summary.before + 1)?;
         }
-        rank.push(asked(|| {
+        rank.push(nanoseconds(|| {
             all.rank(random.up_to(path.length()))?;
             Ok(())
         })?);
-        select.push(asked(|| {
+        select.push(nanoseconds(|| {
             let number = random.up_to(count);
             let found = all.select(number)?.map(|occurrence| occurrence.number);
             ensure!(found == Some(number), "no {number}-th execution of {node}");

@@ -55,7 +55,7 @@ impl Tape {
         for told in &self.told {
             match *told {
                 TapeEvent::Define => {
-                    names.extend(fresh.next().map(|path| sink.define(path.as_told())))
+                    names.extend(fresh.next().map(|path| sink.define(path.as_executed())))
                 }
                 TapeEvent::Path(node) => {
                     sink.path(names[node.as_u32() as usize]);
@@ -95,7 +95,7 @@ impl Tape {
 }
 
 impl Path {
-    fn as_told(&self) -> ExecutedPath<'_> {
+    fn as_executed(&self) -> ExecutedPath<'_> {
         ExecutedPath {
             function: self.function,
             blocks: &self.blocks,

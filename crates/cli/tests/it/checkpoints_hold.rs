@@ -11,8 +11,8 @@ use afterimage_analyses::slices::{
 use afterimage_replay::paths::{At as Moment, FileSegments, Window};
 use afterimage_replay::state::{Halt, follow_to};
 use afterimage_replay::steps::{
-    At, FileCheckpoints, GivenBy, LastWrite, LastWrites, Level, Range, Step, Steps, Wanted, Within,
-    WriteIndex, given_counts, last_steps, memory_at, recorded_checkpoints,
+    At, ExecutionRange, FileCheckpoints, LastWrite, LastWrites, Level, Range, Step, Steps, Wanted,
+    Within, WriteIndex, count_values, last_steps, memory_at, recorded_checkpoints,
 };
 use afterimage_replay::values::{
     Executions, RecordedValues, Types, recorded_epochs, recorded_values,
@@ -364,13 +364,13 @@ fn assert_counts<'a>(recorded: &'a Recorded, values: &RecordedValues<'a>) -> u64
             let mut counts = BTreeMap::new();
             for number in first..=count {
                 let execution = all.get(values, number).unwrap().unwrap();
-                for value in types.given(values, &execution, op).unwrap() {
+                for value in types.results_of(values, &execution, op).unwrap() {
                     counts.entry(value.bits).or_insert((value, 0)).1 += 1;
                 }
             }
             expected.push(Vec::from_iter(counts.into_values()));
             let executions = (first, count);
-            asked.push(GivenBy {
+            asked.push(ExecutionRange {
                 function,
                 op,
                 executions,
@@ -378,7 +378,7 @@ fn assert_counts<'a>(recorded: &'a Recorded, values: &RecordedValues<'a>) -> u64
         }
     }
     let log = recorded.file().log().unwrap();
-    let found = given_counts(recorded.run_from(None), log, &asked).unwrap();
+    let found = count_values(recorded.run_from(None), log, &asked).unwrap();
     let mut compared = 0;
     for ((found, expected), asked) in found.into_iter().zip(expected).zip(asked) {
         if let Some(found) = found {

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use afterimage_analyses::why::{
-    Absence, At, Bytes, Cause, Chain, Code, Computed, End, Given, Hop, Link, Move, State, StepBack,
-    Stream, Walk,
+    Absence, At, Bytes, Cause, Chain, Code, Computed, End, Hop, InputSource, Link, Move, State,
+    StepBack, Stream, Walk,
 };
 use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_profile::{Stop, stops};
@@ -681,8 +681,8 @@ impl Scene<'_, '_> {
                 }
                 self.compared.ends += 1;
                 let imports = &self.walk.program.imports;
-                let given = Given::find(&self.host, self.file, imports, call, range).unwrap();
-                if let Given::File {
+                let given = InputSource::find(&self.host, self.file, imports, call, range).unwrap();
+                if let InputSource::File {
                     file: Stream::Input,
                     offset: Some(offset),
                     ..

@@ -16,10 +16,10 @@
 //! Nothing is computed beforehand: dependences are found on demand, as in the paper. A query is
 //! raised only once.
 
-mod asked;
 mod nodes;
 mod path;
 mod program;
+mod raised;
 mod slice;
 
 pub use program::{Kind, Slicing, Statement, Subject, Variable};

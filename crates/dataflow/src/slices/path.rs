@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::asked::RaisedTimestamps;
 use super::program::{Slicing, Subject};
+use super::raised::RaisedTimestamps;
 use super::slice::{Criterion, Row, Slice};
 use crate::graph::Direction;
 use crate::times::Times;

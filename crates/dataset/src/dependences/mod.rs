@@ -269,7 +269,7 @@ impl<'a> Dependences<'a> {
         let before = frame.and_then(|frame| frame.before.get(&id));
         let found = match before.filter(|_| is_kept) {
             Some(before) => before.clone(),
-            None => self.asked(time)?,
+            None => self.look_up(time)?,
         };
         for &decided in &found {
             self.control_row(time, decided)?;
@@ -281,7 +281,7 @@ impl<'a> Dependences<'a> {
     }
 
     /// The decision or call that led to a block, according to the values.
-    fn asked(&mut self, time: u64) -> Result<Vec<Decided>> {
+    fn look_up(&mut self, time: u64) -> Result<Vec<Decided>> {
         let execution = Execution {
             number: 0,
             time,

@@ -16,7 +16,7 @@ use afterimage::{Session, text};
 use anyhow::{Result, anyhow};
 use serde_json::Value;
 
-use crate::ask::{answer, told};
+use crate::ask::{answer, json_lines};
 use crate::notes;
 use crate::parameters::Parameters;
 
@@ -49,7 +49,7 @@ const OUTPUT: &str = "65536";
 /// # Errors
 /// If the recording is damaged, a requested part has no answer, or `out` fails.
 pub fn written(out: &mut dyn Write, session: &Session, report: &Report) -> Result<()> {
-    let info = told(session, "info", &[])?.remove(0);
+    let info = json_lines(session, "info", &[])?.remove(0);
     let words = info["args"]
         .as_array()
         .into_iter()
@@ -99,14 +99,14 @@ fn ended(out: &mut dyn Write, session: &Session, info: &Value) -> Result<()> {
     )?;
     // Nothing in a run explains a stop from outside.
     if is_ill && let Ok(answered) = why(session, "trap") {
-        way::told(out, &answered)?;
+        way::write(out, &answered)?;
     }
     Ok(writeln!(out, "</div>")?)
 }
 
 /// Writes the output.
 fn output(out: &mut dyn Write, session: &Session) -> Result<()> {
-    let found = told(session, "output", &[("limit", OUTPUT)])?.remove(0);
+    let found = json_lines(session, "output", &[("limit", OUTPUT)])?.remove(0);
     for (stream, name) in [("stdout", "Output"), ("stderr", "Errors")] {
         let writes = found["writes"].as_array().into_iter().flatten();
         let mut bytes = Vec::new();
@@ -148,7 +148,7 @@ fn functions(out: &mut dyn Write, session: &Session) -> Result<()> {
         ("limit", LISTED),
         ("code", "mine"),
     ];
-    let found = told(session, "profile", &options)?.remove(0);
+    let found = json_lines(session, "profile", &options)?.remove(0);
     writeln!(
         out,
         "<h2>Hottest functions</h2><p class=\"soft\">{} instructions in {} blocks</p>\n<table class=\"list\"><tr><th class=\"n\">Calls</th><th class=\"n\">Instructions</th><th>Function</th></tr>",
@@ -176,7 +176,7 @@ fn line(source: &Value) -> String {
 
 /// The hottest acyclic paths.
 fn hot_paths(out: &mut dyn Write, session: &Session) -> Result<()> {
-    let found = told(session, "paths", &[("hot", ""), ("limit", LISTED)])?.remove(0);
+    let found = json_lines(session, "paths", &[("hot", ""), ("limit", LISTED)])?.remove(0);
     writeln!(
         out,
         "<h2>Hot paths</h2><table class=\"list\"><tr><th class=\"n\">Executions</th><th class=\"n\">Instructions</th><th>Function</th><th>Lines</th></tr>"
@@ -205,7 +205,7 @@ fn why(session: &Session, about: &str) -> Result<Vec<Value>> {
         (_, _, Some((name, at))) => options.extend([("at", at), ("var", name)]),
         _ => options.push(("at", about)),
     }
-    told(session, "why", &options)
+    json_lines(session, "why", &options)
 }
 
 /// A slice that was kept.
@@ -254,7 +254,7 @@ fn branch(told: &Value) -> CountedBranch {
 
 /// The user's own files, with counts, as on the page of coverage.
 fn sources(out: &mut dyn Write, session: &Session) -> Result<()> {
-    let files = told(session, "files", &[])?.remove(0);
+    let files = json_lines(session, "files", &[])?.remove(0);
     let files = files["files"].as_array().into_iter().flatten();
     let own = files.filter(|file| file["library"] == false && file["executed"].as_u64() > Some(0));
     let own = Vec::from_iter(own);
@@ -263,7 +263,7 @@ fn sources(out: &mut dyn Write, session: &Session) -> Result<()> {
     }
     for file in own {
         let path = file["file"].as_str().unwrap_or_default();
-        let found = told(session, "source", &[("file", path)])?.remove(0);
+        let found = json_lines(session, "source", &[("file", path)])?.remove(0);
         writeln!(
             out,
             "<h2>{}</h2><p class=\"soft\">{} of {} lines executed{}</p>",

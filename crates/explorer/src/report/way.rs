@@ -12,11 +12,11 @@ const SHOWN: usize = 60;
 /// Writes an answer of `why` with a heading.
 pub(super) fn written(out: &mut dyn Write, about: &str, answered: &[Value]) -> Result<()> {
     writeln!(out, "<h2>Why {}</h2>", escaped(about))?;
-    told(out, answered)
+    write(out, answered)
 }
 
 /// Writes an answer of `why`.
-pub(super) fn told(out: &mut dyn Write, answered: &[Value]) -> Result<()> {
+pub(super) fn write(out: &mut dyn Write, answered: &[Value]) -> Result<()> {
     let Some((head, entries)) = answered.split_first() else {
         return Ok(());
     };

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Asked, Question, next};
-use crate::answer::{Found, Next, Totals, document_of, page, text_of};
+use super::{Question, Subject, next};
+use crate::answer::{Next, ToolResult, Totals, document_of, page, text_of};
 use crate::schemas;
 
 /// An execution of a function.
@@ -41,7 +41,7 @@ impl Question for Arguments {
         vec![&self.recording]
     }
 
-    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+    fn answer(&self, asked: &Subject<'_>) -> Result<ToolResult> {
         let session = asked.session()?;
         let whole = session.activation(&ActivationQuery::new(&self.at))?;
         let all = whole.lines.len();
@@ -55,7 +55,7 @@ impl Question for Arguments {
         };
         let (lines, text) = page(&whole.lines, offset, |lines| text_of(&of(lines)))?;
         let until = offset + lines.len();
-        let mut found = Found::new(
+        let mut found = ToolResult::new(
             document_of(&of(lines))?,
             text,
             Totals {

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Asked, Question};
-use crate::answer::{Found, Totals, document_of, text_of};
+use super::{Question, Subject};
+use crate::answer::{ToolResult, Totals, document_of, text_of};
 use crate::schemas;
 
 /// The runs to compare.
@@ -44,7 +44,7 @@ impl Question for Arguments {
         vec![&self.recording, &self.other]
     }
 
-    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+    fn answer(&self, asked: &Subject<'_>) -> Result<ToolResult> {
         let &[a, b] = asked.sessions else {
             return None.context("diff needs two recordings");
         };
@@ -70,7 +70,7 @@ impl Question for Arguments {
     }
 }
 
-fn found(view: &impl Render) -> Result<Found> {
+fn found(view: &impl Render) -> Result<ToolResult> {
     let text = text_of(view)?;
     let lines = text.lines().count() as u64;
     let totals = Totals {
@@ -78,5 +78,5 @@ fn found(view: &impl Render) -> Result<Found> {
         shown: lines,
         all: Some(lines),
     };
-    Ok(Found::new(document_of(view)?, text, totals))
+    Ok(ToolResult::new(document_of(view)?, text, totals))
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::history::listed;
-use super::{Asked, Question, needs, next};
-use crate::answer::{BODY, Found, Totals, document_of, text_of};
+use super::{Question, Subject, needs, next};
+use crate::answer::{BODY, ToolResult, Totals, document_of, text_of};
 use crate::schemas;
 
 /// The text to search for.
@@ -89,7 +89,7 @@ impl Question for Arguments {
         vec![&self.recording]
     }
 
-    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+    fn answer(&self, asked: &Subject<'_>) -> Result<ToolResult> {
         match (&self.name, &self.r#where, &self.at) {
             (Some(name), None, None) => self.functions(asked, name),
             (None, Some(condition), Some(at)) => self.condition(asked, condition, at),
@@ -101,7 +101,7 @@ impl Question for Arguments {
 }
 
 impl Arguments {
-    fn condition(&self, asked: &Asked<'_>, condition: &str, at: &str) -> Result<Found> {
+    fn condition(&self, asked: &Subject<'_>, condition: &str, at: &str) -> Result<ToolResult> {
         let instances = match &self.instances {
             None => Instances::All,
             Some(text) => text
@@ -137,7 +137,7 @@ impl Arguments {
         Ok(found.with_next(first.into_iter().collect()))
     }
 
-    fn functions(&self, asked: &Asked<'_>, name: &str) -> Result<Found> {
+    fn functions(&self, asked: &Subject<'_>, name: &str) -> Result<ToolResult> {
         let query = ProfileQuery {
             sort: Some(Sort::Instructions),
             ..ProfileQuery::default()
@@ -203,7 +203,7 @@ impl Arguments {
             name: name.to_owned(),
             functions,
         };
-        let mut found = Found::new(serde_json::to_value(&report)?, text, totals);
+        let mut found = ToolResult::new(serde_json::to_value(&report)?, text, totals);
         found.more = (until < all).then(|| json!({ "offset": until }));
         Ok(found.with_next(first.into_iter().collect()))
     }

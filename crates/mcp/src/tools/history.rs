@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Asked, Question, needs};
-use crate::answer::{BODY, Found, Totals, document_of, text_of};
+use super::{Question, Subject, needs};
+use crate::answer::{BODY, ToolResult, Totals, document_of, text_of};
 use crate::schemas;
 
 /// The subject of the question.
@@ -49,7 +49,7 @@ impl Question for Arguments {
         vec![&self.recording]
     }
 
-    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+    fn answer(&self, asked: &Subject<'_>) -> Result<ToolResult> {
         if let Some(address) = &self.address {
             return self.memory(asked, address);
         }
@@ -83,7 +83,7 @@ impl Question for Arguments {
 }
 
 impl Arguments {
-    fn memory(&self, asked: &Asked<'_>, address: &str) -> Result<Found> {
+    fn memory(&self, asked: &Subject<'_>, address: &str) -> Result<ToolResult> {
         let found = addresses(address).map_err(|why| needs(&format!("history: {why}")))?;
         let query = MemoryQuery {
             bytes: MemoryBytes::Range {
@@ -100,12 +100,16 @@ impl Arguments {
             shown: parts,
             all: Some(parts),
         };
-        Ok(Found::new(document_of(&report)?, text_of(&report)?, totals))
+        Ok(ToolResult::new(
+            document_of(&report)?,
+            text_of(&report)?,
+            totals,
+        ))
     }
 }
 
 /// Returns an answer with instances: their number, and how to request the next ones.
-pub(super) fn listed(document: Value, text: String, unit: &'static str) -> Found {
+pub(super) fn listed(document: Value, text: String, unit: &'static str) -> ToolResult {
     let lists = document["statements"].as_array().cloned();
     let lists = lists.unwrap_or_else(|| vec![document.clone()]);
     let (mut shown, mut more, mut last) = (0, 0, 0);
@@ -116,7 +120,7 @@ pub(super) fn listed(document: Value, text: String, unit: &'static str) -> Found
         let number = instances.and_then(|all| all.last()?["number"].as_u64());
         last = last.max(number.unwrap_or(0));
     }
-    let mut found = Found::new(
+    let mut found = ToolResult::new(
         document,
         text,
         Totals {

@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::answer::{Found, Next, failure};
+use crate::answer::{Next, ToolResult, failure};
 use crate::schemas;
 use crate::sessions::Sessions;
 
@@ -35,7 +35,7 @@ pub(crate) struct Tool {
     about: &'static str,
     arguments: fn() -> Value,
     reports: fn() -> Vec<Value>,
-    run: fn(&Map<String, Value>, &mut Sessions, &AtomicBool) -> Result<Found>,
+    run: fn(&Map<String, Value>, &mut Sessions, &AtomicBool) -> Result<ToolResult>,
 }
 
 /// A question, which is a tool's arguments.
@@ -52,16 +52,16 @@ trait Question: DeserializeOwned + JsonSchema {
     fn recordings(&self) -> Vec<&str>;
 
     /// Answers the question.
-    fn answer(&self, asked: &Asked<'_>) -> Result<Found>;
+    fn answer(&self, asked: &Subject<'_>) -> Result<ToolResult>;
 }
 
 /// The recording or recordings that a question is about.
-struct Asked<'a> {
+struct Subject<'a> {
     sessions: &'a [&'a Session],
     cancel: &'a AtomicBool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Subject<'a> {
     fn session(&self) -> Result<&'a Session> {
         let first = self.sessions.first();
         first.copied().context("no recording was named")
@@ -148,7 +148,7 @@ pub(crate) fn answer(
     arguments: &Map<String, Value>,
     sessions: &mut Sessions,
     cancel: &AtomicBool,
-) -> Result<Found> {
+) -> Result<ToolResult> {
     (tool.run)(arguments, sessions, cancel)
 }
 
@@ -156,11 +156,11 @@ fn run<Q: Question>(
     arguments: &Map<String, Value>,
     sessions: &mut Sessions,
     cancel: &AtomicBool,
-) -> Result<Found> {
+) -> Result<ToolResult> {
     let question: Q = serde_json::from_value(Value::Object(arguments.clone()))
         .map_err(|error| BadArguments(format!("{}: {error}", Q::NAME)))?;
     sessions.with(&question.recordings(), |sessions| {
-        question.answer(&Asked { sessions, cancel })
+        question.answer(&Subject { sessions, cancel })
     })
 }
 

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Asked, Question, next};
-use crate::answer::{Found, Next, Totals};
+use super::{Question, Subject, next};
+use crate::answer::{Next, ToolResult, Totals};
 use crate::schemas;
 
 /// The recording in question.
@@ -95,7 +95,7 @@ impl Question for Arguments {
         vec![&self.recording]
     }
 
-    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+    fn answer(&self, asked: &Subject<'_>) -> Result<ToolResult> {
         let session = asked.session()?;
         let query = ProfileQuery {
             sort: Some(Sort::Instructions),
@@ -148,7 +148,7 @@ impl Question for Arguments {
             shown: report.functions.len() as u64,
             all: Some(all as u64),
         };
-        let mut found = Found::new(serde_json::to_value(&report)?, report.text(), totals);
+        let mut found = ToolResult::new(serde_json::to_value(&report)?, report.text(), totals);
         found.next = self.next(&report);
         found.more = (until < all).then(|| json!({ "offset": until }));
         Ok(found)

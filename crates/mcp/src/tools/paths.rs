@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Asked, Question};
-use crate::answer::{Found, Totals};
+use super::{Question, Subject};
+use crate::answer::{ToolResult, Totals};
 use crate::schemas;
 
 /// The subject of the question.
@@ -50,7 +50,7 @@ impl Question for Arguments {
         vec![&self.recording]
     }
 
-    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+    fn answer(&self, asked: &Subject<'_>) -> Result<ToolResult> {
         let limit = self.limit.unwrap_or(ROWS).clamp(1, MOST);
         let query = PathsQuery {
             about: if self.hot {
@@ -92,7 +92,7 @@ impl Question for Arguments {
                 all: None,
             };
             let text = String::from_utf8_lossy(&text).into_owned();
-            let mut found = Found::new(document, text, totals);
+            let mut found = ToolResult::new(document, text, totals);
             let more = shown == limit && limit < MOST;
             found.more = more.then(|| json!({ "limit": MOST }));
             Ok(found)

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Asked, Question, needs, next};
-use crate::answer::{Found, Totals, page};
+use super::{Question, Subject, needs, next};
+use crate::answer::{ToolResult, Totals, page};
 use crate::schemas;
 
 /// The subject of the question.
@@ -64,7 +64,7 @@ impl Question for Arguments {
         vec![&self.recording]
     }
 
-    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+    fn answer(&self, asked: &Subject<'_>) -> Result<ToolResult> {
         let query = self.query()?;
         let session = asked.session()?;
         let whole = match query.depth {
@@ -118,7 +118,7 @@ impl Question for Arguments {
             shown: rows.len() as u64,
             all: Some(all as u64),
         };
-        let mut found = Found::new(document, text, totals);
+        let mut found = ToolResult::new(document, text, totals);
         found.more = (until < all).then(|| json!({ "offset": until }));
         let first = rows.iter().find(|line| !line.criterion).map(|line| {
             let (file, line) = (&line.source.file, line.source.line);

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Asked, Question, next};
-use crate::answer::{BODY, Found, Totals};
+use super::{Question, Subject, next};
+use crate::answer::{BODY, ToolResult, Totals};
 use crate::schemas;
 
 /// The lines in question.
@@ -80,7 +80,7 @@ impl Question for Arguments {
         vec![&self.recording]
     }
 
-    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+    fn answer(&self, asked: &Subject<'_>) -> Result<ToolResult> {
         let query = ProfileQuery {
             by: By::Line,
             code: Some(match &self.file {
@@ -133,7 +133,7 @@ fn chosen<'c>(counts: &'c Counts, wanted: &str) -> Result<&'c str> {
 }
 
 impl Arguments {
-    fn files(&self, counts: &Counts) -> Found {
+    fn files(&self, counts: &Counts) -> ToolResult {
         let from = self.from.unwrap_or(0) as usize;
         let files = counts.iter().map(|(file, lines)| SourceFile {
             file: file.clone(),
@@ -165,12 +165,12 @@ impl Arguments {
             lines: Vec::new(),
             files,
         };
-        let mut found = Found::new(json!(report), text, totals);
+        let mut found = ToolResult::new(json!(report), text, totals);
         found.more = (until < counts.len()).then(|| json!({ "from": until }));
         found.with_next(first.into_iter().collect())
     }
 
-    fn lines(&self, path: &str, lines: &BTreeMap<u32, u64>, text: Option<&[String]>) -> Found {
+    fn lines(&self, path: &str, lines: &BTreeMap<u32, u64>, text: Option<&[String]>) -> ToolResult {
         let last = lines.keys().next_back().copied().unwrap_or(0);
         let last = text.map_or(last, |text| text.len() as u32);
         let reached = lines.iter().find(|(_, count)| **count > 0);
@@ -225,7 +225,7 @@ impl Arguments {
             lines: shown,
             files: Vec::new(),
         };
-        let mut found = Found::new(json!(report), told, totals);
+        let mut found = ToolResult::new(json!(report), told, totals);
         found.more = (until <= last).then(|| json!({ "from": until }));
         found.with_next(calls.into_iter().collect())
     }

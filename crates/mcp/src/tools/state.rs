@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Asked, Question};
-use crate::answer::{BODY, Found, Totals, document_of, text_of};
+use super::{Question, Subject};
+use crate::answer::{BODY, ToolResult, Totals, document_of, text_of};
 use crate::schemas;
 
 /// The moment in question.
@@ -48,7 +48,7 @@ impl Question for Arguments {
         vec![&self.recording]
     }
 
-    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+    fn answer(&self, asked: &Subject<'_>) -> Result<ToolResult> {
         let mut query = StateQuery {
             depth: self.depth.unwrap_or(StateQuery::DEPTH).clamp(1, BODY),
             frame: self.frame,
@@ -73,7 +73,7 @@ impl Question for Arguments {
         let shown = view.report.frames.len();
         let last = view.report.frames.last().map_or(0, |frame| frame.number);
         let more = last + 1 < view.report.open;
-        let mut found = Found::new(
+        let mut found = ToolResult::new(
             document_of(&view)?,
             text,
             Totals {

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Asked, Question, needs, next};
-use crate::answer::{BODY, Found, Next, Totals, page};
+use super::{Question, Subject, needs, next};
+use crate::answer::{BODY, Next, ToolResult, Totals, page};
 use crate::schemas;
 
 /// The value in question.
@@ -125,7 +125,7 @@ impl Question for Arguments {
         vec![&self.recording]
     }
 
-    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+    fn answer(&self, asked: &Subject<'_>) -> Result<ToolResult> {
         let query = self.query()?;
         if query.about == WhyAbout::Trap {
             check::killed(asked.session()?, "ask with at or stdout")?;
@@ -223,7 +223,7 @@ impl Question for Arguments {
         document["schema"] = json!("afterimage/why/2");
         document["entries"] = serde_json::to_value(&entries)?;
         document["near"] = serde_json::to_value(&near)?;
-        let mut found = Found::new(
+        let mut found = ToolResult::new(
             document,
             shown,
             Totals {
@@ -247,7 +247,7 @@ impl Question for Arguments {
 
 /// The nearest lines of the user's own code that an execution depends on, the nearest first. The
 /// lines of the chain itself are shown anyway.
-fn near(asked: &Asked<'_>, at: Vec<String>, way: &[WhyEntry]) -> Result<(Vec<Near>, bool)> {
+fn near(asked: &Subject<'_>, at: Vec<String>, way: &[WhyEntry]) -> Result<(Vec<Near>, bool)> {
     let session = asked.session()?;
     let sources = session.sources();
     let shown = way.iter().flat_map(places);
@@ -333,14 +333,20 @@ impl Arguments {
             if let Some(call) = &place.called_from
                 && calls.insert(call.t)
             {
-                let about = format!("your own code that called the library at {}", call.told());
+                let about = format!(
+                    "your own code that called the library at {}",
+                    call.described()
+                );
                 let at = json!({ "at": format!("t={}", call.t) });
                 all.push(next("call", &self.recording, at, (about, true)));
             }
             if place.operator.starts_with("memory.") {
                 for operand in ["from", "length"] {
                     let arguments = json!({ "at": place.at, "operand": operand });
-                    let about = (format!("`{operand}` of the copy at {}", place.told()), true);
+                    let about = (
+                        format!("`{operand}` of the copy at {}", place.described()),
+                        true,
+                    );
                     all.push(next("why", &self.recording, arguments, about));
                 }
             }
@@ -367,7 +373,7 @@ impl Arguments {
             .flat_map(|entry| places(entry))
             .find(|place| !place.library);
         if let Some(place) = first {
-            let about = (format!("the whole call around {}", place.told()), true);
+            let about = (format!("the whole call around {}", place.described()), true);
             all.push(next(
                 "call",
                 &self.recording,
@@ -380,7 +386,7 @@ impl Arguments {
                 Some(operand) => json!({ "at": place.at, "operand": operand }),
                 None => json!({ "at": place.at }),
             };
-            let about = (format!("{what} at {}", place.told()), !place.library);
+            let about = (format!("{what} at {}", place.described()), !place.library);
             all.push(next("why", &self.recording, arguments, about));
         };
         let led = |led: &WhyLed, lead: &mut dyn FnMut(&WhyPlace, Option<&str>, String)| {

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Asked, Question, next};
-use crate::answer::{Found, Totals, document_of, text_of};
+use super::{Question, Subject, next};
+use crate::answer::{ToolResult, Totals, document_of, text_of};
 use crate::schemas;
 
 /// The place in question.
@@ -38,7 +38,7 @@ impl Question for Arguments {
         vec![&self.recording]
     }
 
-    fn answer(&self, asked: &Asked<'_>) -> Result<Found> {
+    fn answer(&self, asked: &Subject<'_>) -> Result<ToolResult> {
         let query = WhyNotQuery {
             after: self.after.clone(),
             ..WhyNotQuery::new(&self.at)
@@ -51,7 +51,7 @@ impl Question for Arguments {
         let place = report.cause.kind.place();
         let leads = place.map(|place| {
             let about = (
-                format!("where what decided it came from, at {}", place.told()),
+                format!("where what decided it came from, at {}", place.described()),
                 !place.library,
             );
             next("why", &self.recording, json!({ "at": place.at }), about)
@@ -62,7 +62,7 @@ impl Question for Arguments {
             shown: steps,
             all: Some(steps),
         };
-        let found = Found::new(document_of(&view)?, text_of(&view)?, totals);
+        let found = ToolResult::new(document_of(&view)?, text_of(&view)?, totals);
         Ok(found.with_next(leads.into_iter().collect()))
     }
 }

@@ -3,9 +3,9 @@
 use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_program::Program;
 
-use super::looks::{Kind, Look, LookupTables, UNKNOWN_PLACE};
+use super::lookup::{Kind, Look, LookupTables, UNKNOWN_PLACE};
+use super::null_sink::NullSink;
 use super::stack::{Activation, LEAVES, NOWHERE};
-use super::unheard::NullSink;
 use super::{
     Boundary, DEEPEST, ExecutedPath, Finish, Next, RegenerateError, Regenerator, Sink, Waypoint,
 };
@@ -90,7 +90,7 @@ impl<'a, T: Tally> Counter<'a, T> {
     /// # Errors
     /// If the program is not the plan's.
     pub fn take(&mut self) -> Result<(&mut T, usize), RegenerateError> {
-        self.looks.told(&mut self.run.tables, &mut self.tally)?;
+        self.looks.report(&mut self.run.tables, &mut self.tally)?;
         let kept = self.fewest;
         self.fewest = self.depth();
         Ok((&mut self.tally, kept))

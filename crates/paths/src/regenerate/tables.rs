@@ -5,7 +5,7 @@ use afterimage_program::{BlockEnd, BlockKind, Callee, EdgeKind, Program};
 
 use afterimage_graph::{DepthFirst, LoopForest};
 
-use super::looks::UNKNOWN_PLACE;
+use super::lookup::UNKNOWN_PLACE;
 use super::stack::{LEAVES, NOWHERE};
 use super::{ExecutedPath, RegenerateError, Sink};
 use crate::{EntryIds, PathPlan};

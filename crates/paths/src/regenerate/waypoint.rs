@@ -3,7 +3,7 @@
 use afterimage_ids::{BlockId, EntityRef, FuncId, TypeId};
 use afterimage_program::Program;
 
-use super::looks::UNKNOWN_PLACE;
+use super::lookup::UNKNOWN_PLACE;
 use super::stack::{Activation, LEAVES, NOWHERE};
 use super::tables::Target;
 use super::{DEEPEST, RegenerateError, Regenerator, Sink};
@@ -59,10 +59,10 @@ impl<'a> Regenerator<'a> {
     /// reported to the sink. O(open activations).
     pub fn waypoint<S: Sink>(&mut self, sink: &mut S) -> Result<Waypoint, RegenerateError> {
         self.settle(sink)?;
-        Ok(self.told())
+        Ok(self.waypoint_here())
     }
 
-    fn told(&self) -> Waypoint {
+    fn waypoint_here(&self) -> Waypoint {
         let mut numbers = vec![self.time, self.bits.kept()];
         numbers.push(self.host_calls.len() as u64);
         numbers.extend(self.host_calls.iter().map(|f| f.index() as u64));
@@ -101,15 +101,15 @@ impl<'a> Regenerator<'a> {
         }
         loop {
             if !self.bits.left() && self.time >= said.time() {
-                let found = self.told();
+                let found = self.waypoint_here();
                 if self.time > said.time() || found == *said {
                     return Ok(found);
                 }
             }
             match self.step(sink, None) {
                 Ok(super::Next::Go) => {}
-                Err(RegenerateError::Bits) if !self.bits.left() => return Ok(self.told()),
-                Ok(_) => return Ok(self.told()),
+                Err(RegenerateError::Bits) if !self.bits.left() => return Ok(self.waypoint_here()),
+                Ok(_) => return Ok(self.waypoint_here()),
                 Err(error) => return Err(error),
             }
         }

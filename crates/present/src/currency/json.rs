@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Untold, Verdict};
+use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Unreported, Verdict};
 use crate::document::objects::{Function, Position, TypedValue};
 use crate::document::{Document, NoRows};
 
@@ -242,7 +242,7 @@ fn stop(row: &CurrencyRow) -> CurrencyStop {
         }
         Verdict::NotTold {
             why:
-                Some(Untold::Differs {
+                Some(Unreported::Differs {
                     column,
                     optimised,
                     unoptimised,
@@ -255,7 +255,7 @@ fn stop(row: &CurrencyRow) -> CurrencyStop {
             });
         }
         Verdict::NotTold {
-            why: Some(Untold::Alike { column }),
+            why: Some(Unreported::Alike { column }),
         } => stop.alike = Some(CurrencyAlike { column: *column }),
         Verdict::Current | Verdict::NotSet | Verdict::NotTold { why: None } => {}
     }

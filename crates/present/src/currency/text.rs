@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Untold, Verdict};
+use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Unreported, Verdict};
 use crate::PresentError;
 use crate::number::{counted, grouped};
 use crate::table::{plain, shortened};
@@ -95,7 +95,7 @@ fn one(
         )?,
         Verdict::NotTold { why } => {
             let gave = match why {
-                Some(Untold::Differs {
+                Some(Unreported::Differs {
                     optimised,
                     unoptimised,
                     ..
@@ -109,27 +109,27 @@ fn one(
             writeln!(
                 out,
                 "whether {name} is current at {at} cannot be decided: {}{gave}",
-                untold(report, *why)
+                unreported(report, *why)
             )?
         }
     }
     values(out, row)
 }
 
-fn untold(report: &CurrencyReport, why: Option<Untold>) -> String {
+fn unreported(report: &CurrencyReport, why: Option<Unreported>) -> String {
     let in_column = |column: Option<u32>| match column {
         Some(column) if column > 0 => format!(" in column {column}"),
         _ => String::new(),
     };
     match why {
-        Some(Untold::Differs { column, .. }) => {
+        Some(Unreported::Differs { column, .. }) => {
             return format!(
                 "the corresponding moment of the unoptimised run is unknown, because the line's \
                  code{} gives another value than at the arrival with the same number",
                 in_column(column)
             );
         }
-        Some(Untold::Alike { column }) => {
+        Some(Unreported::Alike { column }) => {
             return format!(
                 "the corresponding moment of the unoptimised run is unknown, because a block \
                  executes the line's code{} several times, maybe in another order, and its \
@@ -211,7 +211,7 @@ fn groups(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentErr
     for row in &report.rows {
         let why = match &row.verdict {
             Verdict::NotAvailable { why } | Verdict::NotComparable { why } => plain(why),
-            Verdict::NotTold { why } => untold(report, *why),
+            Verdict::NotTold { why } => unreported(report, *why),
             Verdict::NotSet => "the source has not assigned it in this call".to_owned(),
             Verdict::Current | Verdict::NotCurrent { .. } => String::new(),
         };

@@ -263,15 +263,15 @@ pub struct DiffOtherwise {
     /// The operands.
     pub operands: Vec<TypedValue>,
     /// The result of the operator of `a`.
-    pub a: DiffGiven,
+    pub a: DiffResult,
     /// The result of the operator of `b`.
-    pub b: DiffGiven,
+    pub b: DiffResult,
 }
 
 /// The result of an operator.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum DiffGiven {
+pub enum DiffResult {
     /// A value.
     Value(TypedValue),
     /// It traps.
@@ -281,7 +281,7 @@ pub enum DiffGiven {
     },
 }
 
-impl From<&Result<Value, Trap>> for DiffGiven {
+impl From<&Result<Value, Trap>> for DiffResult {
     fn from(given: &Result<Value, Trap>) -> Self {
         match given {
             Ok(value) => Self::Value(value.into()),

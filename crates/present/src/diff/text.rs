@@ -137,7 +137,7 @@ fn differing(
     for ((side, scene), step) in sides.iter().zip(scenes).zip(steps) {
         if *spot == OwnSpot::Here {
             let room = room(scene, side);
-            let line = format!("  {side}  {}", told(scene, step.as_ref(), room)?);
+            let line = format!("  {side}  {}", step_text(scene, step.as_ref(), room)?);
             writeln!(out, "{}", scene.style.cut(&line))?;
         }
     }
@@ -343,7 +343,7 @@ fn room(scene: &StepScene<'_>, side: &str) -> Option<usize> {
         .map(|columns| columns.saturating_sub(taken))
 }
 
-fn told(
+fn step_text(
     scene: &StepScene<'_>,
     step: Option<&Step>,
     room: Option<usize>,
@@ -415,7 +415,7 @@ fn parted(
     }
     for (a, b) in &parting.decided {
         for ((side, scene), step) in sides.iter().zip(scenes).zip([a, b]) {
-            let row = told(scene, Some(step), room(scene, side))?;
+            let row = step_text(scene, Some(step), room(scene, side))?;
             writeln!(out, "{}", scene.style.cut(&format!("  {side}  {row}")))?;
         }
     }

@@ -92,7 +92,7 @@ impl CountedLine<'_> {
         let (told, branches) = match all {
             0 => (String::new(), String::new()),
             _ => (
-                format!(" title=\"{}\"", escaped(&self.told())),
+                format!(" title=\"{}\"", escaped(&self.directions())),
                 format!("{half}{ran}/{all} <small>{}</small>", self.shown(all)),
             ),
         };
@@ -122,7 +122,7 @@ impl CountedLine<'_> {
     }
 
     /// The same, with the names of the directions.
-    fn told(&self) -> String {
+    fn directions(&self) -> String {
         let told = self.branches.iter().map(|branch| match branch.count {
             0 => "never reached".to_owned(),
             _ => {

@@ -85,7 +85,7 @@ impl<'o> WhyDot<'o> {
     fn moved(&mut self, moves: &[WhyMove], more: u64) {
         for one in moves {
             self.label
-                .push(format!("{} at {}", one.how, one.place.told()));
+                .push(format!("{} at {}", one.how, one.place.described()));
         }
         if more > 0 {
             self.label
@@ -125,7 +125,7 @@ impl<'o> WhyDot<'o> {
                 what,
                 "\nled there by {} at {}{on}",
                 branch.operator,
-                branch.told()
+                branch.described()
             );
         }
         self.vertex(&what, end.place.as_ref(), ", shape=ellipse")?;
@@ -143,7 +143,7 @@ impl<'o> WhyDot<'o> {
         self.vertices += 1;
         let mut lines: Vec<String> = what.lines().map(str::to_owned).collect();
         if let Some(place) = place {
-            lines.push(format!("{}  t={}", place.told(), grouped(place.t)));
+            lines.push(format!("{}  t={}", place.described(), grouped(place.t)));
             lines.extend(place.text.clone());
         }
         let lines = Vec::from_iter(lines.iter().map(String::as_str));

@@ -146,7 +146,7 @@ fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
             format!(
                 "{} at {} was executed {}{} and never went towards {at}\n  {which} {by}{went}; {needs} leads towards {at}",
                 place.called(),
-                place.told(),
+                place.described(),
                 times(*count),
                 in_all(*count, *executions)
             )
@@ -168,7 +168,7 @@ fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
             format!(
                 "{} at {} was executed {}{} and never called {}; {which} it called {called}{by}",
                 place.operator,
-                place.told(),
+                place.described(),
                 times(*count),
                 in_all(*count, *executions),
                 plain(&function.name)
@@ -188,7 +188,11 @@ fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
             let from = if *entered {
                 format!("{function}, which was entered")
             } else {
-                format!("{} at {}, which was executed", place.operator, place.told())
+                format!(
+                    "{} at {}, which was executed",
+                    place.operator,
+                    place.described()
+                )
             };
             format!(
                 "{then}; the way there continues from {from} {}, the last time at t={}",
@@ -227,7 +231,7 @@ fn ended(end: &WhyNotEnd) -> String {
         call,
     } = end;
     let t = grouped(place.t);
-    let what = format!("the run {ending} at {}, at t={t}", place.told());
+    let what = format!("the run {ending} at {}, at t={t}", place.described());
     match call {
         None => what,
         Some(call) => format!(
@@ -242,8 +246,8 @@ fn ended(end: &WhyNotEnd) -> String {
 /// `file.c:42 in main (@0x1f3)`: a line may have several branches.
 fn exactly(place: &WhyPlace) -> String {
     if place.source.is_none() {
-        place.told()
+        place.described()
     } else {
-        format!("{} ({})", place.told(), place.at)
+        format!("{} ({})", place.described(), place.at)
     }
 }

@@ -143,7 +143,7 @@ pub struct OnMachine<'m> {
 
 impl OnMachine<'_> {
     /// The arguments of an activation.
-    fn given(&self, open: &Open) -> Option<Box<[Bits]>> {
+    fn arguments(&self, open: &Open) -> Option<Box<[Bits]>> {
         match &open.arguments {
             Some(given) => Some(given.clone()),
             None => (self.arguments)(open.times.entered),
@@ -166,7 +166,7 @@ impl OnMachine<'_> {
                 // The arguments of the call are those of its callee, unless that was replaced.
                 let callee = self.standing.open.get(depth + 1)?;
                 let is_it = callee.times.entered == activation.time + 1;
-                let given = is_it.then(|| self.given(callee)).flatten();
+                let given = is_it.then(|| self.arguments(callee)).flatten();
                 let given = given.and_then(|given| given.get(above).copied());
                 // For example, the table index that `call_indirect` took.
                 given.or_else(|| (self.at_call)(activation, variable))
@@ -174,7 +174,7 @@ impl OnMachine<'_> {
             Stands::Begins => {
                 let mut open = self.standing.open.iter();
                 let open = open.find(|open| open.times.entered == activation.time)?;
-                let given = self.given(open)?;
+                let given = self.arguments(open)?;
                 // Other locals are zero, and no slot is in use.
                 let is_local = (variable as usize) < activation.locals().len();
                 let given = given.get(variable as usize).copied();

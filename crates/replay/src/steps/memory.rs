@@ -229,7 +229,7 @@ where
         if let WriteIndex::Values(values) = index {
             let log = checkpoints.log().map_err(StepsError::from)?;
             let writes = LastWrites::new(run, log, checkpoints, Some(values))?;
-            search.told(writes, first)?;
+            search.find_indexed(writes, first)?;
         }
         search.last_writes(checkpoints, first)?;
     }
@@ -428,7 +428,7 @@ where
 
     /// Finds last writers before `first` for bytes without one, as far as the index and the values
     /// allow.
-    fn told(
+    fn find_indexed(
         &mut self,
         mut writes: LastWrites<'a, '_, S>,
         first: u64,

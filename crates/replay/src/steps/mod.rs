@@ -11,7 +11,6 @@ mod addresses;
 mod collect;
 mod error;
 mod follow;
-mod given;
 mod last_write;
 mod lines;
 mod loads;
@@ -24,6 +23,7 @@ mod snapshots;
 mod step;
 mod stream;
 mod tally;
+mod value_counts;
 mod values;
 mod verify_snapshots;
 
@@ -41,7 +41,6 @@ pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
 pub use error::StepsError;
 pub use follow::Follower;
 pub use follow::{Paused, Run, follow_to_end, memory_size, recorded_checkpoints};
-pub use given::{GivenBy, GivenCounts, given_counts};
 pub use last_write::{LastWrite, LastWriteError, LastWrites};
 pub use lines::{
     Enter, LineStep, LineSteps, LineStepsError, LineTables, WantedLines, activation_of,
@@ -60,5 +59,6 @@ pub use step::{Step, Tried, Value, What};
 pub use stream::Plans;
 pub use stream::{Level, ReverseSteps, Steps, Wanted, Within, begin_of_last_steps, last_steps};
 pub use tally::{BOUND, Distinct, Frequent};
+pub use value_counts::{ExecutionRange, ValueCounts, count_values};
 pub use values::{LoadedStretches, LoadedValues};
 pub use verify_snapshots::verify_snapshots;

@@ -19,7 +19,7 @@
 //! let all = Executions::of(&values, &program, function, op)?;
 //! let types = Types::new(&program, &module);
 //! if let Some(third) = all.get(&values, 3)? {
-//!     println!("of {}: {:?}", all.count(), types.given(&values, &third, op)?);
+//!     println!("of {}: {:?}", all.count(), types.results_of(&values, &third, op)?);
 //!     for dependence in dependences(&values, &third)? {
 //!         println!("{}: {:?}", dependence.role, dependence.origin);
 //!     }

@@ -27,7 +27,7 @@ pub struct TypedValue {
 /// The effect of a statement's execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// The values that it gave ([`Types::given`]); for a call, after its arguments. If it had no
+    /// The values that it gave ([`Types::results_of`]); for a call, after its arguments. If it had no
     /// result, or trapped: its operands, except addresses and lengths, which are in `accesses`. For
     /// a store that trapped: the value that it would have written.
     pub values: Vec<TypedValue>,
@@ -90,7 +90,7 @@ impl<'a> Types<'a> {
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
-    pub fn given(
+    pub fn results_of(
         &self,
         values: &RecordedValues<'_>,
         execution: &Execution,
@@ -178,7 +178,7 @@ impl<'a> Types<'a> {
             return Ok(Effect::default());
         };
         let mut effect = Effect {
-            values: self.given(values, execution, op)?,
+            values: self.results_of(values, execution, op)?,
             ..Effect::default()
         };
         let mut known = ComputedValues::default();

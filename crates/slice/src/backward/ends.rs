@@ -82,7 +82,7 @@ impl Backward<'_> {
 
     /// Returns the wanted results of a call that were stored in these variables of the innermost
     /// activation. If nothing follows the call, the activation returned them.
-    fn given(&mut self, first: u32, count: u32) -> Wanted {
+    fn wanted_results(&mut self, first: u32, count: u32) -> Wanted {
         let frame = self.top();
         if let Some((results, wanted)) = frame.returned.take() {
             let top = first + count;
@@ -95,7 +95,7 @@ impl Backward<'_> {
 
     /// The end of an activation.
     fn leave(&mut self, results: Option<(u32, u32)>) {
-        let returned = results.map(|(first, count)| (count, self.given(first, count)));
+        let returned = results.map(|(first, count)| (count, self.wanted_results(first, count)));
         self.frames.push(Frame::that_returned(returned));
     }
 
@@ -139,7 +139,7 @@ impl Backward<'_> {
         for event in events.iter().rev() {
             let of_event = match *event {
                 Event::HostReturned(first, count) => {
-                    let given = self.given(first, count).into_iter();
+                    let given = self.wanted_results(first, count).into_iter();
                     given.map(|(_, reach)| reach).max().unwrap_or_default()
                 }
                 Event::HostWrite(range) => self.bytes.take(range),

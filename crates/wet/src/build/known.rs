@@ -278,7 +278,7 @@ impl NodeTable {
 
     /// The inputs that arguments or results at its end depend on.
     #[inline]
-    pub(super) fn given(&self, node: &Node) -> &[Mask] {
+    pub(super) fn inputs_at_end(&self, node: &Node) -> &[Mask] {
         &self.given[node.given.range()]
     }
 }

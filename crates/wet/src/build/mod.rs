@@ -469,7 +469,7 @@ impl<'a> Builder<'a> {
         if node.gives {
             let given = &mut self.activations.given;
             given.clear();
-            let masks = known.given(node).iter();
+            let masks = known.inputs_at_end(node).iter();
             given.extend(masks.map(|&mask| self.costs.of(mask) + 1));
         }
         self.calls = node.calls;
@@ -598,7 +598,7 @@ impl LastWriters {
     /// it in the stretch.
     pub fn of_byte(&self, memory: u32, address: u64) -> Option<(Origin, u64)> {
         let shadow = self.memories.get(memory as usize)?;
-        self.told(shadow.look(address))
+        self.origin(shadow.look(address))
     }
 
     /// Returns the last writer of a variable of an activation open at the end; activations are
@@ -612,10 +612,10 @@ impl LastWriters {
 
     /// The last writer of a global.
     pub fn of_global(&self, global: u32) -> Option<(Origin, u64)> {
-        self.told(*self.globals.get(global as usize)?)
+        self.origin(*self.globals.get(global as usize)?)
     }
 
-    fn told(&self, entry: Entry) -> Option<(Origin, u64)> {
+    fn origin(&self, entry: Entry) -> Option<(Origin, u64)> {
         let known = entry.def.site() != sites::INITIAL;
         known.then(|| {
             (

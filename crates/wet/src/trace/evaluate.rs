@@ -122,7 +122,7 @@ where
                 Ok(Some((low, wide.map_or(0, |&(_, high)| high))))
             }
             Operand::Variable(variable) => {
-                self.told(instance)?;
+                self.check_kept(instance)?;
                 if let Some(input) = compiled.model.of_variable(variable)
                     && let Some(kept) = self.kept(instance, input)?
                 {
@@ -256,7 +256,7 @@ where
         from: ReadFrom,
         known: &mut ComputedValues,
     ) -> Result<Option<Bits>, Failure<S, E>> {
-        self.told(instance)?;
+        self.check_kept(instance)?;
         let input = compiled.model.of_read(position);
         if let Some(kept) = self.kept(instance, input)? {
             return Ok(Some(kept));

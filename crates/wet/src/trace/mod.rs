@@ -389,7 +389,7 @@ where
     }
 
     /// Refuses an execution of a function that was left out.
-    fn told(&self, instance: Instance) -> Result<(), Failure<S, E>> {
+    fn check_kept(&self, instance: Instance) -> Result<(), Failure<S, E>> {
         let Some(left_out) = self.epochs.left_out(instance.time) else {
             return Ok(());
         };
@@ -409,7 +409,7 @@ where
 
     /// The data about a node's copying write around block T.
     fn copies(&self, instance: Instance, write: usize) -> Result<Rc<Copies>, Failure<S, E>> {
-        self.told(instance)?;
+        self.check_kept(instance)?;
         let position = self.position(instance.time)?;
         let key = (instance.node, write);
         if let Some(known) = self.views.borrow().copies(position, key) {

@@ -221,7 +221,7 @@ where
             return Ok(Vec::new());
         }
         self.executed(instance, inst)?;
-        self.told(instance)?;
+        self.check_kept(instance)?;
         let input = compiled.model.of_read(inst);
         let column = self.column(instance, input)?;
         let labels = column.view().and_then(|column| column.labels.as_ref());
@@ -320,7 +320,7 @@ where
     pub(super) fn writes(&self, code: &NodeCode, variable: u32, caught: Option<Caught>) -> bool {
         let given = match caught {
             Some(caught) => caught.part(variable).is_some(),
-            None => self.given(code).contains(&variable),
+            None => self.result_variables(code).contains(&variable),
         };
         given
             || code
@@ -335,7 +335,7 @@ where
     }
 
     /// The variables for the results of a node's call.
-    pub(super) fn given(&self, code: &NodeCode) -> std::ops::Range<u32> {
+    pub(super) fn result_variables(&self, code: &NodeCode) -> std::ops::Range<u32> {
         match code.end {
             NodeEnd::Call {
                 callee, results, ..
@@ -374,7 +374,7 @@ where
     ) -> Result<Step, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
         let code = &compiled.code;
-        let given = self.given(code);
+        let given = self.result_variables(code);
         match caught {
             Some(caught) => {
                 if let Some(part) = caught.part(variable) {
@@ -613,7 +613,7 @@ where
                 return open;
             }
             // It returned the results of its last call.
-            let given = self.given(code);
+            let given = self.result_variables(code);
             let results = self.results(code.function)?;
             let variable = (given.end + index).saturating_sub(results);
             if !given.contains(&variable) {

@@ -22,7 +22,11 @@ const LOOKED_AT: u64 = 1 << 16;
 ///
 /// # Errors
 /// If the recording is damaged.
-pub fn told(scene: &Scene<'_, '_>, how: &str, frames: &[WhyFrame]) -> Result<Option<WhyDeath>> {
+pub fn cause_of_death(
+    scene: &Scene<'_, '_>,
+    how: &str,
+    frames: &[WhyFrame],
+) -> Result<Option<WhyDeath>> {
     let Some(depth) = frames
         .iter()
         .position(|frame| frame.own)

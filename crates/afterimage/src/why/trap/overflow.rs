@@ -85,7 +85,12 @@ fn periodic<T: PartialEq>(all: &[T]) -> (usize, usize) {
 
 /// Describes the stack in words, to follow the place where the run ended. `it` is the stack's name
 /// there.
-pub fn told(open: usize, it: &str, frames: &[WhyFrame], repeated: Option<&Repeated>) -> String {
+pub fn described(
+    open: usize,
+    it: &str,
+    frames: &[WhyFrame],
+    repeated: Option<&Repeated>,
+) -> String {
     let open = match open {
         1 => "1 activation".to_owned(),
         open => format!("{} activations", grouped(open as u64)),

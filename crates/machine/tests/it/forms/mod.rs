@@ -8,7 +8,7 @@ use afterimage_program::{BlockEnd, Program};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use discover::{Piece, Run, define};
 
-use crate::hostile::body::told::Forms;
+use crate::hostile::body::events::Forms;
 
 /// Joins blocks to longer paths, none of which repeats a block.
 fn join(program: &Program, pieces: &[Piece], random: &mut SplitMix64) -> Vec<Piece> {

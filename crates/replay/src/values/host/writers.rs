@@ -157,7 +157,7 @@ impl<'a> Writers<'a> {
                 let visit = self.run.path.cursor().seek(start)?;
                 let missing = HostReadsError::Damaged("an execution that does not exist");
                 let visit = visit.filter(|visit| visit.start == start).ok_or(missing)?;
-                if !asked(values, visit, &positions, canvas)? {
+                if !look_up(values, visit, &positions, canvas)? {
                     left.insert(start, positions);
                 }
             }
@@ -301,7 +301,7 @@ fn bytes(paused: &Paused<'_>, range: Range) -> Result<Option<Vec<u8>>, Checkpoin
 
 /// Looks up in the whole execution trace which bytes an execution wrote. Returns whether it knows
 /// all of them.
-fn asked(
+fn look_up(
     values: &RecordedValues<'_>,
     visit: Visit,
     positions: &[usize],

@@ -79,7 +79,7 @@ where
                 }
                 let compiled = trace.compiled(id)?;
                 let code = &compiled.code;
-                let given = trace.given(code);
+                let given = trace.result_variables(code);
                 let touched = top.held.iter().any(|variable| {
                     code.inputs.binary_search(variable).is_ok()
                         || code.outputs.binary_search_by_key(variable, |o| o.0).is_ok()

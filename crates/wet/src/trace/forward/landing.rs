@@ -12,14 +12,14 @@ use crate::trace::{Compiled, Epochs, Failure, Instance, TraceError};
 
 /// The results of a call that are the followed value.
 #[derive(Clone, Debug)]
-enum Given {
+enum FollowedResults {
     /// The results at these positions, ascending.
     These(Vec<u32>),
     /// All results: the value is the call's result.
     All,
 }
 
-impl Given {
+impl FollowedResults {
     fn is_none(&self) -> bool {
         matches!(self, Self::These(these) if these.is_empty())
     }
@@ -69,14 +69,18 @@ where
         match last.code.end {
             NodeEnd::Call { .. } => {
                 self.skip(depth)?;
-                self.settle(Given::All, &Thrown::Nothing)
+                self.settle(FollowedResults::All, &Thrown::Nothing)
             }
             NodeEnd::TailCall { .. } if !self.trace.replaced(instance)? => {
                 self.frames.pop();
-                self.give_to_caller(depth, Given::All)
+                self.give_to_caller(depth, FollowedResults::All)
             }
-            NodeEnd::Throw { .. } => self.settle(Given::These(Vec::new()), &Thrown::Reference),
-            NodeEnd::Rethrow { .. } => self.settle(Given::These(Vec::new()), &Thrown::All),
+            NodeEnd::Throw { .. } => {
+                self.settle(FollowedResults::These(Vec::new()), &Thrown::Reference)
+            }
+            NodeEnd::Rethrow { .. } => {
+                self.settle(FollowedResults::These(Vec::new()), &Thrown::All)
+            }
             _ => {
                 self.frames.clear();
                 Ok(())
@@ -121,14 +125,16 @@ where
                 if replaced {
                     self.enter(depth, passed)
                 } else {
-                    self.give_to_caller(depth, Given::These(Vec::new()))
+                    self.give_to_caller(depth, FollowedResults::These(Vec::new()))
                 }
             }
             NodeEnd::Return(_) => {
                 self.frames.pop();
-                self.give_to_caller(depth, Given::These(passed))
+                self.give_to_caller(depth, FollowedResults::These(passed))
             }
-            NodeEnd::Throw { .. } => self.settle(Given::These(Vec::new()), &Thrown::These(passed)),
+            NodeEnd::Throw { .. } => {
+                self.settle(FollowedResults::These(Vec::new()), &Thrown::These(passed))
+            }
             NodeEnd::Rethrow { .. } => self.settle_without(),
             NodeEnd::Trap => {
                 self.frames.clear();
@@ -164,7 +170,7 @@ where
     /// Called when the innermost activation's callee has ended, by an exception or otherwise, or
     /// when the activation itself has thrown. The cursor is at the next execution. `given` is what
     /// it received; `thrown` holds the parts of its own exception that are the followed value.
-    fn settle(&mut self, given: Given, thrown: &Thrown) -> Result<(), Failure<S, E>> {
+    fn settle(&mut self, given: FollowedResults, thrown: &Thrown) -> Result<(), Failure<S, E>> {
         let trace = self.trace;
         let Some(landed) = self.cursor.visit() else {
             self.frames.clear();
@@ -215,7 +221,7 @@ where
         }
         // The handler was its own label.
         self.frames.pop();
-        self.give_to_caller(handler, Given::These(got))
+        self.give_to_caller(handler, FollowedResults::These(got))
     }
 
     /// Whether the execution after an exception is a handler of the activation that caught it,
@@ -237,11 +243,15 @@ where
     /// Call this when the callee of the innermost activation has ended and passed on nothing of the
     /// value.
     pub(super) fn settle_without(&mut self) -> Result<(), Failure<S, E>> {
-        self.settle(Given::These(Vec::new()), &Thrown::Nothing)
+        self.settle(FollowedResults::These(Vec::new()), &Thrown::Nothing)
     }
 
     /// The activation at a depth, which is no longer among the frames, returned this to its caller.
-    fn give_to_caller(&mut self, depth: usize, given: Given) -> Result<(), Failure<S, E>> {
+    fn give_to_caller(
+        &mut self,
+        depth: usize,
+        given: FollowedResults,
+    ) -> Result<(), Failure<S, E>> {
         let mut stack = None;
         if !self.caller(depth, &given, &mut stack)? {
             return Ok(());
@@ -253,7 +263,7 @@ where
     fn caller(
         &mut self,
         depth: usize,
-        given: &Given,
+        given: &FollowedResults,
         stack: &mut Option<Vec<Activation>>,
     ) -> Result<bool, Failure<S, E>> {
         if !self.frames.is_empty() {
@@ -299,13 +309,13 @@ where
     }
 
     /// The call of the innermost activation returned this.
-    fn give(&mut self, given: Given) -> Result<(), Failure<S, E>> {
+    fn give(&mut self, given: FollowedResults) -> Result<(), Failure<S, E>> {
         self.give_on(given, None)
     }
 
     fn give_on(
         &mut self,
-        mut given: Given,
+        mut given: FollowedResults,
         mut stack: Option<Vec<Activation>>,
     ) -> Result<(), Failure<S, E>> {
         while let Some(top) = self.frames.last_mut() {
@@ -313,11 +323,11 @@ where
             let NodeEnd::Call { .. } = code.end else {
                 return Err(TraceError::Damaged(MISSING));
             };
-            let range = self.trace.given(code);
+            let range = self.trace.result_variables(code);
             let mut held = Vec::from_iter(top.held.iter().copied().filter(|v| !range.contains(v)));
             match given {
-                Given::All => held.extend(range.clone()),
-                Given::These(these) => {
+                FollowedResults::All => held.extend(range.clone()),
+                FollowedResults::These(these) => {
                     let these = these.iter().filter_map(|&i| range.start.checked_add(i));
                     held.extend(these.filter(|v| range.contains(v)));
                 }
@@ -342,7 +352,7 @@ where
             }
             let depth = top.depth;
             self.frames.pop();
-            given = Given::These(returned);
+            given = FollowedResults::These(returned);
             if !self.caller(depth, &given, &mut stack)? {
                 return Ok(());
             }

@@ -17,8 +17,8 @@ use crate::text::pasted;
 ///
 /// # Errors
 /// If a log is damaged.
-pub fn say_if_given_otherwise(runs: [&Session; 2], whatever: &str) -> Result<()> {
-    let others = recorded_otherwise(runs)?;
+pub fn remark_different_inputs(runs: [&Session; 2], whatever: &str) -> Result<()> {
+    let others = different_options(runs)?;
     let remark = |text: String| {
         runs[0].monitor().note(runs[0].at(), &Note::Remark(text));
     };
@@ -29,7 +29,7 @@ pub fn say_if_given_otherwise(runs: [&Session; 2], whatever: &str) -> Result<()>
             others.join(", and ")
         ));
     }
-    if let Some(call) = given_otherwise(runs)? {
+    if let Some(call) = first_different_input(runs)? {
         remark(format!(
             "the host did not give both runs the same: first in {call}; some differences may \
              come from that, not from what {whatever}",
@@ -68,7 +68,7 @@ fn ending(run: &Session) -> Result<DiffEnding> {
 
 /// Describes the inputs chosen at recording that differ between the runs, if the programs request
 /// them.
-fn recorded_otherwise(runs: [&Session; 2]) -> Result<Vec<String>> {
+fn different_options(runs: [&Session; 2]) -> Result<Vec<String>> {
     let [a, b] = [runs[0].file().meta()?, runs[1].file().meta()?];
     let asks = |calls: [&str; 2]| {
         let mut imports = runs.iter().flat_map(|run| &run.program().imports);
@@ -140,7 +140,7 @@ impl Exchange {
 
     /// Whether another call of the same function made the same request. Addresses, and so lists of
     /// addresses, depend on the version.
-    fn asked_the_same(&self, other: &Self) -> bool {
+    fn is_same_call(&self, other: &Self) -> bool {
         let lengths = |of: &Self| Vec::from_iter(of.reads.iter().map(|read| read.length));
         let has_moved = || self.args != other.args || self.places().ne(other.places());
         let arguments = (0..).zip(self.args.iter().zip(&other.args));
@@ -199,7 +199,7 @@ impl Exchange {
 /// or bytes. Arguments and the environment are compared elsewhere; their addresses depend on the
 /// version and are ignored. So is the content of a file once the runs have made different requests
 /// about it.
-fn given_otherwise(runs: [&Session; 2]) -> Result<Option<String>> {
+fn first_different_input(runs: [&Session; 2]) -> Result<Option<String>> {
     let calls = |run: &Session| -> Result<_> {
         let imports = &run.program().imports;
         let names = Vec::from_iter(imports.iter().map(|import| import.name.clone()));
@@ -240,7 +240,7 @@ fn given_otherwise(runs: [&Session; 2]) -> Result<Option<String>> {
         for renewed in a.renewed().chain(b.renewed()) {
             otherwise.remove(&renewed);
         }
-        if !a.asked_the_same(&b) {
+        if !a.is_same_call(&b) {
             // A failed call has changed nothing.
             if a.has_succeeded() || b.has_succeeded() {
                 otherwise.extend(of.into_iter().flatten());

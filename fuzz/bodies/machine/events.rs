@@ -7,7 +7,7 @@ use afterimage_machine::{
 
 /// The events that an observer received, with or without the contents of registers.
 #[derive(Debug, Default)]
-struct Told<const REGISTERS: bool> {
+struct Events<const REGISTERS: bool> {
     events: Vec<Event>,
     /// The registers after each execution.
     registers: Vec<u64>,
@@ -35,7 +35,7 @@ enum Event {
     Caught(u32, u32),
 }
 
-impl<const REGISTERS: bool> Observer for Told<REGISTERS> {
+impl<const REGISTERS: bool> Observer for Events<REGISTERS> {
     const REGISTERS: bool = REGISTERS;
 
     fn node(&mut self, node: NodeId, _: &NodeCode) {
@@ -152,8 +152,8 @@ impl<'a> Forms<'a> {
         node: NodeId,
         stopped: Option<StoppedBefore>,
     ) -> Result<(), MachineError> {
-        let (mut slow, mut full) = (Told::<true>::default(), Told::<true>::default());
-        let mut lean = Told::<false>::default();
+        let (mut slow, mut full) = (Events::<true>::default(), Events::<true>::default());
+        let mut lean = Events::<false>::default();
         let expected = self
             .slow
             .step_pausing(node, 1, stopped, &mut slow, (&[], |_, _| ()));

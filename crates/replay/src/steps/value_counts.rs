@@ -18,7 +18,7 @@ use crate::values::TypedValue;
 
 /// A statement, and the range of its executions in question, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GivenBy {
+pub struct ExecutionRange {
     /// The function.
     pub function: FuncId,
     /// The operator.
@@ -39,7 +39,7 @@ struct Pick {
 }
 
 /// The distinct values of a statement, in the order of their bits, with the number of occurrences.
-pub type GivenCounts = Vec<(TypedValue, u64)>;
+pub type ValueCounts = Vec<(TypedValue, u64)>;
 
 /// Values by their bits, with the number of occurrences.
 type Counts = HashMap<GlobalBits, (TypedValue, u64)>;
@@ -101,11 +101,11 @@ fn is_store(code: Code) -> bool {
 ///
 /// # Errors
 /// If the run cannot be followed.
-pub fn given_counts<S: Segments>(
+pub fn count_values<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
-    asked: &[GivenBy],
-) -> Result<Vec<Option<GivenCounts>>, StepsError<S::Error>>
+    asked: &[ExecutionRange],
+) -> Result<Vec<Option<ValueCounts>>, StepsError<S::Error>>
 where
     S::Error: std::error::Error + 'static,
 {
@@ -147,7 +147,7 @@ where
 }
 
 /// The picks of a node. Statements that are not instructions have none.
-fn picks(asked: &[GivenBy], code: &NodeCode, plan: &Plan, told: &mut [bool]) -> Vec<Pick> {
+fn picks(asked: &[ExecutionRange], code: &NodeCode, plan: &Plan, told: &mut [bool]) -> Vec<Pick> {
     let mut picks = Vec::new();
     for (site, asked) in asked.iter().enumerate() {
         if asked.function != code.function {

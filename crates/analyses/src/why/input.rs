@@ -10,7 +10,7 @@ use afterimage_replay::values::HostReads;
 
 /// The source of bytes that the host wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum InputSource {
     /// Bytes of a file.
     File {
         /// The file.
@@ -69,7 +69,7 @@ pub enum Stream {
     Unknown(u32),
 }
 
-impl Given {
+impl InputSource {
     /// Identifies the bytes of a range that a host call wrote; calls are counted from 1. O(events
     /// of the log before).
     ///
@@ -86,7 +86,7 @@ impl Given {
         let mut calls = Calls::new(file, imports)?;
         while let Some(made) = calls.next()? {
             if made.number == call {
-                return calls.files.given(host, &made, range);
+                return calls.files.source_of(host, &made, range);
             }
             calls.files.follow(&made);
         }
@@ -96,15 +96,15 @@ impl Given {
 
 impl Files {
     /// Identifies the bytes of a range that a call wrote.
-    fn given(
+    fn source_of(
         &self,
         host: &HostReads<'_, '_>,
         call: &Call<'_>,
         range: Range,
-    ) -> Result<Given, WhyError> {
+    ) -> Result<InputSource, WhyError> {
         let fd = call.argument(0) as u32;
         let function = format!("{}.{}", call.import.module, call.import.name);
-        let other = |what, file| Given::Other {
+        let other = |what, file| InputSource::Other {
             function,
             what,
             file,
@@ -136,7 +136,7 @@ impl Files {
                 let before = call.writes[..found].iter();
                 let before: u64 = before.map(|write| write.bytes.len() as u64).sum();
                 let before = before + (range.address - call.writes[found].address);
-                Ok(Given::File {
+                Ok(InputSource::File {
                     file: self.stream(host, fd)?,
                     offset: from.and_then(|from| from.checked_add(before)),
                     bytes: range.length,
@@ -164,14 +164,14 @@ impl Files {
                 let text = text.unwrap_or_default().into();
                 let (offset, bytes) = ((at - first) as u64, range.length);
                 Ok(if arguments {
-                    Given::Argument {
+                    InputSource::Argument {
                         number: before.iter().filter(|byte| **byte == 0).count() as u64,
                         text,
                         offset,
                         bytes,
                     }
                 } else {
-                    Given::Variable {
+                    InputSource::Variable {
                         text,
                         offset,
                         bytes,

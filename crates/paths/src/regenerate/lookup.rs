@@ -127,7 +127,7 @@ impl LookupTables {
     }
 
     /// Reports to a tally the paths of all entries used since the last report.
-    pub(super) fn told<T: Tally>(
+    pub(super) fn report<T: Tally>(
         &mut self,
         tables: &mut Tables<'_>,
         tally: &mut T,

@@ -19,14 +19,14 @@ use afterimage_replay::steps::{Run, Steps, StepsError, Value, Wanted, What};
 
 /// The value that an execution of an operator computed, loaded or stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct OperatorValue {
     value: Value,
     /// Whether the number is also an address. An object may lie elsewhere in the other run.
     may_be_address: bool,
 }
 
 /// The values by time and operator. Excludes operators without a value, such as calls.
-pub type AllGiven = HashMap<(u64, OpId), Given>;
+pub type OperatorValues = HashMap<(u64, OpId), OperatorValue>;
 
 /// Linkers place nothing below this address.
 const LOWEST: u64 = 1024;
@@ -36,16 +36,16 @@ const LOWEST: u64 = 1024;
 ///
 /// # Errors
 /// If the run cannot be followed.
-pub fn given_at<S: Segments>(
+pub fn operator_values<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
     wanted: &[(u64, OpId)],
-) -> Result<AllGiven, StepsError<S::Error>>
+) -> Result<OperatorValues, StepsError<S::Error>>
 where
     S::Error: Error + 'static,
 {
     let mut steps = Steps::before(run, log, Wanted::ALL)?;
-    let mut found = AllGiven::new();
+    let mut found = OperatorValues::new();
     let mut rest = wanted;
     let mut skipped = None;
     while let Some(&(time, _)) = rest.first() {
@@ -72,7 +72,7 @@ where
             };
             let at = (step.time, op);
             if own.binary_search(&at).is_ok() {
-                let given = Given {
+                let given = OperatorValue {
                     value,
                     may_be_address: matches!(value.ty, ValType::I32 | ValType::I64)
                         && (LOWEST..size).contains(&value.bits.0),
@@ -125,7 +125,7 @@ enum Outcome {
 pub struct Alignment<'m> {
     moments: &'m Moments,
     /// The values that operators gave in the unoptimised and in the optimised run.
-    given: [AllGiven; 2],
+    given: [OperatorValues; 2],
     /// The outcome for each part of the optimised run whose counterpart differs from the counted
     /// one.
     outcomes: HashMap<u32, Outcome>,
@@ -148,7 +148,7 @@ type Givers = HashMap<(Unit, (u64, u64)), (u32, bool)>;
 type ByActivation = HashMap<(Unit, u64), Vec<u32>>;
 
 /// The values that operators gave, by unit and then by time.
-type ByUnit = BTreeMap<Unit, Vec<Given>>;
+type ByUnit = BTreeMap<Unit, Vec<OperatorValue>>;
 
 impl Trail {
     /// The parts of the block that executed this part.
@@ -237,7 +237,7 @@ impl Moments {
     /// Checks the counted counterparts of these parts by the values of the operators from
     /// [`to_be_known`](Self::to_be_known), in the unoptimised and in the optimised run. O(those
     /// operators · log).
-    pub fn settled(&self, parts: &BTreeSet<u32>, given: [AllGiven; 2]) -> Alignment<'_> {
+    pub fn confirmed(&self, parts: &BTreeSet<u32>, given: [OperatorValues; 2]) -> Alignment<'_> {
         let mut settled = Alignment {
             moments: self,
             given,
@@ -419,7 +419,7 @@ impl Alignment<'_> {
             let of_b = self.of_b(&b.parts[*part as usize])?;
             Some((of_b, self.of_a(&a.parts[*other as usize])?))
         });
-        let known: Option<Vec<(Given, Given)>> = known.collect();
+        let known: Option<Vec<(OperatorValue, OperatorValue)>> = known.collect();
         let known = match known.filter(|_| !is_test) {
             Some(known) => known,
             // An operator without a value has an effect, and keeps its place.
@@ -427,7 +427,7 @@ impl Alignment<'_> {
             None => return self.refuse(parts, Refusal::Alike { column }),
         };
         if is_one {
-            let (of_b, of_a): (Vec<Given>, Vec<Given>) = known.into_iter().unzip();
+            let (of_b, of_a): (Vec<OperatorValue>, Vec<OperatorValue>) = known.into_iter().unzip();
             match of_kind(first.unit, &of_a, &of_b) {
                 Compared::Same => self.confirm(&paired),
                 Compared::Nothing => {}
@@ -530,17 +530,17 @@ impl Alignment<'_> {
         self.outcomes.extend(refused);
     }
 
-    fn of_a(&self, part: &Part) -> Option<Given> {
+    fn of_a(&self, part: &Part) -> Option<OperatorValue> {
         self.given[0].get(&(part.time, part.op)).copied()
     }
 
-    fn of_b(&self, part: &Part) -> Option<Given> {
+    fn of_b(&self, part: &Part) -> Option<OperatorValue> {
         self.given[1].get(&(part.time, part.op)).copied()
     }
 }
 
 /// The values of the parts that are operators other than tests.
-fn by_unit(trail: &Trail, given: &AllGiven, parts: impl Iterator<Item = u32>) -> ByUnit {
+fn by_unit(trail: &Trail, given: &OperatorValues, parts: impl Iterator<Item = u32>) -> ByUnit {
     let mut found = ByUnit::new();
     for part in trail.operators(parts) {
         if let Some(given) = given.get(&(part.time, part.op)) {
@@ -570,7 +570,7 @@ fn is_same(of_a: &ByUnit, of_b: &ByUnit) -> bool {
 }
 
 /// Compares the values of operators of one kind.
-fn of_kind(unit: Unit, of_a: &[Given], of_b: &[Given]) -> Compared {
+fn of_kind(unit: Unit, of_a: &[OperatorValue], of_b: &[OperatorValue]) -> Compared {
     let ([first_a, ..], [first_b, ..]) = (of_a, of_b) else {
         return Compared::Nothing;
     };
@@ -599,12 +599,12 @@ enum Compared {
 
 /// Returns the distance from the values of the unoptimised run to those of the optimised run, if
 /// they are the same up to order. It is 0, or the distance between addresses of moved objects.
-fn shift(known: &[(Given, Given)]) -> Option<u64> {
-    let mut of_b: Vec<Given> = known.iter().map(|given| given.0).collect();
-    let mut of_a: Vec<Given> = known.iter().map(|given| given.1).collect();
+fn shift(known: &[(OperatorValue, OperatorValue)]) -> Option<u64> {
+    let mut of_b: Vec<OperatorValue> = known.iter().map(|given| given.0).collect();
+    let mut of_a: Vec<OperatorValue> = known.iter().map(|given| given.1).collect();
     of_b.sort_unstable_by_key(|given| given.value.bits);
     of_a.sort_unstable_by_key(|given| given.value.bits);
-    let by = |(b, a): (&Given, &Given)| b.value.bits.0.wrapping_sub(a.value.bits.0);
+    let by = |(b, a): (&OperatorValue, &OperatorValue)| b.value.bits.0.wrapping_sub(a.value.bits.0);
     let mut both = of_b.iter().zip(&of_a);
     let shift = both.clone().next().map(by)?;
     let are_addresses = || {
@@ -621,12 +621,12 @@ mod tests {
     use super::*;
     use crate::currency::{Stop, align};
 
-    fn value(bits: u64, may_be_address: bool) -> Given {
+    fn value(bits: u64, may_be_address: bool) -> OperatorValue {
         let value = Value {
             ty: ValType::I32,
             bits: (bits, 0),
         };
-        Given {
+        OperatorValue {
             value,
             may_be_address,
         }
@@ -673,7 +673,7 @@ mod tests {
     }
 
     /// The value of each operator, by its number.
-    fn gave(count: u32, given: impl Fn(u32) -> Given) -> AllGiven {
+    fn gave(count: u32, given: impl Fn(u32) -> OperatorValue) -> OperatorValues {
         (0..count)
             .map(|at| ((1, OpId::from_u32(at)), given(at)))
             .collect()
@@ -701,7 +701,7 @@ mod tests {
             let all = Vec::from_iter((0..COUNT).map(|at| (1, OpId::from_u32(at))));
             assert_eq!(moments.to_be_known(&parts), [all.clone(), all]);
             let same = || gave(COUNT, |at| value(u64::from(at), false));
-            let settled = moments.settled(&parts, [same(), same()]);
+            let settled = moments.confirmed(&parts, [same(), same()]);
             for stop in 0..stops {
                 assert_eq!(settled.counterpart(stop), Ok(stop));
             }
@@ -736,7 +736,7 @@ mod tests {
         let parts = moments.parts_of(0..COUNT);
         for (modulus, told) in [(COUNT + 1, true), (2, false)] {
             let same = |count| gave(count, |at| value(u64::from(at % modulus), false));
-            let settled = moments.settled(&parts, [same(COUNT + 1), same(COUNT)]);
+            let settled = moments.confirmed(&parts, [same(COUNT + 1), same(COUNT)]);
             for stop in 1..COUNT {
                 assert_eq!(settled.counterpart(stop).is_ok(), told, "{stop}");
             }
@@ -748,11 +748,11 @@ mod tests {
         let moments = unrolled(3);
         let parts = moments.parts_of(0..3);
         let apart = |at: u32| value(u64::from(at), false);
-        let settled = moments.settled(&parts, [gave(4, apart), gave(3, apart)]);
+        let settled = moments.confirmed(&parts, [gave(4, apart), gave(3, apart)]);
         assert_eq!(settled.counterpart(1), Ok(1));
         assert_eq!(settled.counterpart(2), Ok(2));
         let alike = |_| value(7, false);
-        let settled = moments.settled(&parts, [gave(4, alike), gave(3, alike)]);
+        let settled = moments.confirmed(&parts, [gave(4, alike), gave(3, alike)]);
         let refused = Err(Some(Refusal::Alike { column: None }));
         assert_eq!(settled.counterpart(1), refused);
         assert_eq!(settled.counterpart(2), refused);
