@@ -10,7 +10,7 @@ use afterimage_replay::steps::AccessSite;
 
 /// An operator in a Ball–Larus path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct PathOperator {
     pub site: AccessSite,
     pub path: NodeId,
     pub is_store: bool,
@@ -18,7 +18,7 @@ pub(super) struct Place {
 
 /// Places by number.
 pub(super) struct Places {
-    pub all: Vec<Place>,
+    pub all: Vec<PathOperator>,
     wanted: fn(Code) -> bool,
     nodes: Vec<Option<Rc<OfNode>>>,
 }
@@ -57,7 +57,7 @@ impl Places {
         let mut numbers = vec![0; code.insts.len()];
         for (number, inst) in numbers.iter_mut().zip(&code.insts) {
             if (self.wanted)(inst.code) {
-                self.all.push(Place {
+                self.all.push(PathOperator {
                     site: AccessSite {
                         function: code.function,
                         op: inst.op,

@@ -3,7 +3,7 @@
 use afterimage_machine::Range;
 
 use super::answer::OperatorRedundancy;
-use super::places::Place;
+use super::places::PathOperator;
 use super::shadow::Shadow;
 use super::ways::Ways;
 
@@ -95,7 +95,7 @@ impl Tracker {
     }
 
     /// The results for the loads, in program order. `places` lists the places by number.
-    pub fn finish(self, places: &[Place]) -> Vec<OperatorRedundancy> {
+    pub fn finish(self, places: &[PathOperator]) -> Vec<OperatorRedundancy> {
         self.ways.finish(places)
     }
 }
@@ -107,7 +107,7 @@ mod tests {
     use afterimage_ids::{FuncId, NodeId, OpId};
     use proptest::prelude::*;
 
-    use super::{Place, Range, Tracker};
+    use super::{PathOperator, Range, Tracker};
     use afterimage_replay::steps::AccessSite;
 
     /// Places 0 to 3 are four operators in one path; 4 and 5 are the first two of these in another.
@@ -225,7 +225,7 @@ mod tests {
                 }
             }
         }
-        let place = |k: usize| Place {
+        let place = |k: usize| PathOperator {
             site: AccessSite {
                 function: FuncId::from_u32(0),
                 op: OpId::from_u32((k % SITES) as u32),

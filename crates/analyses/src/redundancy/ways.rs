@@ -7,7 +7,7 @@ use afterimage_ids::NodeId;
 use rustc_hash::FxHashMap;
 
 use super::answer::{InPath, OperatorRedundancy, OperatorSource, Way};
-use super::places::Place;
+use super::places::PathOperator;
 use afterimage_replay::steps::AccessSite;
 
 /// Counts.
@@ -70,7 +70,7 @@ impl Ways {
     }
 
     /// The results by operator, in program order. `places` lists the places by number.
-    pub fn finish(mut self, places: &[Place]) -> Vec<OperatorRedundancy> {
+    pub fn finish(mut self, places: &[PathOperator]) -> Vec<OperatorRedundancy> {
         for (place, sum) in (0u32..).zip(&self.sums) {
             if sum.times > 0 {
                 *self.from.entry((place, sum.last)).or_default() += sum.times;

@@ -18,12 +18,12 @@ const LARGEST: u64 = 1 << 30;
 pub struct Snapshots {
     /// Their times, ascending.
     times: Vec<u64>,
-    place: Place,
+    place: Storage,
 }
 
 /// The storage of snapshots.
 #[derive(Debug)]
-enum Place {
+enum Storage {
     /// In a file: the section, and the positions in it.
     File(TraceFile, usize, Vec<Entry>),
     Memory(Vec<Collected<Vec<u8>>>),
@@ -84,7 +84,7 @@ impl Snapshots {
         let entries = entries.ok_or(SnapshotError::Damaged("their index"))?;
         Ok(Some(Self {
             times: entries.iter().map(|entry| entry.time).collect(),
-            place: Place::File(file.clone(), position, entries),
+            place: Storage::File(file.clone(), position, entries),
         }))
     }
 
@@ -93,7 +93,7 @@ impl Snapshots {
         let entries = collected.into_entries();
         Self {
             times: entries.iter().map(|entry| entry.time).collect(),
-            place: Place::Memory(entries),
+            place: Storage::Memory(entries),
         }
     }
 
@@ -117,13 +117,13 @@ impl Snapshots {
     pub fn snapshot(&self, number: usize) -> Result<(Snapshot, Vec<Opened>), SnapshotError> {
         let missing = || SnapshotError::Damaged("one is missing");
         match &self.place {
-            Place::File(file, section, entries) => {
+            Storage::File(file, section, entries) => {
                 let entry = entries.get(number).ok_or_else(missing)?;
                 let section = section_of(file, *section)?;
                 let first = entry.chunk + entry.lists;
                 state(&bytes(&section, first, entry.states)?, entry.time)
             }
-            Place::Memory(entries) => {
+            Storage::Memory(entries) => {
                 let entry = entries.get(number).ok_or_else(missing)?;
                 state(&entry.state, entry.time)
             }
@@ -166,10 +166,10 @@ impl Snapshots {
     /// Fills pages with the newest version of each.
     fn fill(&self, number: usize, filling: &mut Filling<'_>) -> Result<(), SnapshotError> {
         match &self.place {
-            Place::File(file, section, entries) => {
+            Storage::File(file, section, entries) => {
                 fill(section_of(file, *section)?, entries, number, filling)
             }
-            Place::Memory(entries) => {
+            Storage::Memory(entries) => {
                 for entry in entries[..=number].iter().rev() {
                     for (&(memory, page), bytes) in &entry.pages {
                         if let Some(place) = filling.missing(memory, page) {

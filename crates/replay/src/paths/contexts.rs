@@ -220,7 +220,7 @@ struct Here {
 
 /// The context to which the blocks of a chain count.
 #[derive(Clone, Copy)]
-enum Place {
+enum ContextOf {
     Context { at: usize, depth: usize },
     Shorter(usize),
     Deeper(usize),
@@ -263,22 +263,22 @@ impl Expansion<'_> {
     /// Makes contexts from the calls of some activations.
     fn look(&mut self, pending: Pending) {
         let first = self.contexts.len();
-        let mut places: BTreeMap<ChainId, Place> = BTreeMap::new();
+        let mut places: BTreeMap<ChainId, ContextOf> = BTreeMap::new();
         // Longer chains have larger numbers.
         for (chain, here) in self.chains(pending.activations) {
             let place = match self.inlining.split(chain) {
-                None => Place::Context {
+                None => ContextOf::Context {
                     at: pending.context,
                     depth: pending.depth,
                 },
                 Some((shorter, frame)) => match places[&shorter] {
-                    Place::Context { at, depth } => self.place(at, depth, frame, here.total),
+                    ContextOf::Context { at, depth } => self.place(at, depth, frame, here.total),
                     merged => merged,
                 },
             };
             places.insert(chain, place);
             match place {
-                Place::Context { at, .. } => {
+                ContextOf::Context { at, .. } => {
                     self.contexts[at].own = here.own;
                     self.contexts[at].left_out = here.left_out;
                 }
@@ -303,20 +303,20 @@ impl Expansion<'_> {
     }
 
     /// Makes a context of calls to one function.
-    fn call(&mut self, from: Place, function: FuncId, activations: Many) {
+    fn call(&mut self, from: ContextOf, function: FuncId, activations: Many) {
         let all = self.all;
         let sum = |of: &dyn Fn(u32) -> u64| -> u64 {
             activations.iter().map(|(&id, times)| of(id) * times).sum()
         };
         let blocks = sum(&|id| all.total(id));
         let place = match from {
-            Place::Context { at, depth } => {
+            ContextOf::Context { at, depth } => {
                 self.place(at, depth, Frame::Function(function), blocks)
             }
             merged => merged,
         };
         match place {
-            Place::Context { at, depth } => {
+            ContextOf::Context { at, depth } => {
                 self.contexts[at].calls = sum(&|id| all.begins(id));
                 self.open.push(Pending {
                     context: at,
@@ -336,13 +336,13 @@ impl Expansion<'_> {
     /// Returns the context in which to count a function that a context calls or has inlined and
     /// that executes `blocks` blocks. If it is large enough, this is a new context. Each line of a
     /// context has one.
-    fn place(&mut self, parent: usize, depth: usize, frame: Frame, blocks: u64) -> Place {
+    fn place(&mut self, parent: usize, depth: usize, frame: Frame, blocks: u64) -> ContextOf {
         let is_line = matches!(frame, Frame::Line(_));
         if !is_line && depth >= self.limits.depth {
-            return Place::Deeper(parent);
+            return ContextOf::Deeper(parent);
         }
         if !is_line && blocks < self.limits.min {
-            return Place::Shorter(parent);
+            return ContextOf::Shorter(parent);
         }
         let at = self.contexts.len();
         let mut context = Context::new(frame, Some(parent));
@@ -350,13 +350,15 @@ impl Expansion<'_> {
         self.contexts.push(context);
         self.contexts[parent].children.push(at);
         let depth = depth + usize::from(!is_line);
-        Place::Context { at, depth }
+        ContextOf::Context { at, depth }
     }
 
-    fn rest(&mut self, place: Place) -> &mut Rest {
+    fn rest(&mut self, place: ContextOf) -> &mut Rest {
         match place {
-            Place::Deeper(at) => &mut self.contexts[at].deeper,
-            Place::Shorter(at) | Place::Context { at, .. } => &mut self.contexts[at].shorter,
+            ContextOf::Deeper(at) => &mut self.contexts[at].deeper,
+            ContextOf::Shorter(at) | ContextOf::Context { at, .. } => {
+                &mut self.contexts[at].shorter
+            }
         }
     }
 
