@@ -12,6 +12,7 @@ use afterimage::diff::versions::versions;
 use afterimage::files;
 use afterimage::sources::{FirstOf, SourcePaths};
 use afterimage_present::{NextQuestion, PresentError, Render, render};
+use afterimage_profile::CodeFilter;
 use anyhow::{Result, bail};
 
 use crate::arguments::{CodeArguments, OutputArguments, SourceArguments, formats, rows};
@@ -137,7 +138,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
     let (Some(first), Some(second)) = (&arguments.a, &arguments.b) else {
-        arguments.rank(&sources)?;
+        arguments.rank(&sources, &code)?;
         say_not_at_hand(&sources, &code);
         return Ok(Exit::Success);
     };
@@ -201,11 +202,12 @@ impl Arguments {
     }
 
     /// Ranks lines and values that separate failing executions from passing ones.
-    fn rank(&self, sources: &SourcePaths) -> Result<()> {
+    fn rank(&self, sources: &SourcePaths, code: &CodeFilter) -> Result<()> {
         let opened = |paths: &[PathBuf]| -> Result<Vec<Session>> {
             let open = |at: &PathBuf| {
                 files::ended(at)?;
-                Ok(session(at)?.reading(sources.clone()))
+                let session = session(at)?.looking_at(code.clone());
+                Ok(session.reading(sources.clone()))
             };
             paths.iter().map(open).collect()
         };

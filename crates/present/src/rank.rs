@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use afterimage_analyses::diff::{Number, Predicate, RankedLine, RankedValue};
-use afterimage_profile::Source;
+use afterimage_profile::{CodeFilter, Folded, Source};
 use afterimage_program::Names;
 use afterimage_replay::steps::Operators;
 use schemars::JsonSchema;
@@ -28,8 +28,10 @@ pub struct RankReport<'r> {
     pub failing: usize,
     /// The lines, the most suspicious first.
     pub rows: &'r [RankedLine],
-    /// The number of lines that no limit would leave.
-    pub available: usize,
+    /// The number of rows to show in each list.
+    pub most: usize,
+    /// Whose code the text shows.
+    pub code: &'r CodeFilter,
     /// The source files.
     pub source: &'r dyn Source,
     /// Source text.
@@ -43,8 +45,6 @@ pub struct RankReport<'r> {
 pub struct RankedValues<'r> {
     /// The most suspicious first.
     pub rows: &'r [RankedValue],
-    /// The number of rows to show.
-    pub most: usize,
     /// The names of the functions.
     pub names: &'r Names,
     /// Their operators.
@@ -60,14 +60,16 @@ struct ToldValue {
     /// The displayed end of its path.
     shown: String,
     line: u32,
+    /// Whether the text shows its code.
+    is_own: bool,
 }
 
 impl RankedValues<'_> {
-    fn tell(&self, row: &RankedValue, source: &dyn Source) -> Result<ToldValue, PresentError> {
+    fn tell(&self, row: &RankedValue, folded: &Folded<'_>) -> Result<ToldValue, PresentError> {
         let found = self.operators.get(row.place.function, row.place.op)?;
         let found = found.ok_or(PresentError::NoGraph(row.place.function.as_u32()))?;
         let position = found.position;
-        let files = source.files();
+        let files = folded.files();
         let file = position.and_then(|position| files.get(position.file.0 as usize));
         Ok(ToldValue {
             function: self.names.function(row.place.function).to_owned(),
@@ -75,9 +77,10 @@ impl RankedValues<'_> {
             offset: found.offset.0,
             file: file.cloned(),
             shown: position
-                .map_or("", |at| source.short_path(at.file))
+                .map_or("", |at| folded.short_path(at.file))
                 .to_owned(),
             line: position.map_or(0, |position| position.line),
+            is_own: position.map_or(folded.shows_all(), |at| folded.shows(at.file)),
         })
     }
 }
@@ -132,9 +135,15 @@ fn values_text(
         ("text", Left),
     ]);
     let mut lines = BTreeSet::new();
+    let mut library = 0;
+    let folded = report.folded();
     for row in values.rows {
-        let told = values.tell(row, report.source)?;
-        if lines.len() == values.most
+        let told = values.tell(row, &folded)?;
+        if !told.is_own {
+            library += 1;
+            continue;
+        }
+        if lines.len() == report.most
             || !lines.insert((
                 told.file.clone(),
                 told.line,
@@ -171,7 +180,7 @@ fn values_text(
             counted(all as u64, "statement")
         )?;
     }
-    Ok(())
+    in_libraries(out, library, "statement")
 }
 
 fn ranked_value(
@@ -179,7 +188,7 @@ fn ranked_value(
     values: &RankedValues<'_>,
     source: &dyn Source,
 ) -> Result<RankValue, PresentError> {
-    let told = values.tell(row, source)?;
+    let told = values.tell(row, &Folded::new(source, &CodeFilter::All))?;
     let (predicate, than) = match row.predicate {
         Predicate::Negative => ("negative", None),
         Predicate::Zero => ("zero", None),
@@ -212,7 +221,34 @@ fn ranked_value(
     })
 }
 
-impl RankReport<'_> {
+/// Says how many ranked rows the text leaves out because their code is not the user's.
+fn in_libraries(out: &mut dyn Write, library: usize, what: &str) -> Result<(), PresentError> {
+    if library > 0 {
+        let left_out = counted(library as u64, what);
+        writeln!(
+            out,
+            "outside of your own code: {left_out}; --code all shows them"
+        )?;
+    }
+    Ok(())
+}
+
+impl<'r> RankReport<'r> {
+    /// The source of the code that the text shows: all of it if the program has no code of the
+    /// user's own.
+    fn folded(&self) -> Folded<'r> {
+        let folded = Folded::new(self.source, self.code);
+        if folded.shows_any() {
+            folded
+        } else {
+            Folded::new(self.source, &CodeFilter::All)
+        }
+    }
+
+    fn shown_rows(&self) -> &'r [RankedLine] {
+        &self.rows[..self.rows.len().min(self.most)]
+    }
+
     fn file(&self, row: &RankedLine) -> &str {
         let files = self.source.files();
         let path = files.get(row.line.file.0 as usize);
@@ -268,7 +304,10 @@ fn lines_text(
         ("line", Left),
         ("text", Left),
     ]);
-    for row in report.rows {
+    let folded = report.folded();
+    let own = report.rows.iter();
+    let own = Vec::from_iter(own.filter(|row| folded.shows(row.line.file)));
+    for row in own.iter().take(report.most) {
         let file = report.file(row);
         let text = cache.line(file, row.line.number).map(str::trim);
         table.row([
@@ -284,11 +323,11 @@ fn lines_text(
         ]);
     }
     table.write(out, style, |_| Paint::Plain)?;
-    let left = report.available - report.rows.len();
+    let left = own.len().saturating_sub(report.most);
     if left > 0 {
         writeln!(out, "… and {} more", grouped(left as u64))?;
     }
-    Ok(())
+    in_libraries(out, report.rows.len() - own.len(), "line")
 }
 
 /// Lines and values that separate failing executions from passing ones.
@@ -377,7 +416,7 @@ pub enum RankNumber {
 /// # Errors
 /// If something to be shown cannot be read.
 pub(crate) fn rank_document(report: &RankReport<'_>) -> Result<RankDocument, PresentError> {
-    let lines = report.rows.iter().map(|row| RankLine {
+    let lines = report.shown_rows().iter().map(|row| RankLine {
         source: Position::line(report.file(row), row.line.number),
         failing: row.failing,
         passing: row.passing,
@@ -386,14 +425,14 @@ pub(crate) fn rank_document(report: &RankReport<'_>) -> Result<RankDocument, Pre
         passing_arrivals: row.arrivals[1],
     });
     let values = report.values.iter().map(|values| {
-        let shown = values.rows.iter().take(values.most);
+        let shown = values.rows.iter().take(report.most);
         let shown = shown.map(|row| ranked_value(row, values, report.source));
         shown.collect::<Result<Vec<_>, _>>()
     });
     Ok(RankDocument {
         failing: report.failing,
         passing: report.passing,
-        available: report.available,
+        available: report.rows.len(),
         lines: lines.collect(),
         values: values.last().transpose()?,
     })
@@ -406,7 +445,7 @@ pub(crate) fn rank_document(report: &RankReport<'_>) -> Result<RankDocument, Pre
 pub fn rank_csv(out: &mut dyn Write, report: &RankReport<'_>) -> Result<(), PresentError> {
     let header = "file,line,failing,passing,score,failing_arrivals,passing_arrivals";
     let mut table = Csv::new(out, header)?;
-    for row in report.rows {
+    for row in report.shown_rows() {
         let [of_failing, of_passing] = row.arrivals;
         table.row(&[
             &report.file(row),

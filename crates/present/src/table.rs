@@ -104,7 +104,10 @@ impl Table {
         for name in DROPPED {
             let at = self.columns.iter().position(|column| column.0 == name);
             if let Some(at) = at.filter(|_| over(widths) > 0) {
-                widths[at] = 0;
+                // Columns without a name belong to the one before them.
+                let parts = self.columns[at + 1..].iter();
+                let parts = parts.take_while(|column| column.0.is_empty()).count();
+                widths[at..=at + parts].fill(0);
                 dropped.push(name);
             }
         }

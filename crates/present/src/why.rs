@@ -651,7 +651,7 @@ impl WhyText<'_> {
         if let Some(read) = &end.read {
             let (file, at) = (&self.file, &read.at);
             let command = format!("afterimage why {file} --at {at} --operand address");
-            self.hint("why from there", &command)?;
+            self.hint("why that address", &command)?;
         }
         Ok(())
     }

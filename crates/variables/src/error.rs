@@ -188,6 +188,10 @@ pub enum Unavailable {
         /// The number of bits that it yields.
         bits: u32,
     },
+    /// A member begins after the end of its structure: it has no bytes, such as a function item of
+    /// Rust, whose type DWARF describes as a pointer.
+    #[error("it has no bytes")]
+    NoBytes,
     /// The location uses something that is meaningless in WebAssembly or not supported.
     #[error("its location uses {0}, which is not supported")]
     Unsupported(&'static str),

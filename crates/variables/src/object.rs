@@ -91,7 +91,13 @@ impl Variables<'_> {
             None => self.size(member.type_ref)?.unwrap_or(0),
         };
         let pieces = match &member.offset {
-            MemberOffset::Bytes(offset) => part(&object.pieces, *offset, bytes),
+            MemberOffset::Bytes(offset) => {
+                let whole = self.size(object.type_ref)?;
+                if bytes > 0 && whole.is_some_and(|whole| whole <= *offset) {
+                    return Err(Unavailable::NoBytes);
+                }
+                part(&object.pieces, *offset, bytes)
+            }
             MemberOffset::Computed(entry) => {
                 let address = object.address().ok_or(Unavailable::Unsupported(
                     "a virtual base class outside memory",

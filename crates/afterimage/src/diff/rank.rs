@@ -66,13 +66,13 @@ pub fn rank<R>(
         ask(&RankReport {
             passing: passing.len(),
             failing: failing.len(),
-            rows: &rows[..rows.len().min(query.most)],
-            available: rows.len(),
+            rows: &rows,
+            most: query.most,
+            code: first.code(),
             source: program.source,
             sources: query.sources,
             values: query.values.then_some(RankedValues {
                 rows: &found,
-                most: query.most,
                 names: program.names,
                 operators: program.operators,
             }),

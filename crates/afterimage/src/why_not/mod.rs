@@ -288,8 +288,14 @@ fn refuse_executed(
     } else {
         String::new()
     };
+    let part = match asked.line {
+        Some(_) if asked.places.len() > 1 => {
+            format!("; to ask about a part of the line: --at {at}:COLUMN")
+        }
+        _ => String::new(),
+    };
     bail!(
-        "{at} was {how} {}{after}, {when}{later}{hint}",
+        "{at} was {how} {}{after}, {when}{later}{hint}{part}",
         times(count)
     )
 }

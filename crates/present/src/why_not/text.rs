@@ -31,14 +31,15 @@ pub(super) fn report(
             wrapped(&format!("  {}", line.trim_start()), width, 4)
         )?;
     }
-    for hop in &cause.through {
-        let how = match hop.how {
-            WhyNotHow::Branch => "that depends on",
-            WhyNotHow::Call => "its function would be called by",
+    // From the cause towards the place.
+    for hop in cause.through.iter().rev() {
+        let then = match hop.how {
+            WhyNotHow::Branch => "",
+            WhyNotHow::Call => "; it would have called the function",
         };
         let operator = hop.place.called();
         let at = exactly(&hop.place);
-        let line = format!("  {how} {operator} at {at}, which was not executed");
+        let line = format!("  so {operator} at {at} was not executed{then}");
         writeln!(out, "{}", wrapped(&line, width, 4))?;
     }
     if let WhyNotKind::Branch { place, value, .. } | WhyNotKind::Table { place, value, .. } =
