@@ -46,7 +46,7 @@
 ;; | step+0x1 was not executed after t=16 (it was executed 5 times before, the last time at t=16):
 ;; |   the branch at @0x57#5 in _start was executed once (5 times in the whole run) and never went towards step+0x1
 ;; |   the first time then its condition was 0, and the run ended; only a value other than 0 leads towards step+0x1
-;; |   its function would be called by call at @0x50 in _start, which was not executed
+;; |   so call at @0x50 in _start was not executed; it would have called the function
 ;; | what decided it, 0 (@0x57#5), comes from a local that nothing wrote, which is 0, 6 steps back
 ;; |   0 = 5 < 5                           @0x56#5 in _start  t=17
 ;; |   5 = 4 + 1                           @0x4d#5 in _start  t=15

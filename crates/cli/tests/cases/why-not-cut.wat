@@ -24,7 +24,7 @@
 ;; | never was never executed:
 ;; |   the branch at @0x54#2 in share was executed 2 times and never went towards never
 ;; |   the last time its condition was 0, and it left the function; only a value other than 0 leads towards never
-;; |   its function would be called by call at @0x56 in share, which was not executed
+;; |   so call at @0x56 in share was not executed; it would have called the function
 ;; | what decided it, 0 (@0x54#2), comes from the constant 2 at @0x73#1, 2 steps back
 ;; |   0 = 1 == 0                          @0x53#2 in share  t=7
 ;; |   1 = 2 - 1                           @0x66#1 in loops  t=5
@@ -33,7 +33,7 @@
 ;; | never was not executed after t=5 (it was never executed before, either):
 ;; |   the branch at @0x54#2 in share was executed once (2 times in the whole run) and never went towards never
 ;; |   the first time then its condition was 0, and it left the function; only a value other than 0 leads towards never
-;; |   its function would be called by call at @0x56 in share, which was not executed
+;; |   so call at @0x56 in share was not executed; it would have called the function
 ;; | what decided it, 0 (@0x54#2), comes from the constant 2 at @0x73#1, 2 steps back
 ;; |   0 = 1 == 0                          @0x53#2 in share  t=7
 ;; |   1 = 2 - 1                           @0x66#1 in loops  t=5
@@ -41,9 +41,9 @@
 ;; $ afterimage why-not run.aft --at never --after 8
 ;; | never was not executed after t=8 (it was never executed before, either):
 ;; |   the run trapped: integer division by zero at @0x4d in share, at t=10, before it got there
-;; |   its function would be called by call at @0x56 in share, which was not executed
-;; |   that depends on the branch at @0x54 in share, which was not executed
+;; |   so the branch at @0x54 in share was not executed
+;; |   so call at @0x56 in share was not executed; it would have called the function
 ;; $ afterimage why-not run.aft --at later
 ;; | later was never executed:
 ;; |   the run trapped: integer division by zero at @0x4d in share, at t=10, when loops was in its call at @0x60, at t=9; the way there continues from loops, which was entered once, the last time at t=2
-;; |   its function would be called by call at @0x6e in loops, which was not executed
+;; |   so call at @0x6e in loops was not executed; it would have called the function

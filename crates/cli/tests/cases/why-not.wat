@@ -34,7 +34,7 @@
 ;; | report+0x8 was never executed:
 ;; |   the branch at @0x9b#3 in check was executed 3 times and never went towards report+0x8
 ;; |   the last time its condition was 0, and it left the function; only a value other than 0 leads towards report+0x8
-;; |   its function would be called by call at @0x9f in check, which was not executed
+;; |   so call at @0x9f in check was not executed; it would have called the function
 ;; | what decided it, 0 (@0x9b#3), comes from a local that nothing wrote, which is 0, 3 steps back
 ;; |   0 = 8 > 10                          @0x9a#3 in check  t=9
 ;; |   8 = 4 + 4                           @0xd2#2 in _start  t=7
@@ -64,7 +64,7 @@
 ;; $ afterimage why-not run.aft --at check --after t=12
 ;; | check was not executed after t=12 (it was executed 3 times before, the last time at t=9):
 ;; |   only the host could have called _start after that
-;; |   its function would be called by call at @0xcc in _start, which was not executed
+;; |   so call at @0xcc in _start was not executed; it would have called the function
 ;; $ afterimage why-not run.aft --at check#1
 ;; ! afterimage: run.aft: --at check#1: leave out the number of the execution; to ask about a part of the run, use --after
 ;; = 125

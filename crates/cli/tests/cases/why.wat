@@ -74,7 +74,7 @@
 ;; | comes from byte 1 of argument 1 of the program, "one", 'n', one step back
 ;; |     ↑ loaded at @0x12e#1 in _start
 ;; |   byte 1 of argument 1 of the program, "one", 'n'
-;; |       why from there: afterimage why run.aft --at @0x12e#1 --operand address
+;; |       why that address: afterimage why run.aft --at @0x12e#1 --operand address
 ;; $ afterimage why run.aft --at @0xd9
 ;; | what memory.copy wrote at @0xd9#1 in _start
 ;; | comes from bytes 3..7 of standard input, one step back
