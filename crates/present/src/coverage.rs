@@ -52,7 +52,7 @@ pub(crate) struct CoveredFile {
     pub(crate) branches: Vec<(u32, BranchRow)>,
 }
 
-/// The number that ran, and the total number.
+/// The number of items that ran, and the total number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ran {
     pub(crate) ran: u64,
@@ -106,7 +106,7 @@ impl<'p> Coverage<'p> {
     /// Collects the counts of all files, or of the files that a filter shows.
     ///
     /// # Errors
-    /// If the profile fails.
+    /// If the profile cannot be evaluated.
     pub(crate) fn of(
         profile: &'p Profile<'_>,
         scope: &Scope,

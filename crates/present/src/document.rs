@@ -40,7 +40,7 @@ impl<I: Iterator<Item: Serialize> + Clone> Serialize for Lazy<I> {
     }
 }
 
-/// Returns the first `top` items of a list, and the number of further ones.
+/// Returns the first `top` items of a list, and the number of items left out.
 pub(crate) fn at_most<T>(mut all: Vec<T>, top: Option<usize>) -> (Vec<T>, usize) {
     let more = all.len().saturating_sub(top.unwrap_or(usize::MAX));
     all.truncate(all.len() - more);

@@ -117,7 +117,7 @@ pub fn cfg_text(
 /// tables by one caller go to one vertex, because counts do not say which functions they reached.
 ///
 /// # Errors
-/// If `out` or the profile fails.
+/// If `out` fails or the profile cannot be evaluated.
 pub fn calls_dot(
     out: &mut dyn Write,
     profile: &Profile<'_>,

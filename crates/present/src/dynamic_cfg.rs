@@ -76,7 +76,7 @@ pub fn dynamic_cfg_text(
 
 /// Writes the graph in the language of Graphviz: nodes with their blocks and timestamps, edges with
 /// their counts. Code of the function that this call never executed is gray and dashed; if there is
-/// very much of it, only parts next to executed code are drawn.
+/// too much of it, only the parts next to executed code are drawn.
 ///
 /// # Errors
 /// If `out` fails.
@@ -214,9 +214,9 @@ pub struct DynamicNode {
 /// Consecutively executed nodes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicEdge {
-    /// The index of the first in `nodes`.
+    /// The index of the first node in `nodes`.
     pub from: usize,
-    /// The index of the second in `nodes`.
+    /// The index of the second node in `nodes`.
     pub to: usize,
     /// The number of occurrences.
     pub count: u64,

@@ -34,7 +34,7 @@ impl ProfileView<'_> {
     /// The source files with code that is shown, whether or not they were found.
     ///
     /// # Errors
-    /// If the profile fails.
+    /// If the profile cannot be evaluated.
     pub fn files(&self) -> Result<Vec<&str>, PresentError> {
         let Options { scope, code, .. } = &self.options;
         let coverage = Coverage::of(self.profile, scope, code.as_ref())?;

@@ -39,8 +39,8 @@ const LISTED: usize = 20_000;
 /// all code.
 ///
 /// # Errors
-/// [`PresentError::NoCode`] if the filter leaves out all files; otherwise if `out` or the profile
-/// fails.
+/// [`PresentError::NoCode`] if the filter leaves out all files. Other errors if `out` fails or the
+/// profile cannot be evaluated.
 pub(crate) fn html(out: &mut dyn Write, view: &ProfileView<'_>) -> Result<(), PresentError> {
     let scope = &view.options.scope;
     let profile = view.profile;
@@ -229,8 +229,8 @@ fn annotated(
     page::end_source(out)
 }
 
-/// Writes functions without a known line. If no function has lines, includes as many of their
-/// operators as fit.
+/// Writes functions without a known line. If no function has lines, also lists the operators of as
+/// many functions as fit.
 fn without_lines(
     out: &mut dyn Write,
     profile: &Profile<'_>,

@@ -272,7 +272,7 @@ fn rows(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentError
     Ok(())
 }
 
-/// Explains why it is not current.
+/// Explains why the variable is not current.
 fn explained(
     out: &mut dyn Write,
     report: &CurrencyReport,

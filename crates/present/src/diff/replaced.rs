@@ -215,11 +215,11 @@ impl DiffReport<'_> {
 pub struct AlikeDocument {
     /// The operators that differ.
     pub replaced: Vec<DiffReplaced>,
-    /// The number of them that `--limit` left out.
+    /// The number of differing operators that `--limit` left out.
     pub more_replaced: usize,
     /// The data segments that differ.
     pub data: Vec<DiffData>,
-    /// The number of them that `--limit` left out.
+    /// The number of differing data segments that `--limit` left out.
     pub more_data: usize,
 }
 
@@ -236,7 +236,7 @@ pub struct DiffReplaced {
     /// result from the same operands. It is computed for constants and for operators that compute
     /// from their operands alone; otherwise `null`.
     pub otherwise: Option<u64>,
-    /// The first of these.
+    /// The first of these executions.
     pub first: Option<DiffOtherwise>,
 }
 
@@ -253,7 +253,7 @@ pub struct DiffOperator {
     pub executed: u64,
 }
 
-/// An execution in which the other operator would have given something else.
+/// An execution in which the other operator would have given a different result.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffOtherwise {
     /// The number of the execution, from 1.

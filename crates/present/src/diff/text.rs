@@ -154,11 +154,12 @@ fn differing(
 /// How a difference relates to the code that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum OwnSpot {
-    /// It is in that code, or no such code is known.
+    /// The difference is in that code, or no such code is known.
     Here,
-    /// It is in library code that was called here.
+    /// The difference is in library code that was called here.
     Called(String),
-    /// It is in library code that this code did not call, such as the startup before `main`.
+    /// The difference is in library code that this code did not call, such as the startup before
+    /// `main`.
     Outside,
 }
 
@@ -260,7 +261,7 @@ fn questions(
     Ok(())
 }
 
-/// The first difference between the two, and its place.
+/// The first difference between the two executions, and its place.
 fn sentence(
     scene: &StepScene<'_>,
     report: &DiffReport<'_>,

@@ -19,7 +19,7 @@ use crate::plain::escaped;
 /// Writes the executed instructions by function, file and line.
 ///
 /// # Errors
-/// If `out` or the profile fails.
+/// If `out` fails or the profile cannot be evaluated.
 pub fn callgrind(
     out: &mut dyn Write,
     profile: &Profile<'_>,

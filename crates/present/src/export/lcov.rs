@@ -22,7 +22,7 @@ use crate::{PresentError, Sources};
 ///
 /// # Errors
 /// [`PresentError::NoSource`] if no line is known, [`PresentError::NoCode`] if the filter leaves
-/// out all of them; otherwise if `out` or the profile fails.
+/// out all lines. Other errors if `out` fails or the profile cannot be evaluated.
 pub fn lcov(
     out: &mut dyn Write,
     profile: &Profile<'_>,

@@ -23,7 +23,7 @@ use crate::PresentError;
 /// the instructions executed in it.
 ///
 /// # Errors
-/// If `out` or the profile fails, or if a number does not fit into pprof's 63 bits.
+/// If `out` fails, the profile cannot be evaluated, or a number does not fit into pprof's 63 bits.
 pub fn pprof(
     out: &mut dyn Write,
     profile: &Profile<'_>,
