@@ -190,7 +190,7 @@ pub enum DependsOn {
     },
     /// A constant of the code.
     Constant,
-    /// A local that was never written.
+    /// A local that had not been written yet.
     Zero,
     /// The module defined the initial contents, and nothing wrote there before.
     Module,

@@ -168,8 +168,8 @@ pub struct FlowEdge {
     pub from: u32,
     /// The block that they enter.
     pub to: u32,
-    /// How often control left their first block along these edges, for its executions in the
-    /// stretch. An edge that leaves a call counts if the call also returned in the stretch.
+    /// The number of executions of the block `from` in the stretch after which control took one of
+    /// these edges. An edge that leaves a call counts if the call also returned in the stretch.
     pub count: u64,
 }
 

@@ -405,8 +405,8 @@ pub(crate) fn divergence_sentence(
     })
 }
 
-/// The number of the execution of the second version's statement; also the first version's, if
-/// different.
+/// The number of the execution in the second version, and the number in the first version if that
+/// differs.
 fn numbers(found: &Divergence) -> String {
     match found.numbers {
         [a, b] if a == b => grouped(b),
@@ -439,21 +439,21 @@ pub struct MatchDivergence {
     pub a: MatchStatement,
     /// The statement of the second version.
     pub b: MatchStatement,
-    /// `computed`: the operator or a constant differs, the operands were otherwise the same,
-    /// nothing that produced them differed earlier, and some user of the value does something else.
-    /// `read`: no producer differed earlier, but it takes something else, or all its users do the
-    /// same. Otherwise `passed on`.
+    /// `computed`: the operator or a constant differs, the operands were otherwise the same, none
+    /// of their producers differed earlier, and some user of the value behaves differently. `read`:
+    /// no producer differed earlier, but the statement takes different operands, or all users of
+    /// its value behave the same. Otherwise `passed on`.
     pub origin: &'static str,
-    /// How likely it is that they correspond.
+    /// How likely it is that the two statements correspond.
     pub likely: f32,
-    /// The first execution that differs, in each.
+    /// The number of the first differing execution, in each version.
     pub numbers: [u64; 2],
-    /// The bits of their values, in hexadecimal.
+    /// The bits of the values of these executions, in hexadecimal.
     pub bits: [String; 2],
-    /// For calls, which arguments these are, from 1.
+    /// For calls, the numbers of the differing arguments, from 1.
     pub arguments: Option<[u32; 2]>,
-    /// For tests and branches, whether the outcome of each differs from that of its first
-    /// execution.
+    /// For tests and branches, whether the outcome in each version differs from that of the
+    /// statement's first execution.
     pub decided_otherwise: Option<[bool; 2]>,
     /// The times of the two executions.
     pub t: [u64; 2],

@@ -21,7 +21,7 @@ pub struct ProfileView<'p> {
     pub annotated: bool,
     /// A note for the reader about counts that are not exact.
     pub note: Option<&'p str>,
-    /// Its subject, for a title.
+    /// The subject of the profile, for a title.
     pub title: String,
     /// Source text.
     pub sources: &'p dyn Sources,

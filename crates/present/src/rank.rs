@@ -28,7 +28,7 @@ pub struct RankReport<'r> {
     pub failing: usize,
     /// The lines, the most suspicious first.
     pub rows: &'r [RankedLine],
-    /// The number of lines that no limit would leave.
+    /// The number of lines without a limit.
     pub available: usize,
     /// The source files.
     pub source: &'r dyn Source,
@@ -41,13 +41,13 @@ pub struct RankReport<'r> {
 /// Ranked values.
 #[derive(Clone, Copy)]
 pub struct RankedValues<'r> {
-    /// The most suspicious first.
+    /// The ranked values, the most suspicious first.
     pub rows: &'r [RankedValue],
     /// The number of rows to show.
     pub most: usize,
     /// The names of the functions.
     pub names: &'r Names,
-    /// Their operators.
+    /// The operators of the functions.
     pub operators: &'r Operators<'r>,
 }
 
@@ -103,7 +103,7 @@ fn number(number: Number) -> String {
     }
 }
 
-/// Writes the values, the most suspicious one for each line.
+/// Writes the most suspicious value of each line.
 fn values_text(
     out: &mut dyn Write,
     report: &RankReport<'_>,
@@ -302,8 +302,8 @@ pub struct RankDocument {
     pub available: usize,
     /// The lines, the most suspicious first.
     pub lines: Vec<RankLine>,
-    /// Statements with some value that separates executions better than whether they were executed;
-    /// `null` with `--no-values`.
+    /// Statements with a value that separates the executions better than whether the statement was
+    /// executed; `null` with `--no-values`.
     pub values: Option<Vec<RankValue>>,
 }
 

@@ -41,7 +41,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// A report that can be written in some formats. All reports support text and JSON.
+/// A report that can be written in some of the formats. All reports support text and JSON.
 pub trait Render {
     /// Its name when a format is refused: "a slice".
     const NAME: &'static str;

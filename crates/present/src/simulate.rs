@@ -48,7 +48,7 @@ impl<'a> MissReport<'a> {
     }
 }
 
-/// Simulations, with the misses of each.
+/// Simulations, and the misses of each simulation.
 pub struct MissesView<'r> {
     /// The program.
     pub scene: StepScene<'r>,

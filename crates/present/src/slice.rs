@@ -66,8 +66,9 @@ fn by_file(report: &SliceReport) -> Vec<FileLines<'_>> {
     files
 }
 
-/// Writes the lines of a slice, file by file, with their text if available: the number of a line's
-/// executions in the slice, and the total number. Lines where the slice begins are marked `>`.
+/// Writes the lines of a slice, file by file, with their text if available, the number of each
+/// line's executions in the slice, and the total number of its executions. Lines where the slice
+/// begins are marked `>`.
 ///
 /// # Errors
 /// If `out` fails.
@@ -207,10 +208,10 @@ struct WithoutLines<'r> {
     function: &'r str,
     /// The number of statements.
     statements: u64,
-    /// The number of their executions.
+    /// The number of executions of these statements.
     executions: u64,
-    /// The largest number of executions of one of them in the slice, and the number of executions
-    /// of that operator.
+    /// The largest number of executions of one of these statements in the slice, and the number of
+    /// all executions of that statement.
     most: (u64, u64),
 }
 
@@ -344,7 +345,7 @@ pub struct SliceView<'s> {
     pub code: &'s CodeFilter,
     /// Source text.
     pub sources: &'s dyn Sources,
-    /// Which of its operators depended on which, for a graph.
+    /// Which operators of the slice depended on which, for a graph.
     pub edges: BTreeSet<Edge>,
 }
 

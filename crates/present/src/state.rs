@@ -137,8 +137,8 @@ fn above_text(out: &mut dyn Write, above: &[Frame], style: Style) -> Result<(), 
     Ok(())
 }
 
-/// The calls that were inlined into an activation, the innermost first: frames like others, which
-/// share its number: `#3.2`. Those of a library are left out.
+/// The calls that were inlined into an activation, the innermost first: frames like others, but
+/// numbered within the activation: `#3.2`. Calls of library functions are left out.
 fn inlined_text(
     out: &mut dyn Write,
     frame: &Frame,
@@ -166,8 +166,9 @@ fn inlined_text(
     Ok(())
 }
 
-/// The place of an inlined call, the innermost being number 0, or of the activation after all of
-/// them: ` at app.rs:17`. After a place from which only library code was inlined, the line there.
+/// The place of an inlined call or, after all of these, of the activation: ` at app.rs:17`. The
+/// innermost call is number 0. If only library code was inlined at that place, the line in the
+/// library follows.
 fn place_text(frame: &Frame, inner: usize) -> String {
     let call = frame.inlined.get(inner);
     let own = call.map_or(&frame.own_line, |call| &call.line);
@@ -349,7 +350,7 @@ pub struct StateDocument {
     /// With `--globals`, the source variables that exist for the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<StateVariable>>,
-    /// The number of such variables left out.
+    /// The number of these variables that were left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
     /// At the end of an invoked function: its results.
@@ -402,19 +403,20 @@ pub struct StateFrame {
     pub offset: u32,
     /// Its line, if known.
     pub source: Option<Position>,
-    /// If that line belongs to a library: the line of the user's own code that it was inlined for.
+    /// If that line belongs to a library: the line of the user's own code that it was inlined into.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub around: Option<Position>,
     /// The functions inlined there, the innermost first.
     pub inlined: Vec<StateInlined>,
-    /// If there are any: the line in the function itself, of the call that was inlined.
+    /// If functions were inlined there: the line in the function itself, of the outermost inlined
+    /// call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_source: Option<Position>,
     /// `true` if its code is not the user's own; otherwise absent. Its variables are included if it
     /// is the innermost, or was requested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub library: bool,
-    /// Why some of it is unknown.
+    /// Why some of the activation is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside: Option<String>,
     /// The variables of the source.
@@ -455,7 +457,8 @@ pub struct StateVariable {
     /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// The writer to its place since the call began; the place may hold something else.
+    /// The last write to the variable's place since the call began. Because of it, the place may
+    /// hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
     /// The inlined function that it belongs to, if any.

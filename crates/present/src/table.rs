@@ -217,7 +217,7 @@ pub struct Style {
     pub width: Option<usize>,
 }
 
-/// The only control sequences in reports: the end of a color, and the beginnings.
+/// The only control sequences in reports: the end of a color, and the beginning of each color.
 pub const COLORS: [&str; 5] = ["\x1b[0m", "\x1b[1m", "\x1b[1;31m", "\x1b[33m", "\x1b[2m"];
 
 /// The meaning of a color.

@@ -26,7 +26,7 @@ pub enum Content {
     Binary,
     /// Text; hidden characters are replaced by visible ones.
     Text,
-    /// Text in colors: their control sequences stay.
+    /// Text with colors, whose control sequences stay.
     ColoredText,
 }
 
@@ -57,10 +57,10 @@ impl<W: Write> Visible<W> {
         }
     }
 
-    /// Writes an incomplete sequence at the end.
+    /// Writes what remains of a sequence that the input left incomplete.
     ///
     /// # Errors
-    /// If that fails.
+    /// If the receiver fails.
     pub fn finish(&mut self) -> io::Result<()> {
         let begun = std::mem::take(&mut self.begun);
         for c in String::from_utf8_lossy(&begun).chars() {

@@ -22,7 +22,7 @@ pub struct WhyNotReport {
     pub after: u64,
     /// The number of executions up to that time, if any.
     pub before: Option<WhyNotBefore>,
-    /// The cause of its absence.
+    /// Why it was not executed.
     pub cause: WhyNotCause,
     /// The origin of the value that decided it, as in `afterimage/why`.
     pub why: Vec<WhyEntry>,
@@ -45,7 +45,7 @@ pub struct WhyNotBefore {
     pub arrivals: bool,
     /// The number of occurrences.
     pub times: u64,
-    /// The time of the last one.
+    /// The time of the last occurrence.
     pub t: u64,
 }
 
@@ -73,7 +73,7 @@ pub enum WhyNotKind {
         executions: u64,
         /// The value that decided it, if known.
         value: Option<String>,
-        /// The outcome that would have led there.
+        /// The outcome that would have led to the place.
         needs: WhyNotNeeds,
         /// The actual outcome.
         went: WhyNotWent,
@@ -172,14 +172,14 @@ pub struct WhyNotEnd {
     pub ending: String,
     /// The place.
     pub place: WhyPlace,
-    /// The call that the activation was in, if it had made one.
+    /// The call that the activation was executing, if any.
     pub call: Option<WhyPlace>,
 }
 
 /// A step that was not executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotHop {
-    /// How the step before depends on it.
+    /// How the previous step depends on this one.
     pub how: WhyNotHow,
     /// Its operator.
     pub place: WhyPlace,

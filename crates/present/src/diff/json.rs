@@ -59,9 +59,9 @@ pub struct DiffSide {
 /// recorded.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffEndings {
-    /// The first execution.
+    /// How the first execution ended.
     pub a: Option<String>,
-    /// The second execution.
+    /// How the second execution ended.
     pub b: Option<String>,
 }
 

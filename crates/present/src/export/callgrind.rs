@@ -80,7 +80,7 @@ pub fn callgrind(
     Ok(())
 }
 
-/// A caller or callee. The variants are in the order of the output.
+/// A caller or callee. The variants are in the order in which they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Party {
     Frame(Frame),
@@ -100,12 +100,13 @@ struct Cost {
 }
 
 /// Writes the blocks that each function executes itself, and for each caller and callee the number
-/// of calls and their inclusive cost, by line. A call inside another of the same function costs
-/// nothing, because its blocks belong to the outermost one. So the costs of a function's calls add
-/// up to its inclusive cost, as `callgrind_annotate` expects. An inlined function appears as a
-/// function with 1 call, because 0 calls would make it the caller's own cost there. Merged calls
-/// and gaps in the path have names in brackets. Blocks without a line, and all blocks of a tree
-/// without lines, are at the line where the function is declared. O(contexts · log).
+/// of calls and their inclusive cost, by line. A call inside another call of the same function
+/// costs nothing, because its blocks belong to the outermost call. So the costs of a function's
+/// calls add up to its inclusive cost, as `callgrind_annotate` expects. An inlined function appears
+/// as a function with 1 call, because Callgrind's tools would take 0 calls for the caller's own
+/// cost. Merged calls and gaps in the path have names in brackets. Blocks without a line, and all
+/// blocks of a tree without lines, are at the line where the function is declared. O(contexts ·
+/// log).
 ///
 /// # Errors
 /// If `out` fails.

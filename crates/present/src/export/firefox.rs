@@ -1,7 +1,8 @@
 //! Calls over time in the processed format of the Firefox Profiler, version 62.
 //!
-//! A sample represents a stretch with one stack, and its weight is the number of blocks. So there
-//! is one sample for each executed block, except that those of a stretch are written together.
+//! A sample represents a stretch with one stack, and its weight is the number of blocks. So the
+//! weights count one sample for each executed block, although a whole stretch is written as one
+//! sample.
 
 use std::collections::HashMap;
 use std::io::Write;

@@ -5,7 +5,8 @@
 //! away leave no trace of their calls, and count in the same way.
 //!
 //! The format follows geninfo(1). Functions and branches belong to the file that they come from.
-//! Those of unknown origin are left out, because the format has no files without a name.
+//! Functions and branches of unknown origin are left out, because every file in the format has a
+//! name.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;

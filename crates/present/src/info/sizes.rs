@@ -17,7 +17,7 @@ pub struct InfoStreams {
     pub statements: u64,
     /// The bytes, by content.
     pub classes: Vec<InfoClass>,
-    /// Their total.
+    /// The total number of these bytes.
     pub stored_bytes: i64,
     /// The number of bytes attributed to the part of the run with stored values.
     #[serde(skip)]
@@ -37,9 +37,9 @@ pub struct InfoStreams {
 pub struct InfoOriginal {
     /// Its size with one control dependence for each statement.
     pub bytes: u64,
-    /// The factor by which the file is smaller.
+    /// The factor by which the file is smaller than `bytes`.
     pub factor: f64,
-    /// Its size with one control dependence for each block.
+    /// The same factor for one control dependence for each block.
     pub factor_by_block: f64,
     /// The same factor with the paper's bytes per statement, from its Table I.
     pub factor_by_table: f64,
@@ -98,7 +98,7 @@ impl InfoClass {
         self
     }
 
-    /// Adds a part about the whole run, of which only `part` counts.
+    /// Adds a part about the whole run. Only the share `part` of it counts.
     pub fn whole(
         self,
         name: &'static str,

@@ -21,9 +21,9 @@ pub enum TraceForm {
 /// Whether long traces are written in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whole {
-    /// Only the beginning.
+    /// Only the beginning of a long trace is written.
     Beginning,
-    /// All of it.
+    /// A trace is written in full.
     All,
 }
 

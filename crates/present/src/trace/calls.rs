@@ -31,7 +31,7 @@ pub struct CallRow {
     /// The time of its last block, including its callees; `null` if it had not ended when the run
     /// did.
     pub end_t: Option<u64>,
-    /// The number of blocks executed meanwhile.
+    /// The number of blocks executed by it and its callees.
     pub blocks: u64,
     /// The number of activations around it.
     pub depth: usize,

@@ -42,7 +42,7 @@ pub struct LineEntry {
     /// Whether it is the activation's first line.
     pub begins: bool,
     /// The variables that changed since the activation's previous line; at its first line, the
-    /// parameters. Or why they are unknown.
+    /// parameters. An error says why the variables are unknown.
     pub changed: Result<Vec<ChangedVariable>, String>,
 }
 
@@ -84,7 +84,7 @@ pub struct LineRow {
     /// parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Vec<ChangedRow>>,
-    /// Why these are unknown.
+    /// Why these variables are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
 }
@@ -222,7 +222,7 @@ struct Held {
     entry: LineEntry,
     /// Its changes, in words.
     changed: String,
-    /// Whether that is known.
+    /// Whether these changes are known.
     settled: bool,
 }
 
@@ -232,7 +232,7 @@ struct LastRow {
     entered: u64,
     depth: usize,
     row: u64,
-    /// In reverse order: what the row before it in time changed.
+    /// In reverse order: the changes by the row that precedes it in time.
     changed: String,
 }
 
@@ -247,7 +247,7 @@ struct Lines<'s> {
     written: u64,
     /// The activations that may have another row, the outermost first.
     open: Vec<LastRow>,
-    /// The least depth so far: the outermost activation has no space before it.
+    /// The least depth so far: the outermost activation is not indented.
     least: Option<usize>,
     /// The activation and the inlined function of the last row.
     around: Option<(u64, Option<String>)>,

@@ -219,7 +219,7 @@ fn in_all(count: u64, executions: u64) -> String {
     }
 }
 
-/// How the run ended, and where the activation was then.
+/// How the run ended, and where the activation was at that time.
 fn ended(end: &WhyNotEnd) -> String {
     let WhyNotEnd {
         ending,
