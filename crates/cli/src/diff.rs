@@ -24,8 +24,8 @@ use crate::output::{say, say_not_at_hand};
 /// They may differ in control, a value, an address, what the host does, or the output. Two
 /// recordings of the same program are followed side by side, so the first difference is exact:
 /// everything before it is the same in both. If the runs ended differently, the report says that
-/// first. Then it shows where control parts, the first byte of output that differs, the lines that
-/// ran a different number of times, and what to ask next.
+/// first. Then it shows where control diverges, the first byte of output that differs, the lines
+/// that ran a different number of times, and what to ask next.
 ///
 /// Programs that differ only in at most 64 operators, or in bytes of data, are also followed side
 /// by side. The report names each replaced operator, and the executions in which its result differs

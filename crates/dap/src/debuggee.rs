@@ -58,16 +58,15 @@ pub(crate) struct Debuggee<'d, 'a, W> {
     /// Its position.
     pub at: Position,
     pub points: Points<'a>,
-    /// The frames that the client was shown since the last stop: their identifiers are positions,
-    /// from 1.
+    /// The frames shown to the client since the last stop: their identifiers are positions, from 1.
     pub frames: Vec<ShownFrame>,
-    /// The objects that the client may open since the last stop: references are positions, from 1.
+    /// The objects that the client may open at the current stop: references are positions, from 1.
     pub handles: Vec<Handle>,
     /// The possible targets of the client's jumps: targets are positions, from 1.
     pub targets: Vec<Position>,
-    /// Files that the client reads from here: references are positions, from 1.
+    /// Files whose text the client gets from this server: references are positions, from 1.
     pub files: Vec<String>,
-    /// Why it is at this position, if the run ended there.
+    /// If the run ended at this position: why it ended.
     pub exception: Option<String>,
     /// Whether the client has finished its set-up.
     pub is_running: bool,

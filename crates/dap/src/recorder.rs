@@ -20,7 +20,7 @@ use crate::server::Recorder;
 #[derive(Clone, Copy, Debug)]
 pub struct ByCommand;
 
-/// The interval between checks whether the client is still waiting.
+/// The interval at which to check whether the client is still waiting.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The length of the error output that is searched for the reason of a failure.

@@ -22,7 +22,7 @@ pub trait Recorder {
     /// Once `cancelled` is set, the guest is ended.
     ///
     /// # Errors
-    /// If it cannot be recorded.
+    /// If the program cannot be recorded.
     fn record(
         &self,
         launch: &Launch,
@@ -96,9 +96,9 @@ pub fn serve<W: Write + Send + 'static>(
     Ok(())
 }
 
-/// The state left when debugging ends.
+/// Why debugging ended.
 pub(crate) enum Left {
-    /// The client leaves.
+    /// The client has left.
     Over,
     /// The request was refused, and the client knows.
     Refused,

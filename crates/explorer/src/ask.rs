@@ -59,7 +59,7 @@ pub(crate) struct Answer {
     pub body: Vec<u8>,
     /// Whether the same question will always have the same answer.
     pub is_final: bool,
-    /// The equivalent command, if only the answer reveals it.
+    /// The equivalent command, if it is known only after the answer.
     pub command: Option<String>,
 }
 

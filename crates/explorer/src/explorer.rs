@@ -27,8 +27,8 @@ pub struct Options {
     pub read_only: bool,
     /// The filter for the user's own code.
     pub code: CodeFilter,
-    /// The places of sources. Others are read only from the recording, below the current folder,
-    /// and below the recording's.
+    /// The places of sources. Sources elsewhere are read only from the recording, from below the
+    /// current folder, and from below the recording's folder.
     pub sources: SourcePaths,
 }
 
@@ -50,9 +50,9 @@ pub enum ExplorerError {
         "no port from {first} to {last} of the loopback address is free; choose one with --port"
     )]
     NoPort {
-        /// The first that was tried.
+        /// The first port that was tried.
         first: u16,
-        /// The last.
+        /// The last port that was tried.
         last: u16,
     },
     /// The system gives no random numbers for the token.
@@ -60,7 +60,7 @@ pub enum ExplorerError {
     Random(io::Error),
 }
 
-/// The maximum number of open connections. Browsers open six.
+/// The maximum number of open connections. A browser opens six.
 const CONNECTIONS: usize = 64;
 /// The number of ports to try.
 const TRIED: u16 = 100;
@@ -149,7 +149,7 @@ fn listener(port: Option<u16>) -> Result<TcpListener, ExplorerError> {
     all.next().ok_or(ExplorerError::NoPort { first, last })
 }
 
-/// A connection that counts.
+/// An open connection, counted until it is dropped.
 struct Open {
     shared: Arc<Shared>,
     count: usize,
@@ -253,7 +253,7 @@ impl Shared {
     }
 }
 
-/// A text in an address, after `#`.
+/// Encodes a text for the part of an address after `#`.
 fn encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {

@@ -35,8 +35,8 @@ pub(crate) struct Note {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Notes {
     pub notes: Vec<Note>,
-    /// The file's contents when it was read. Writers send them back, so that intermediate changes
-    /// are not lost.
+    /// The contents of the file when it was read. Writers send them back, so that changes made in
+    /// between are not overwritten.
     #[serde(default)]
     pub before: String,
 }
@@ -69,7 +69,7 @@ pub(crate) fn load(recording: &Path) -> Result<Notes> {
 /// Writes all notes, replacing those that existed when `notes` were read.
 ///
 /// # Errors
-/// If the file changed meanwhile, or cannot be written.
+/// If the file has changed since, or cannot be written.
 pub(crate) fn save(recording: &Path, notes: &Notes) -> Result<Notes> {
     let at = beside(recording);
     let held = read(&at)?;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use afterimage::present::{shell_name, shell_word};
 use anyhow::{Result, anyhow, bail};
 
-/// Options, in the order in which they came. One without a value is a flag.
+/// Options, in the order in which they came. An option without a value is a flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parameters(Vec<(String, String)>);
 
@@ -49,7 +49,7 @@ impl Parameters {
         Ok(Self(all))
     }
 
-    /// These options.
+    /// Creates parameters from these options.
     pub fn of(all: &[(&str, &str)]) -> Self {
         let all = all
             .iter()

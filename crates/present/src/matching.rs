@@ -157,7 +157,7 @@ fn ground(evidence: &Evidence) -> &'static str {
     match evidence.values {
         Values::Same => "the same values",
         Values::Shifted => "the same values, moved",
-        Values::Permuted => "the same values in another order",
+        Values::Permuted => "the same values in a different order",
         Values::Prefix => "the same values at first",
         Values::Part => "a part of the values",
         Values::Some => "some of the values",
@@ -170,7 +170,7 @@ const GROUNDS: [&str; 8] = [
     "a function of the same operators, or nearly",
     "the same values",
     "the same values, moved",
-    "the same values in another order",
+    "the same values in a different order",
     "the same values at first",
     "a part of the values",
     "some of the values",
@@ -366,7 +366,7 @@ pub(crate) fn divergence_sentence(
 ) -> Result<String, PresentError> {
     let (a, b) = (report.a.tell(first.a)?, report.b.tell(first.b)?);
     let what = match first.origin {
-        Origin::Computed => "equal operands first give another result",
+        Origin::Computed => "equal operands first give a different result",
         Origin::Read | Origin::Passed => "corresponding statements first stop doing the same",
     };
     let (time, text) = (grouped(first.times[1]), b.text());

@@ -106,7 +106,7 @@ pub fn is_library_name(name: &str) -> bool {
     }
 }
 
-/// One star matches within a name; two match any folders.
+/// One star matches within a name; two stars match any folders.
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,

@@ -89,10 +89,10 @@ fn each_text(
 struct Lines<'w, F> {
     wanted: &'w [OrigOffset],
     each: F,
-    /// The index of the offset that the current line belongs to.
+    /// The index of the offset to which the current line belongs.
     current: Option<usize>,
     text: String,
-    /// The writer has passed the last offset.
+    /// Whether the writer has passed the last offset.
     is_over: bool,
 }
 

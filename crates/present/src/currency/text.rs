@@ -125,14 +125,14 @@ fn untold(report: &CurrencyReport, why: Option<Untold>) -> String {
         Some(Untold::Differs { column, .. }) => {
             return format!(
                 "the corresponding moment of the unoptimised run is unknown, because the line's \
-                 code{} gives another value than at the arrival with the same number",
+                 code{} gives a different value than at the arrival with the same number",
                 in_column(column)
             );
         }
         Some(Untold::Alike { column }) => {
             return format!(
                 "the corresponding moment of the unoptimised run is unknown, because a block \
-                 executes the line's code{} several times, maybe in another order, and its \
+                 executes the line's code{} several times, maybe in a different order, and its \
                  values do not show which is which",
                 in_column(column)
             );

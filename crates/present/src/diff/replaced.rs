@@ -122,7 +122,7 @@ fn done(replaced: &ReplacedReport, [name_a, name_b]: [&str; 2], other: &str) -> 
         Some(_) if b.first.as_ref().is_some_and(Otherwise::is_of_constants) => executed,
         Some(0) => format!("{executed}, where {other} would have given the same value each time"),
         Some(times) => format!(
-            "{executed}, where {other} would have given another value {}",
+            "{executed}, where {other} would have given a different value {}",
             counted(times, "time")
         ),
     }

@@ -93,7 +93,7 @@ pub fn diff_text(
         }
         Some(parting) if spots.parting == OwnSpot::Outside => {
             outside.push(format!(
-                "control parts at t={}",
+                "control diverges at t={}",
                 grouped(parting.parting.time)
             ));
         }
@@ -279,7 +279,7 @@ fn sentence(
         (_, None) => format!("{b} has ended there"),
         // If operators replaced each other, only one may be a statement.
         (Some(x), Some(y)) if (x.time, x.function) == (y.time, y.function) && x.op != y.op => {
-            "another operator is executed".to_owned()
+            "a different operator is executed".to_owned()
         }
         (Some(x), Some(y)) if (x.function, x.op) != (y.function, y.op) => {
             "control continues elsewhere".to_owned()
@@ -305,14 +305,14 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
     let import = |function: &FuncId| import_name(scene.names, *function);
     match (&a.what, &b.what) {
         (What::HostReturn(f, _), What::HostReturn(..)) => {
-            format!("{} returned another value", import(f))
+            format!("{} returned a different value", import(f))
         }
         (What::HostWrite(f, x), What::HostWrite(_, y)) if x.address == y.address => {
-            format!("{} wrote other bytes", import(f))
+            format!("{} wrote different bytes", import(f))
         }
         (What::HostWrite(f, _), What::HostWrite(..)) => format!("{} wrote elsewhere", import(f)),
         (What::HostRead(f, x), What::HostRead(_, y)) if x == y => {
-            format!("{} was given other bytes", import(f))
+            format!("{} was given different bytes", import(f))
         }
         (What::HostRead(f, _), What::HostRead(..)) => {
             format!(
@@ -320,18 +320,18 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
                 import(f)
             )
         }
-        (What::Load(x, _), What::Load(y, _)) if x == y => "another value was read".into(),
-        (What::Store(x, _), What::Store(y, _)) if x == y => "another value is written".into(),
+        (What::Load(x, _), What::Load(y, _)) if x == y => "a different value was read".into(),
+        (What::Store(x, _), What::Store(y, _)) if x == y => "a different value is written".into(),
         (What::Load(..) | What::Store(..), What::Load(..) | What::Store(..)) => {
-            "another address".into()
+            "a different address".into()
         }
         (What::Call { callee: x, .. }, What::Call { callee: y, .. }) if x != y => {
-            "another function is called".into()
+            "a different function is called".into()
         }
-        (What::Call { .. }, What::Call { .. }) => "called with other arguments".into(),
-        (What::Branch(_), What::Branch(_)) => "a branch is decided by another value".into(),
-        _ if a.time != b.time => "control took another way".into(),
-        _ => "another value".into(),
+        (What::Call { .. }, What::Call { .. }) => "called with different arguments".into(),
+        (What::Branch(_), What::Branch(_)) => "a branch is decided by a different value".into(),
+        _ if a.time != b.time => "control took a different path".into(),
+        _ => "a different value".into(),
     }
 }
 
@@ -400,7 +400,7 @@ fn parted(
         }
         (None, _) => String::new(),
     };
-    let head = format!("control parts at t={}{behind}", grouped(at.time));
+    let head = format!("control diverges at t={}{behind}", grouped(at.time));
     let head = wrapped(&head, scene.style.width, 2);
     writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
     if matches!(spot, OwnSpot::Called(_)) {
