@@ -196,7 +196,8 @@ impl<W: Write + Send + 'static> Client<W> {
         );
     }
 
-    /// The interrupted operation has ended.
+    /// Returns whether the client interrupted the operation that has just ended, and clears that
+    /// mark.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.cancelled.swap(false, Ordering::Relaxed)
     }

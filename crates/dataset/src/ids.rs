@@ -7,7 +7,8 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef, FuncId, OpId};
 use afterimage_program::{Location, Program};
 use anyhow::{Result, bail};
 
-/// The numbers. Statement numbers count all operators, so that they follow from the program alone.
+/// The numbers of a program's parts. Statement numbers count all operators, so that they follow
+/// from the program alone.
 pub(crate) struct Ids {
     imports: u32,
     /// The first number of each defined function's blocks, edges and operators.

@@ -28,11 +28,11 @@ pub(crate) struct Whole<'a> {
     pub windows: Windows,
 }
 
-/// The tables, each with the writer of its rows.
+/// The tables, each with the function that writes its rows.
 type Writer<'a> = fn(&Whole<'a>, &mut TableFile) -> Result<()>;
 
 impl<'a> Whole<'a> {
-    /// Writes all of them into a folder.
+    /// Writes all these tables into a folder.
     pub fn write(&self, folder: &Path, written: &mut Written) -> Result<()> {
         let tables: [(&'static Table, Writer<'a>); 8] = [
             (&schema::FUNCTIONS, Self::functions),

@@ -239,7 +239,7 @@ impl Shared {
             match serde_json::from_slice::<Notes>(&request.body) {
                 Ok(notes) => notes::save(&self.desk.at, &notes),
                 Err(error) => {
-                    return Response::refused(400, format!("these are no notes: {error}"));
+                    return Response::refused(400, format!("these are not notes: {error}"));
                 }
             }
         } else {

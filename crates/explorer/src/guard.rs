@@ -79,8 +79,8 @@ impl Guard {
                     refused("notes are kept only for the page itself: the request has no Origin")
                 }
             }
-            "POST" => Err(Response::refused(405, "only notes are sent; ask with GET")),
-            _ => Err(Response::refused(405, "ask with GET")),
+            "POST" => Err(Response::refused(405, "POST is only for notes; use GET")),
+            _ => Err(Response::refused(405, "use GET")),
         }
     }
 }

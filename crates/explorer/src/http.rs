@@ -218,7 +218,7 @@ impl Connection {
                 Err(error) => {
                     return Err(refused(
                         400,
-                        &format!("this is no request of HTTP/1.1: {error}"),
+                        &format!("this is not an HTTP/1.1 request: {error}"),
                     ));
                 }
             }
@@ -232,7 +232,7 @@ impl Connection {
         let length = if request.has("content-length") {
             let length = request.header("content-length");
             let Some(length) = length.and_then(|text| text.parse::<usize>().ok()) else {
-                return Err(refused(400, "Content-Length is no number"));
+                return Err(refused(400, "Content-Length is not a number"));
             };
             length
         } else {

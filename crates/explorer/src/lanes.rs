@@ -54,7 +54,7 @@ pub(crate) struct Answering {
     what: String,
     /// The view that asked, under its own name.
     view: Option<String>,
-    /// When it began, in milliseconds.
+    /// How long it has been running, in milliseconds.
     milliseconds: u64,
 }
 

@@ -10,7 +10,8 @@ pub(crate) struct Standing {
     at: PathBuf,
     device: u64,
     inode: u64,
-    /// The bytes that may be mapped: reading them is safe only while the file has them.
+    /// The number of bytes that may be mapped. Reading them is safe only while the file is that
+    /// long.
     length: u64,
 }
 

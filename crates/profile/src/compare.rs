@@ -194,8 +194,8 @@ impl Pairs {
     }
 }
 
-/// Merges functions with the same name. Functions that ran but have no name are left out; their
-/// number is returned.
+/// Merges functions with the same name. Functions without a name are left out; `unnamed` counts
+/// those that ran.
 fn by_names(
     profile: &Profile<'_>,
     rows: Vec<FunctionRow>,

@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     #[serde(default, deserialize_with = "text_or_number")]
     #[schemars(with = "Option<TextOrNumber>")]
     stdout: Option<String>,
-    /// The same for its error output.
+    /// A part of the program's error output, in the same form.
     #[serde(default, deserialize_with = "text_or_number")]
     #[schemars(with = "Option<TextOrNumber>")]
     stderr: Option<String>,
@@ -65,17 +65,17 @@ fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Stri
     }))
 }
 
-/// A line of the user's own code that the chain's first step in it depends on.
+/// A line of the user's own code on which the chain's first step in that code depends.
 #[derive(Clone, Serialize, JsonSchema)]
 struct Near {
     /// Its position.
     source: Position,
-    /// The execution by which it is nearest, if it is among the nearest lines: an argument of
+    /// If the line is among the nearest: its execution at the shortest distance, as an argument of
     /// `why`.
     at: Option<String>,
-    /// Its text, if it is among the nearest lines and its source was found.
+    /// The text of the line, if it is among the nearest and its source was found.
     text: Option<String>,
-    /// Its distance: the sum over the dependences on the way, where data dependences are the
+    /// Its distance: the sum of the lengths of the dependences on the way. Data dependences are the
     /// shortest.
     distance: u32,
     /// The kind of the shortest way: `values`; `addresses` if a value is an address that is
@@ -98,16 +98,17 @@ impl Near {
 
 /// The number of entries with text.
 const NEAR: usize = 10;
-/// The number of rows for further entries, which are only named, if the chain needs the other rows.
+/// The number of rows for further entries, of which only the names are listed, if the chain needs
+/// the other rows.
 const ROWS: usize = 16;
 const IN_A_ROW: usize = 8;
-/// The number of entries to look for, which fill an answer.
+/// The number of entries to look for: as many as fill an answer.
 const ENOUGH: usize = NEAR + (BODY - NEAR) * IN_A_ROW;
 /// The number of places from which a trap is traced.
 const STARTS: usize = 8;
 /// The number of steps after the part of a chain that is shown.
 const STEPS: u64 = 120;
-/// The number of moves in libraries whose calls and operands are offered.
+/// The maximum number of moves in libraries whose calls and operands are suggested.
 const MOVES: usize = 3;
 
 impl Question for Arguments {
@@ -325,8 +326,8 @@ impl Arguments {
         })
     }
 
-    /// The follow-up questions for moves in libraries, which are given earliest first: about the
-    /// calls in the user's own code, and about the origin of the moved value.
+    /// The follow-up questions for moves in libraries: about the calls in the user's own code, and
+    /// about the origin of the moved value. `moved` lists the moves, the earliest first.
     fn behind<'p>(&self, moved: impl Iterator<Item = &'p WhyPlace>) -> Vec<Next> {
         let (mut all, mut calls) = (Vec::new(), BTreeSet::new());
         for place in moved.take(MOVES) {
@@ -348,7 +349,7 @@ impl Arguments {
         all
     }
 
-    /// The questions that can follow a way that leads nowhere else: about the nearest lines.
+    /// The questions to ask when the chain offers no others: about the nearest lines.
     fn nearest(&self, near: &[Near]) -> Vec<Next> {
         let named = near.iter().filter_map(|one| {
             let at = json!({ "at": one.at.as_ref()? });

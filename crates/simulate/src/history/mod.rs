@@ -7,12 +7,13 @@
 //! the run.
 //!
 //! An epoch starts with a version byte, 1, and a varint with the number of sites executed in it.
-//! Then, for each site in ascending order, come these varints: its number less that after the
-//! previous site; its executions less 1; its misses; and, if there are any, the length of their
-//! stream. With two levels and at least one miss, the number of second-level misses follows and, if
-//! there are any, the length of that stream. The streams come last, in the same order. A stream
-//! holds, for each miss, the number of hits since the previous miss or the beginning of the epoch.
-//! The second stream does the same over the accesses that missed the first level.
+//! Then, for each site in ascending order, come these varints: its number minus the number after
+//! the previous site's; its executions minus 1; its misses; and, if it has misses, the length of
+//! their stream. With two levels and at least one miss, the number of second-level misses follows
+//! and, if there are any, the length of that stream. The streams come last, in the same order. A
+//! stream holds, for each miss, the number of hits since the previous miss or the beginning of the
+//! epoch. The second stream has the same form, and counts only the accesses that missed the first
+//! level.
 
 mod read;
 mod record;
