@@ -21,7 +21,7 @@ pub(crate) enum Step {
     /// `.name` or `->name`.
     Member {
         name: String,
-        /// Whether it was `->`, which requires a pointer.
+        /// Whether it was written `->`, which requires a pointer.
         arrow: bool,
     },
     /// `[n]`.
@@ -39,7 +39,7 @@ pub(crate) enum Step {
 pub struct Path {
     /// The name of the variable, including any `::`; a leading one means a global variable.
     pub variable: String,
-    /// In the order in which they apply.
+    /// The steps, in the order in which they apply.
     pub(crate) steps: Vec<Step>,
 }
 
@@ -68,7 +68,7 @@ impl Path {
         }
     }
 
-    /// Whether it is a variable alone.
+    /// Whether the expression is a variable alone.
     pub fn is_variable(&self) -> bool {
         self.steps.is_empty()
     }

@@ -25,9 +25,10 @@ pub(crate) use size::{CHAIN, plain, size};
 pub struct TypeRef {
     /// `None` is `void`.
     pub(crate) entry: Option<EntryId>,
-    /// The number of leading dimensions removed from the array type: `m[1]` of `int m[2][3]`.
+    /// The number of leading dimensions removed from the array type: one for `m[1]` of `int
+    /// m[2][3]`.
     pub(crate) dimensions: u32,
-    /// The number of pointers to it: `&v`.
+    /// The number of pointer levels added to it: `&v`.
     pub(crate) pointers: u32,
     /// The lengths of its arrays, for computed types: 0 for none, otherwise the number under which
     /// [`Types`] stores them.
@@ -190,7 +191,7 @@ pub struct Member {
     pub type_ref: TypeRef,
     /// The offset of its beginning.
     pub offset: MemberOffset,
-    /// The bits of a bit-field, counted from where it begins.
+    /// The bits of a bit-field, counted from the member's beginning.
     pub bits: Option<BitField>,
     /// Whether it is a base class.
     pub base: bool,
@@ -232,7 +233,7 @@ pub struct VariantPart {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// The discriminants that select it, as inclusive ranges; none if it is selected when no other
-    /// is.
+    /// alternative is.
     pub when: Vec<(u128, u128)>,
     /// Its members: rustc creates one with the variant's name and a structure as its type.
     pub members: Vec<Member>,

@@ -39,7 +39,7 @@ enum Waiting {
 impl FromStr for Condition {
     type Err = ConditionError;
 
-    /// Parses a condition. Linear, without recursion.
+    /// Parses a condition. Takes linear time, and does not recurse.
     fn from_str(text: &str) -> Result<Self, ConditionError> {
         let mut reader = Reader { text, at: 0 };
         let mut condition = Self {

@@ -39,8 +39,8 @@ impl Variables<'_> {
         .into())
     }
 
-    /// Returns a member of an object. Failing that, returns a member of the object that it owns, or
-    /// its number of elements.
+    /// Returns a member of an object. If there is none, returns a member of the object that this
+    /// object owns, or the number of its elements.
     pub(super) fn named_member(
         &self,
         object: Object,
@@ -141,8 +141,7 @@ impl Variables<'_> {
         })
     }
 
-    /// The variant with this name, if it is the active one; or the active variant's member with
-    /// this name.
+    /// The variant with this name, if it is active, or the active variant's member with this name.
     fn variant(
         &self,
         object: &Object,

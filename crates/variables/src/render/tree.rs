@@ -11,7 +11,7 @@ pub struct Limits {
     pub depth: u8,
     /// The number of elements of an array.
     pub elements: u64,
-    /// The number of bytes of a string; 0 for none.
+    /// The number of bytes of a string; 0 to show no strings.
     pub string: usize,
     /// The number of pointers followed in a row.
     pub pointers: u8,
@@ -102,7 +102,8 @@ fn grouped(number: u64) -> String {
 }
 
 impl fmt::Display for Rendered {
-    /// One line, as C would write it. Recursion is bounded by the depth that was rendered.
+    /// Writes the value on one line, as C would write it. Recursion is bounded by the depth that
+    /// was rendered.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.shape, &self.children[..]) {
             (Shape::Missing(why), _) => write!(f, "<{why}>"),

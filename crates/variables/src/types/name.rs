@@ -6,7 +6,7 @@ use crate::debug::Debug;
 
 use super::size::CHAIN;
 
-/// Below this depth, function types in parameters are shown without their own parameters.
+/// Beyond this depth, function types in parameters are shown without their own parameters.
 const NESTED: u32 = 2;
 
 /// The maximum number of a function's parameters that are shown.

@@ -12,7 +12,7 @@ use crate::debug::{Debug, Entry, EntryId, Next};
 /// The cost of reading types so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Spent {
-    /// The total size of their names in bytes: entries may share one long name.
+    /// The total size of the types' names in bytes: entries may share one long name.
     names: usize,
     /// The number of bytes of entries read: types may be nested, each with all its contents.
     entries: usize,
