@@ -107,7 +107,9 @@ impl Scalar {
     /// The value as an address; floats, and 64-bit values beyond the address space, are refused.
     pub(crate) fn address(self, address_bits: u32) -> Result<u64, Unavailable> {
         match self.kind {
-            Kind::Float(_) => Err(Unavailable::Broken("a floating-point number used as an address")),
+            Kind::Float(_) => Err(Unavailable::Broken(
+                "a floating-point number used as an address",
+            )),
             _ if self.bits <= mask(address_bits) => Ok(self.bits),
             // Negative constants wrap around in the address space.
             Kind::Constant { .. } => Ok(self.bits & mask(address_bits)),

@@ -16,7 +16,7 @@ use super::walk::general;
 use super::{Phi, Ssa, Value, ValueDef};
 use crate::{BlockEnd, CarriedFrom, EdgeKind};
 
-/// Completes the statements. `None` if the code is not the graph's.
+/// Completes the statements. `None` if the code does not match the graph.
 pub(super) fn resolve(mut walked: Walked<'_>) -> Option<Ssa> {
     let cfg = walked.cfg;
     let mut sites = Sites::new(&walked);
@@ -87,7 +87,7 @@ pub(super) fn resolve(mut walked: Walked<'_>) -> Option<Ssa> {
 struct Resolver<'a> {
     walked: Walked<'a>,
     sites: Sites,
-    /// The φs whose operands were not yet looked up.
+    /// The φs whose operands have not been looked up yet.
     waiting: Vec<(BlockId, Variable, ValueId)>,
     caught: HashMap<(EdgeId, u32), ValueId>,
 }

@@ -39,11 +39,14 @@ impl<'a> Run<'_, 'a> {
             Operation::AddressIndex { index } => {
                 self.of_address = true;
                 let address = self.context.debug.unit(self.unit).address(index);
-                self.data(address.map_err(|_| Unavailable::Broken("an address without an entry"))?)?;
+                self.data(
+                    address.map_err(|_| Unavailable::Broken("an address without an entry"))?,
+                )?;
             }
             Operation::ConstantIndex { index } => {
                 let value = self.context.debug.unit(self.unit).address(index);
-                let value = value.map_err(|_| Unavailable::Broken("a constant without an entry"))?;
+                let value =
+                    value.map_err(|_| Unavailable::Broken("a constant without an entry"))?;
                 self.push(Scalar::constant(value));
             }
             Operation::FrameOffset { offset } => {
