@@ -29,7 +29,7 @@ impl Numbering {
         i64::from(number) - 1 + self.lines
     }
 
-    /// A column; the first one if it is not known.
+    /// A column; the first column if it is not known.
     pub(crate) fn column(self, number: u32) -> i64 {
         i64::from(number.max(1)) - 1 + self.columns
     }

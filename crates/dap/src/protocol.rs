@@ -1,4 +1,4 @@
-//! The fields of messages that we use. The protocol:
+//! The fields of messages that this server uses. The protocol:
 //! <https://microsoft.github.io/debug-adapter-protocol>.
 
 use serde::{Deserialize, Serialize};

@@ -208,7 +208,7 @@ fn granted(text: &str, from: &dyn Fn(&str) -> PathBuf) -> String {
     format!("{}::{guest}", from(host).display())
 }
 
-/// Returns the supported capabilities, and a few unsupported ones.
+/// Returns the supported capabilities, and a few that are explicitly not supported.
 fn capabilities() -> Value {
     json!({
         "supportsConfigurationDoneRequest": true,

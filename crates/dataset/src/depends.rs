@@ -29,7 +29,7 @@ pub(crate) struct Depends {
     pub statement: i32,
     pub kind: Kind,
     pub operands: Box<[(&'static str, MadeBy)]>,
-    /// Whether it takes elements of a table or a size, for which the values are queried.
+    /// Whether it takes elements of a table, or a size; the stored values are queried for these.
     pub takes: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The tables of one window, which list what the run did in order of time.
+//! The tables of one window, which list the events of the run in order of time.
 
 use std::path::Path;
 use std::rc::Rc;

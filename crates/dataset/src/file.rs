@@ -34,7 +34,7 @@ pub(crate) struct TableFile {
 /// The cells of a column that have not been written yet.
 pub(crate) struct Cells {
     data: Data,
-    /// For a column that may lack values: 1 for a value, 0 for a missing one. For lists: 1 for an
+    /// For a column that may lack values: 1 for a value, 0 for a missing value. For lists: 1 for an
     /// element, 0 for an empty list.
     levels: Vec<i16>,
     /// For lists: 0 for the first element of a list, 1 for the others.

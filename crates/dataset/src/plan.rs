@@ -133,7 +133,7 @@ impl NodePlans {
     }
 }
 
-/// A 32-bit number as a 64-bit one: the same number, and a NaN with the same payload.
+/// Converts a 32-bit number to a 64-bit number. The value is the same; a NaN keeps its payload.
 pub(crate) fn widened(bits: u32) -> f64 {
     let number = f32::from_bits(bits);
     if !number.is_nan() {

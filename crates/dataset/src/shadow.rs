@@ -38,7 +38,7 @@ const PAGE: u64 = 1 << 12;
 #[derive(Default)]
 pub(crate) struct Bytes {
     pages: FxHashMap<(u32, u64), Box<[u32; PAGE as usize]>>,
-    /// The producers, by number; the first is the unknown one.
+    /// The producers, by number; the first stands for an unknown producer.
     writers: Vec<Maker>,
 }
 

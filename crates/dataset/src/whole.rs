@@ -271,7 +271,7 @@ pub(crate) fn last_op(
     Some(OpId::from_u32(block.ops.end.as_u32().checked_sub(1)?))
 }
 
-/// Values as integers: an `i32` with its sign, others by their bits.
+/// Values as integers: an `i32` with its sign, other values as their bits.
 fn integers<'v>(types: &'v [ValType], values: &'v [GlobalBits]) -> impl Iterator<Item = i64> + 'v {
     let values = types.iter().zip(values);
     values.map(|(ty, bits)| match ty {

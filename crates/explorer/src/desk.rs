@@ -1,7 +1,7 @@
 //! One recording that answers many requests.
 //!
 //! Questions about the file, about counts, about the path and about values wait in separate lanes,
-//! so that long ones do not hold up quick ones. In a lane, questions are answered one after
+//! so that long questions do not hold up quick ones. In a lane, questions are answered one after
 //! another, and later ones use what earlier ones built.
 
 use std::collections::{HashMap, VecDeque};
@@ -72,7 +72,7 @@ impl Desk {
     /// Opens a recording.
     ///
     /// # Errors
-    /// If it is not a recording, is damaged, or is still being recorded.
+    /// If the file is not a recording, is damaged, or is still being recorded.
     pub fn open(at: &Path, code: CodeFilter, sources: SourcePaths) -> Result<Self> {
         afterimage::files::ended(at)?;
         let works = Works::default();

@@ -30,7 +30,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The value of a header, if it comes once and is text.
+    /// The value of a header, if the header occurs once and is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut all = self
             .headers

@@ -107,7 +107,7 @@ impl Parameters {
         }
     }
 
-    /// One of some words, if it is given.
+    /// One of several words, if it is given.
     pub fn word<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> Result<Option<T>> {
         let Some(text) = self.text(name) else {
             return Ok(None);

@@ -19,7 +19,7 @@ impl Standing {
     /// Examines a file.
     ///
     /// # Errors
-    /// If it does not exist.
+    /// If the file does not exist.
     pub fn of(at: &Path) -> std::io::Result<Self> {
         let data = fs::metadata(at)?;
         Ok(Self {
@@ -34,7 +34,7 @@ impl Standing {
         (data.dev(), data.ino()) == (self.device, self.inode)
     }
 
-    /// Why the file can no longer be queried, as one sentence; `None` if it can.
+    /// Why the file can no longer be queried, as one sentence; `None` if it still can be.
     pub fn trouble(&self) -> Option<String> {
         let name = self.at.display();
         match fs::metadata(&self.at) {

@@ -11,7 +11,7 @@ use crate::{Class, Sketch, Statement};
 pub enum Values {
     /// The values have nothing in common, as far as known.
     Different,
-    /// Nothing is known, because no element of one sample could be in the other.
+    /// Nothing is known, because no element of one sample can be looked up in the other.
     Unknown,
     /// Some of the sampled values of the second version's statement occur in the first's.
     Some,

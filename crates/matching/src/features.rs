@@ -112,7 +112,7 @@ features! {
     /// If the two statements have no values in common: the share of the differences between
     /// neighbouring values that both have.
     DifferentSteps = [0.04, 0.81, 0.61, 0.56, 0.49, 0.66, -0.33, 0.39, 0.18, 0.23, 0.02, 0.22],
-    /// The statements have different values, each only one, which may be an address.
+    /// The two statements have different values. Each has only one value, which may be an address.
     DifferentAddress = [-1.23, -1.21, -1.21, -1.21, -1.21, -1.21, -2.01, -2.01, -1.99, -1.99, -1.99, -1.99],
     /// It is unknown whether the two statements have values in common.
     Unknown = [0.16, 0.45, 0.34, 0.51, 0.60, 0.29, -0.11, -0.01, 0.02, 0.08, 0.26, -0.03],
@@ -169,7 +169,7 @@ features! {
     OtherTest = [-1.98, -1.98, -1.98, -2.02, -1.98, -1.98, -1.76, -1.76, -1.76, -1.79, -1.76, -1.76],
     /// One is a comparison, and the other is a branch.
     TestAndBranch = [-0.92, -0.92, -0.92, -0.88, -0.99, -0.92, -1.92, -1.92, -1.92, -1.96, -1.94, -1.92],
-    /// One loads the value that the other computes.
+    /// One statement loads a value, and the other computes one.
     ComputeAndLoad = [-1.23, -1.01, -1.11, -1.11, -1.11, -1.11, -0.27, 0.01, -0.13, -0.13, -0.13, -0.13],
     /// The operators differ in any other way.
     OtherOperator = [-0.22, -0.20, -0.20, -0.20, -0.20, -0.18, 1.67, 1.66, 1.66, 1.66, 1.66, 1.67],

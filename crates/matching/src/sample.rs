@@ -8,7 +8,7 @@ const KEPT: usize = 24;
 ///
 /// An element that is still kept at the end has been kept since its first occurrence, because the
 /// bound only falls. So its count is exact, and all elements with a hash up to the
-/// [bound](Self::bound) are present. Two samples can therefore refute that one multiset contains
+/// [bound](Self::bound) are present. So two samples can prove that one multiset does not contain
 /// the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
@@ -91,7 +91,8 @@ impl Sample {
         self.bound
     }
 
-    /// The number of different elements kept. If it is less than 24, these are all elements.
+    /// The number of different elements kept. If fewer than 24 elements are kept, these are all
+    /// elements.
     pub fn len(&self) -> usize {
         usize::from(self.kept)
     }

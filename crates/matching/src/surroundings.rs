@@ -44,7 +44,7 @@ struct Nearby {
     a: u32,
     /// Its function in the first version.
     function: u32,
-    /// Whether the statement is before this one.
+    /// Whether the nearby statement is before this statement.
     before: bool,
 }
 
@@ -393,7 +393,7 @@ mod tests {
         })
     }
 
-    /// The same by definition, for features that are not sums of weights.
+    /// Computes the features from their definition, for features that are not sums of weights.
     fn expected(both: &Both<'_>, a: u32, b: u32, known: &[Option<Match>]) -> Vec<(Feature, f32)> {
         let (of_a, of_b) = (&both.a.statements, &both.b.statements);
         let mut told = Vec::new();

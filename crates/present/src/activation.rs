@@ -48,8 +48,8 @@ pub struct ActivationReport {
     pub arrivals: u64,
     /// If the path is cut off: the position where it continues.
     pub more: Option<String>,
-    /// Its lines in order, those of its own file first. Short gaps of lines that were not executed
-    /// are included.
+    /// Its lines in order, the lines of its own file first. Short gaps of lines that were not
+    /// executed are included.
     pub lines: Vec<ActivationLine>,
     /// The number of arrivals, from the first on, at which changes of variables were examined.
     pub watched: u64,

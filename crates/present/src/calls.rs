@@ -378,7 +378,7 @@ pub fn call_text<S: afterimage_wpp::Segments>(
 /// One call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallDocument {
-    /// The number of the call among those of its function, from 1.
+    /// The number of the call among the calls of its function, from 1.
     pub call: u64,
     /// The call, followed by those around it, the innermost first.
     pub stack: Vec<CallRow>,
@@ -436,7 +436,7 @@ pub struct CallView<'r, S> {
     pub scene: Scene<'r, S>,
     /// The call, preceded by those around it, the outermost first.
     pub calls: Vec<CallEntry>,
-    /// The number of the call among those of its function.
+    /// The number of the call among the calls of its function.
     pub number: u64,
 }
 

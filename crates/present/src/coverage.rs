@@ -60,7 +60,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Summarizes counts, one per item.
+    /// Summarises counts, one per item.
     fn of(counts: impl Iterator<Item = u64>) -> Self {
         let mut sum = Self::default();
         counts.for_each(|count| sum.add_one(count > 0));

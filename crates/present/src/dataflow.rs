@@ -42,7 +42,7 @@ pub struct FactRow {
     pub op: OpId,
     /// The answer.
     pub answer: FactAnswer,
-    /// For each decider, the first executions that it decided, and whether these are all.
+    /// For each decider, the first executions that it decided, and whether the list is complete.
     pub instances: Vec<(Vec<InstanceRun>, bool)>,
     /// The execution in question, if the question was about only one.
     pub one: Option<FactInstance>,

@@ -49,7 +49,7 @@ pub enum DepsAlong {
     Data,
     /// Control dependences.
     Control,
-    /// Both.
+    /// Both data and control dependences.
     Both,
 }
 
@@ -92,7 +92,7 @@ pub struct DepsStatement {
     pub number: u64,
     /// The values that it gave.
     pub values: Vec<TypedValue>,
-    /// Why it trapped, if the run ended with this execution, which then gave no value.
+    /// Why the execution trapped, if the run ended with it. It then gave no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<String>,
     /// Its dependences, if requested.

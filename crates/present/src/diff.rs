@@ -45,7 +45,7 @@ pub struct DiffReport<'r> {
     pub first: Option<FirstDifference>,
     /// Where control diverges, if it does.
     pub parting: Option<PartingDifference>,
-    /// Where their output differs.
+    /// The places where the output of the executions differs.
     pub outputs: Vec<OutputPlaces>,
     /// The lines with different counts, largest differences first; `None` if lines are unknown.
     pub lines: Option<Vec<LineDifference>>,
@@ -210,7 +210,7 @@ impl Spot {
 }
 
 /// The displayed name of an imported function: its name in the interface, if the module gives it a
-/// longer one.
+/// longer name.
 fn import_name(names: &Names, function: FuncId) -> String {
     let name = names.function(function);
     let short = name.strip_prefix("__imported_wasi_snapshot_preview1_");

@@ -12,7 +12,8 @@ use crate::number::{counted, grouped};
 use crate::plain::plain;
 
 /// Writes a function's control-flow graph in the language of Graphviz, with the executions of every
-/// block and edge. Code that never ran is gray; back edges are dashed, exceptional ones dotted.
+/// block and edge. Code that never ran is grey; back edges are dashed, and exceptional edges are
+/// dotted.
 ///
 /// # Errors
 /// If the function is imported, or `out` fails.

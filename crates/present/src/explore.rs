@@ -48,7 +48,7 @@ pub struct SourceDocument {
     pub name: String,
     /// Whether it belongs to a library.
     pub library: bool,
-    /// Why there is no text; `null` if there is.
+    /// Why there is no text; `null` if the text is available.
     pub missing: Option<String>,
     /// The functions that begin in this file.
     pub functions: Vec<SourceFunction>,
@@ -196,7 +196,7 @@ pub struct OutputDocument {
     /// The number of bytes written to each stream in the whole run.
     pub totals: OutputTotals,
     /// Whether the output is complete. If not, it ends at the limit or, for a run whose values are
-    /// not built, where obtaining more would take long.
+    /// not built, at the point from which more output would take long to obtain.
     pub complete: bool,
 }
 
@@ -291,7 +291,7 @@ pub struct ExecutionsDocument {
     /// Executions in the stretch: all of them, or as many as the limit allows, evenly spread by
     /// number.
     pub executions: Vec<ExecutionTime>,
-    /// The number of executions up to the requested moment, its block included.
+    /// The number of executions up to the requested moment, including the moment's block.
     pub by: Option<u64>,
 }
 

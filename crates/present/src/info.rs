@@ -173,7 +173,7 @@ pub struct InfoPart {
     pub what: &'static str,
     /// The number of numbers in the part.
     pub numbers: u64,
-    /// Their size in bytes.
+    /// The size of the numbers in bytes.
     pub bytes: u64,
 }
 

@@ -99,7 +99,7 @@ pub struct HistoriesView<'r> {
     pub scene: StepScene<'r>,
     /// The histories.
     pub histories: &'r [SiteHistory<'r>],
-    /// The largest number of lines of text for each.
+    /// The largest number of lines of text for each history.
     pub limit: u64,
 }
 

@@ -350,7 +350,7 @@ pub struct SliceView<'s> {
 }
 
 impl<'s> SliceView<'s> {
-    /// The files whose lines are listed, and the others.
+    /// The files whose lines are listed, and the remaining files.
     fn by_code(&self) -> (Vec<FileLines<'s>>, Vec<FileLines<'s>>) {
         let files = by_file(self.report).into_iter();
         let (own, library): (Vec<_>, Vec<_>) = files.partition(|(path, _)| self.code.shows(path));

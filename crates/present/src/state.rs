@@ -22,7 +22,7 @@ const ABOVE: usize = 4;
 /// Writes the state as text: a line for each activation, followed by its variables.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the state cannot be written.
 pub fn state_text(
     out: &mut dyn Write,
     report: &StateReport,
@@ -397,7 +397,8 @@ pub struct StateFrame {
     /// The time of its first block.
     pub entered_t: u64,
     /// The time of the block it has reached. For all activations except the innermost, this block
-    /// ends with the call that it waits for, and the state is that before the call.
+    /// ends with the call for which the activation waits, and the state is the one before that
+    /// call.
     pub t: u64,
     /// The offset of the operator in the original module.
     pub offset: u32,
@@ -435,7 +436,7 @@ pub struct StateFrame {
 pub struct StateInlined {
     /// The name of the function.
     pub name: String,
-    /// Its line, if known: the operator's, or that of the call inlined next.
+    /// Its line, if known: the line of the operator, or of the call that was inlined into it.
     pub source: Option<Position>,
 }
 
@@ -490,11 +491,11 @@ pub struct StateLocal {
     pub text: Option<String>,
 }
 
-/// Writes the state as one object. At the end of the run, `results` are those of the invoked
-/// function.
+/// Writes the state as one object. At the end of the run, `results` holds the results of the
+/// invoked function.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the state cannot be written.
 pub fn state_json(
     out: &mut dyn Write,
     report: &StateReport,

@@ -87,12 +87,12 @@ pub(crate) fn is_zero(number: &u64) -> bool {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ValueRows {
-    /// One by one.
+    /// The values are listed one by one.
     Instances {
         /// The executions.
         instances: Vec<ValuesInstance>,
     },
-    /// With `--stats` and `--histogram`.
+    /// The values are counted, for `--stats` and `--histogram`.
     Counts {
         /// The values, each with its number of occurrences.
         counts: Vec<ValueCount>,

@@ -2,7 +2,8 @@
 //! file or another program.
 //!
 //! Input: text, in pieces. Output: the same text with each hidden character as an escape; in JSON
-//! as a JSON escape, so that the meaning is the same. Only line ends, tabs and our own colors pass.
+//! as a JSON escape, so that the meaning is the same. Only line ends, tabs and our own colours
+//! pass.
 
 use std::io::{self, Write};
 use std::str::from_utf8;
@@ -12,7 +13,7 @@ use crate::{COLORS, is_hidden};
 /// Writes text without hidden characters.
 pub struct Visible<W> {
     to: W,
-    /// Whether our own colors pass.
+    /// Whether our own colours pass.
     colored: bool,
     form: Form,
     /// The beginning of an incomplete sequence.
@@ -24,9 +25,9 @@ pub struct Visible<W> {
 pub enum Content {
     /// Any bytes.
     Binary,
-    /// Text; hidden characters are replaced by visible ones.
+    /// Text, in which hidden characters are replaced by visible escapes.
     Text,
-    /// Text with colors, whose control sequences stay.
+    /// Text with colours, whose control sequences stay.
     ColoredText,
 }
 
@@ -39,7 +40,7 @@ enum Form {
     Text,
     /// `\u202e`
     Json,
-    /// Unchanged: not text.
+    /// No escapes, because the content is not text.
     Binary,
 }
 

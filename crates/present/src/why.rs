@@ -199,8 +199,8 @@ pub struct WhyFrame {
     pub inlined: Vec<String>,
     /// The branch in it that led there.
     pub branch: Option<WhyLed>,
-    /// Whether its function is the program's own and not a library's, according to the debug
-    /// information.
+    /// Whether its function belongs to the program itself and not to a library, according to the
+    /// debug information.
     pub own: bool,
 }
 
@@ -365,7 +365,7 @@ impl WhyText<'_> {
     /// Writes an entry.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the entry cannot be written.
     pub fn entry(&mut self, entry: &WhyEntry) -> Result<(), PresentError> {
         match entry {
             WhyEntry::Led { frames, more } => self.led(frames, *more),
@@ -404,7 +404,7 @@ impl WhyText<'_> {
     /// Writes how many steps were left out, and which calls in the user's own code they belong to.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the entry cannot be written.
     pub fn left_out(&mut self, left_out: &LeftOut) -> Result<(), PresentError> {
         let LeftOut { steps, called_from } = left_out;
         if *steps == 0 {

@@ -65,7 +65,7 @@ pub struct WhyNotCause {
 pub enum WhyNotKind {
     /// A branch was executed and never went that way.
     Branch {
-        /// Its last execution, or the first one after `after`.
+        /// Its last execution or, with `after`, the first execution after that time.
         place: WhyPlace,
         /// The number of executions after `after`, including the end of the block at that moment.
         times: u64,
@@ -80,7 +80,7 @@ pub enum WhyNotKind {
     },
     /// A call through a table never called the function.
     Table {
-        /// Its last execution, or the first one after `after`.
+        /// Its last execution or, with `after`, the first execution after that time.
         place: WhyPlace,
         /// The number of executions after `after`, including the end of the block at that moment.
         times: u64,
@@ -93,7 +93,7 @@ pub enum WhyNotKind {
         /// The function that it called; `null` for a host function.
         called: Option<Function>,
     },
-    /// Control went that way, but did not reach a regular end.
+    /// Control went that way, but the block or call there did not end regularly.
     Ended {
         /// Its operator.
         place: WhyPlace,

@@ -20,9 +20,9 @@ pub struct Pair<R> {
 /// The pairs of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pairs {
-    /// By function: compares the instructions that each executed.
+    /// By function: compares the instructions that each function executed.
     Functions(Vec<Pair<FunctionRow>>),
-    /// By line: compares the arrivals at each.
+    /// By line: compares the arrivals at each line.
     Lines(Vec<Pair<LineRow>>),
 }
 

@@ -7,9 +7,9 @@
 //!                  offset in the module                  start of the function's body; func+0 is
 //!                                                        the first one, after the locals
 //! ```
-//! Each may end in `#K` or `#last`: its K-th execution, from 1, or its last. Rust names contain `#`
-//! and `:` (`run::{closure#0}`), so these have a meaning only at the very end. A text that is a
-//! function's whole name means that function.
+//! Each place may end in `#K` or `#last`: its K-th execution, from 1, or its last. Rust names
+//! contain `#` and `:` (`run::{closure#0}`), so these have a meaning only at the very end. A text
+//! that is a function's whole name means that function.
 
 use std::str::FromStr;
 

@@ -20,7 +20,7 @@ pub enum CodeFilter {
     /// All code with lines.
     All,
     /// Files that match a glob such as `src/**/*.c`: with their whole path or, for files that do
-    /// not belong to a library, with a suffix of it.
+    /// not belong to a library, with a suffix of the path.
     Files(String),
 }
 

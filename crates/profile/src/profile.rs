@@ -45,8 +45,8 @@ pub struct Totals {
 /// The exact profile of one execution, or of several whose counts were [added
 /// up](crate::add_counts).
 ///
-/// Everything else is derived on demand, one function at a time, so its size is that of the graphs,
-/// not of the operators.
+/// Everything else is derived on demand, one function at a time, so the size of a profile is
+/// proportional to the graphs, not to the operators.
 pub struct Profile<'a> {
     pub(crate) program: &'a Program,
     pub(crate) module: &'a [u8],

@@ -63,7 +63,7 @@ impl<'a> Resolver<'a> {
     /// which indexes the names or lines.
     ///
     /// # Errors
-    /// If it is not a location of this program; the error names the nearest one.
+    /// If the text is not a location in this program; the error names the nearest location.
     pub fn location(&self, text: &str) -> Result<Resolved, ResolveError> {
         if text.is_empty() {
             return Err(ResolveError::Empty);
@@ -90,7 +90,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// The error for a text that is neither in the form of a place nor a function's name. If the
+    /// The error for a text that has neither the form of a place nor the name of a function. If the
     /// text looks like a name, this is `unknown`.
     fn misspelt(&self, text: &str, counted: bool, unknown: NameError) -> ResolveError {
         let whole = || text.to_owned();

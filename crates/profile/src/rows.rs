@@ -128,7 +128,7 @@ pub struct BranchRow {
     pub position: Option<Location>,
 }
 
-/// Calls by name from one function to another.
+/// The direct calls from one function to another, or all calls of a function through tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallRow {
     /// The function that calls.
@@ -144,15 +144,15 @@ pub struct CallRow {
 /// The rows of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// By function.
+    /// One row for each function.
     Functions(Vec<FunctionRow>),
-    /// By source line.
+    /// One row for each source line.
     Lines(Vec<LineRow>),
-    /// By basic block.
+    /// One row for each basic block.
     Blocks(Vec<BlockRow>),
-    /// By edge.
+    /// One row for each edge.
     Edges(Vec<EdgeRow>),
-    /// By instruction.
+    /// One row for each instruction.
     Instructions(Vec<InstructionRow>),
 }
 

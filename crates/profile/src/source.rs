@@ -37,7 +37,7 @@ pub struct SourceLine {
 }
 
 impl fmt::Display for SourceLine {
-    /// In the form that commands accept: `file.c:42`.
+    /// The line in the form that commands accept: `file.c:42`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.short, self.line)
     }

@@ -102,8 +102,8 @@ impl MayThrow {
     /// not catch, or calls a function that may throw. An indirect call may throw if any function of
     /// its type whose address is taken may throw. Imports never throw.
     ///
-    /// One backward walk over the call graph from the functions that throw, with one vertex per
-    /// function type in the middle of all indirect calls. O(functions + types + calls).
+    /// Uses one backward walk over the call graph, from the functions that throw. All indirect
+    /// calls of a type go through one vertex. O(functions + types + calls).
     pub(crate) fn compute(
         types: &PrimaryMap<TypeId, FunctionType>,
         function_types: &[TypeId],

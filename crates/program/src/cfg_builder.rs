@@ -83,7 +83,7 @@ enum FrameKind {
     },
 }
 
-/// Builds the control-flow graph of one function. It must be given every operator in order.
+/// Builds the control-flow graph of one function. It must receive every operator in order.
 #[derive(Debug)]
 pub(crate) struct CfgBuilder<'a> {
     may_throw: &'a MayThrow,

@@ -24,7 +24,7 @@ pub struct Carried {
 /// The origin of the values on an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CarriedFrom {
-    /// The slots from this one up, at the end of the block that the edge leaves.
+    /// The values of the slots from this slot up, at the end of the block that the edge leaves.
     Slots(u32),
     /// The edge creates them: the values that a handler receives.
     Caught,

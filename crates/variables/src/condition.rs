@@ -109,8 +109,8 @@ pub struct Held {
     /// values that are not numbers, and if the condition [compares
     /// texts](Condition::compares_texts).
     pub text: String,
-    /// Whether it is a constant of an enumeration or a variant instead of a variable; the text is
-    /// its name.
+    /// Whether the operand is a constant of an enumeration, or a variant, instead of a variable;
+    /// the text is then its name.
     pub is_constant: bool,
 }
 

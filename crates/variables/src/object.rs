@@ -7,7 +7,7 @@ use crate::{PathError, Unavailable, Variables};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A value in a program: a variable or a part of one.
+/// A value in a program: a variable or a part of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     /// Its type.

@@ -37,7 +37,7 @@ pub(crate) enum Step {
 /// A parsed expression: a variable and the steps from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The name of the variable, including any `::`; a leading one means a global variable.
+    /// The name of the variable, including any `::`; a leading `::` means a global variable.
     pub variable: String,
     /// The steps, in the order in which they apply.
     pub(crate) steps: Vec<Step>,

@@ -40,8 +40,8 @@ impl fmt::Display for Place {
 pub struct Piece {
     /// The place.
     pub place: Place,
-    /// The position of its first byte in the place, from 0 at the least significant one. Always 0
-    /// for memory, because the address includes the position.
+    /// The position of its first byte in the place, counted from 0 at the least significant byte.
+    /// Always 0 for memory, because the address includes the position.
     pub offset: u32,
     /// The number of bytes.
     pub bytes: u64,

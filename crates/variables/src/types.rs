@@ -20,7 +20,7 @@ pub(crate) use constant::cut;
 pub(crate) use known::Types;
 pub(crate) use size::{CHAIN, plain, size};
 
-/// A type: an entry of the debug information, or one that path expressions derive from it.
+/// A type: an entry of the debug information, or a type that path expressions derive from an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeRef {
     /// `None` is `void`.
@@ -152,7 +152,7 @@ pub enum Encoding {
     Complex,
     /// Two integers: the real and the imaginary part, as in GNU C.
     ComplexInteger,
-    /// Something else; shown as bytes.
+    /// Any other encoding; values are shown as bytes.
     Other,
 }
 
@@ -174,7 +174,7 @@ pub struct Record {
     pub kind: RecordKind,
     /// Whether it is declared, but not defined in this unit.
     pub declaration: bool,
-    /// Base classes and members, in the order of the entries, without static ones.
+    /// Base classes and members, in the order of the entries, without static members.
     pub members: Vec<Member>,
     /// The alternatives of a Rust enumeration.
     pub variants: Vec<VariantPart>,
@@ -213,13 +213,13 @@ pub struct ComputedOffset(pub(crate) EntryId);
 /// Some of the bits of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitField {
-    /// The first bit, from 0 at the least significant one.
+    /// The first bit, counted from 0 at the least significant bit.
     pub first: u32,
     /// The number of bits: 1 to 128.
     pub count: u32,
 }
 
-/// Alternatives; a discriminant selects one (DWARF 5, section 5.7.10).
+/// Alternatives, of which a discriminant selects one (DWARF 5, section 5.7.10).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariantPart {
     /// The discriminant; without one there is only one alternative. It may share its bytes with a

@@ -40,7 +40,7 @@ pub struct Variable {
 pub enum VariableKind {
     /// A parameter of a function.
     Parameter,
-    /// A variable of a function, including static ones.
+    /// A variable of a function, which may be static.
     Local,
     /// A variable outside functions.
     Global,

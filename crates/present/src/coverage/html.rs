@@ -1,7 +1,7 @@
 //! A profile as an HTML page: an overview by file, then each file with its counts.
 //!
-//! Input: the coverage, and source text. Output: one page. Code that never ran is also marked by a
-//! sign, not only by a color.
+//! Input: the coverage, and source text. Output: one page. Code that never ran is marked with a
+//! sign, not only with a colour.
 
 use std::collections::HashSet;
 use std::io::Write;

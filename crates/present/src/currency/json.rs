@@ -40,9 +40,9 @@ impl Document for CurrencyDocument {
 /// The number of arrivals of two runs at a line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyArrivals {
-    /// The unoptimised run.
+    /// The number of arrivals of the unoptimised run.
     pub unoptimised: u64,
-    /// The optimised one.
+    /// The number of arrivals of the optimised run.
     pub optimised: u64,
 }
 

@@ -244,7 +244,8 @@ fn place(range: &MemoryRange) -> String {
     }
 }
 
-/// Shows the first of some bytes: as text if they are text, otherwise half as many in hexadecimal.
+/// Shows the first of some bytes: as text if they are printable, otherwise half as many in
+/// hexadecimal.
 fn shown(held: &[u8], length: u64) -> String {
     /// The number of bytes to show in hexadecimal.
     const DIGITS: usize = 12;

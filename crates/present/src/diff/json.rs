@@ -13,7 +13,7 @@ use crate::document::{Document, NoRows, at_most};
 use crate::steps::StepScene;
 use crate::{PresentError, StepRow};
 
-/// The differences between two executions of one program, or of two that are alike.
+/// The differences between two executions of one program, or of two programs that are alike.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffDocument {
     /// The first execution.

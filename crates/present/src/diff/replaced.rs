@@ -165,7 +165,7 @@ impl AlikeReport {
     }
 
     /// Returns the operators: first those with different results, earliest first; then those for
-    /// which that is unknown; then the others.
+    /// which it is unknown whether the results differ; then the rest.
     fn ranked(&self) -> Vec<&ReplacedReport> {
         let mut all: Vec<_> = self.replaced.iter().collect();
         all.sort_by_key(|replaced| {

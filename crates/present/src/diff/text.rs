@@ -126,7 +126,8 @@ pub fn diff_text(
     questions(out, scenes, report, !outside.is_empty())
 }
 
-/// The first difference, with the bytes that differ. In a library, its operators are left out.
+/// The first difference, with the bytes that differ. If it is in a library, its operators are left
+/// out.
 fn differing(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],

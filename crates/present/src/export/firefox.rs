@@ -27,7 +27,8 @@ enum Shown {
 #[derive(Default)]
 struct Columns {
     strings: Vec<String>,
-    /// For each frame, which is also its function and its name.
+    /// For each frame, whether it stands for merged calls. A frame has the same index as its
+    /// function and its name.
     merged: Vec<bool>,
     frames: HashMap<Shown, usize>,
     stack_prefix: Vec<Option<usize>>,

@@ -193,8 +193,8 @@ struct Writer {
     message: Message,
     strings: Vec<String>,
     string_ids: HashMap<String, u64>,
-    /// Function ids, by the index of a defined function, linkage name and file. pprof knows one
-    /// file per function, so a function with code in several files appears once for each.
+    /// The ids of functions, by the index of a defined function, linkage name and file. pprof knows
+    /// one file per function, so a function with code in several files appears once for each.
     functions: HashMap<(Option<FuncId>, String, Option<FileId>), u64>,
     locations: u64,
     /// Whether a location has several lines.

@@ -35,7 +35,7 @@ pub struct InfoStreams {
 /// 8 for each dependence (Zhang and Gupta 2005).
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoOriginal {
-    /// Its size with one control dependence for each statement.
+    /// The size of the run with one control dependence for each statement.
     pub bytes: u64,
     /// The factor by which the file is smaller than `bytes`.
     pub factor: f64,
@@ -247,7 +247,7 @@ pub struct InfoSection {
 pub struct InfoWindow {
     /// The first block.
     pub first: u64,
-    /// The last one.
+    /// The last block.
     pub last: u64,
 }
 

@@ -62,8 +62,8 @@ pub struct MatchFound {
     pub a: MatchStatement,
     /// The likelihood that this is the right counterpart, provided that there is one: from 0 to 1,
     /// in the fewest digits that identify the 32-bit number. The text form counts matches of at
-    /// least 0.95 as likely. If copies of inlined code are one statement of `a`, the copies of
-    /// another may be likelier together.
+    /// least 0.95 as likely. If several copies of inlined code count as one statement of `a`, the
+    /// copies of a different statement may have a higher likelihood in total.
     pub likely: f32,
     /// Other candidates that are at least a tenth as likely as the likeliest.
     pub others: Vec<MatchOther>,

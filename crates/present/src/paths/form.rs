@@ -10,11 +10,11 @@ use crate::number::{counted, grouped};
 /// How path traces are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceForm {
-    /// As sequences of blocks.
+    /// A trace is written as a sequence of blocks.
     Blocks,
-    /// As sequences of dynamic basic blocks, with their contents.
+    /// A trace is written as a sequence of dynamic basic blocks, with their contents.
     Dynamic,
-    /// As the timestamps of dynamic basic blocks, with their contents.
+    /// A trace is written as the timestamps of its dynamic basic blocks, with their contents.
     Timestamped,
 }
 

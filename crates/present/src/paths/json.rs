@@ -96,9 +96,9 @@ impl<R: Serialize> Document for PathsDocument<R> {
 pub enum PathsTotals {
     /// The sums for `functions` and `traces`.
     Counts(PathsCounts),
-    /// For `hot`.
+    /// The sums for `hot`.
     Hot(HotTotals),
-    /// For `occurrences`.
+    /// The sums for `occurrences`.
     Found(FoundTotals),
 }
 
@@ -106,13 +106,13 @@ pub enum PathsTotals {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PathsRow<B = Vec<u32>> {
-    /// For `functions`.
+    /// A row for `functions`.
     Counts(PathsCounts),
-    /// For `traces`.
+    /// A row for `traces`.
     Trace(TraceOfPath<B>),
-    /// For `hot`.
+    /// A row for `hot`.
     Hot(HotRow),
-    /// For `occurrences`.
+    /// A row for `occurrences`.
     Found(FoundRow),
 }
 
@@ -160,7 +160,7 @@ pub struct PathsCounts {
     /// The function, in a row or with `--function`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<Function>,
-    /// The number of functions that were called. Only in the sums of `functions`.
+    /// The number of functions that were called. Present only in the sums of `functions`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub functions: Option<u64>,
     /// The number of calls.
@@ -172,10 +172,10 @@ pub struct PathsCounts {
     pub blocks: u64,
     /// The number of calls that had not returned at the end.
     pub open: u64,
-    /// The number of distinct compacted sequences. Only in the sums of `traces`.
+    /// The number of distinct compacted sequences. Present only in the sums of `traces`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequences: Option<usize>,
-    /// The number of distinct dictionaries. Only in the sums of `traces`.
+    /// The number of distinct dictionaries. Present only in the sums of `traces`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dictionaries: Option<usize>,
 }

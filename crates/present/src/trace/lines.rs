@@ -454,7 +454,8 @@ impl LineEntry {
 const MEMBERS: usize = 3;
 
 /// The members of a structure that changed, with their new values, and the separator between the
-/// names of structure and member. `None` if there are too many, or it is not a structure.
+/// names of structure and member. `None` if too many members changed, or the value is not a
+/// structure.
 fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str, &'t str)>)> {
     let (head, inside) = now.split_once("{ ")?;
     let (head_before, inside_before) = before.split_once("{ ")?;
@@ -484,8 +485,8 @@ fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str
     (are_few && changed.iter().all(|(name, _)| is_name(name))).then_some((joined, changed))
 }
 
-/// The members listed in a text, with their values: `a = 1, b = { 2, 3 }`. `None` if it lists
-/// something else.
+/// The members listed in a text, with their values: `a = 1, b = { 2, 3 }`. `None` if the text is
+/// not such a list.
 fn parts(text: &str) -> Option<Vec<(&str, &str)>> {
     let (mut found, mut begin, mut depth) = (Vec::new(), 0, 0u32);
     // Whether inside a string or character, and after a backslash there.

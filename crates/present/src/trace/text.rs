@@ -113,7 +113,8 @@ where
     Ok(None)
 }
 
-/// Consecutive executions of a path, with the first and the last one; or consecutive gaps.
+/// Consecutive executions of a path, given by the first and the last execution; or consecutive
+/// gaps.
 struct Row {
     first: Visit,
     last: Visit,

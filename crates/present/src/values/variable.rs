@@ -44,7 +44,7 @@ impl Document for VariableReport {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum VariableRows {
-    /// One by one.
+    /// The values are listed one by one.
     Instances {
         /// The times.
         instances: Vec<VariableInstance>,
@@ -52,7 +52,7 @@ pub enum VariableRows {
         #[serde(skip)]
         named: bool,
     },
-    /// With `--stats` and `--histogram`.
+    /// The values are counted, for `--stats` and `--histogram`.
     Summary {
         /// The statistics for each type.
         stats: Vec<VariableStats>,

@@ -87,9 +87,10 @@ fn suggestion(nearest: &[String]) -> String {
 #[derive(Debug)]
 pub(super) struct Lookup {
     raw: HashMap<Box<str>, Vec<FuncId>>,
-    /// By the shown name, [squeezed]. C++ templates are also listed without the leading type.
+    /// The functions, by the shown name, [squeezed]. C++ templates are also listed without the
+    /// leading type.
     shown: HashMap<Box<str>, Vec<FuncId>>,
-    /// By the name of the path's last segment.
+    /// The functions, by the name of the last segment of their path.
     last: HashMap<Box<str>, Vec<FuncId>>,
 }
 

@@ -4,7 +4,7 @@ use gimli::{AttributeValue, DebugInfoOffset, RangeListsOffset, UnitOffset, UnitR
 
 use super::{FileId, Location, Slice, SourceMap};
 
-/// An entry: the unit's position and the entry's offset in it.
+/// Identifies an entry: the position of its unit, and the entry's offset in the unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EntryId {
     pub(super) unit: u32,

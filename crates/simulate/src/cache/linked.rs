@@ -12,7 +12,7 @@ const NONE: u32 = u32::MAX;
 struct Entry {
     line: u64,
     written: bool,
-    /// The entries used just before and just after this one.
+    /// The entries that were used just before and just after this entry.
     older: u32,
     newer: u32,
 }

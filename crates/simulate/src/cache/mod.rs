@@ -30,8 +30,8 @@ pub struct Caches {
 pub struct Missed {
     /// Lines missing from the first level.
     pub first: u64,
-    /// Of these, the lines also missing from the second level, counted in first-level lines.
-    /// Without a second level, all of them.
+    /// The lines that are also missing from the second level, counted in first-level lines. Without
+    /// a second level, all lines of `first`.
     pub last: u64,
 }
 

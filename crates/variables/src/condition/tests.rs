@@ -1,4 +1,4 @@
-//! Conditions as people write them, and malformed ones.
+//! Conditions as people write them, and malformed conditions.
 
 use super::*;
 

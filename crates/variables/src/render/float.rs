@@ -36,8 +36,8 @@ pub(super) const QUADRUPLE: Format = Format {
 enum Class {
     NotANumber,
     Infinite,
-    /// A mantissa times two to this power, and whether the next lower number is only half as far
-    /// away as the next higher one.
+    /// A mantissa, the power of two by which it is multiplied, and whether the next lower number is
+    /// only half as far away as the next higher number.
     Finite(u128, i32, bool),
 }
 

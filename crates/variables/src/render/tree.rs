@@ -22,7 +22,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits for a value shown among others.
+    /// The limits for a value that is shown among other values.
     pub const DEFAULT: Self = Self {
         depth: 6,
         elements: 32,
@@ -74,7 +74,7 @@ pub enum Shape {
 }
 
 impl Rendered {
-    /// Whether its members are numbered: rustc calls those of a tuple `__0`, `__1` and so on.
+    /// Whether its members are numbered: rustc calls the members of a tuple `__0`, `__1` and so on.
     fn is_tuple(&self) -> bool {
         let mut children = self.children.iter().enumerate();
         let numbered = |(i, child): (usize, &Self)| {
