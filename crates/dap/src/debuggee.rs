@@ -134,7 +134,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
                     self.client.event("terminated", Value::Null);
                     continue;
                 }
-                // The operation that they should end has ended.
+                // The operation that these requests should end has already ended.
                 "cancel" | "pause" => {
                     self.client.is_interrupted();
                     self.client.succeed(&request, Value::Null);
@@ -290,7 +290,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
         }
         match map.find_file(path) {
             Ok(file) => Ok(map.path(file).to_owned()),
-            // The folder may be another one on this machine.
+            // The folder may be different on this machine.
             Err(error) => {
                 let name = name.and_then(|name| name.to_str());
                 let by_name = name.and_then(|name| map.find_file(name).ok());

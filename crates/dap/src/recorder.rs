@@ -146,7 +146,7 @@ impl Read for Stream {
 
 fn listen(mut stream: Stream, category: Category, to: &Sender<(Category, String)>) {
     let mut bytes = vec![0; 1 << 13];
-    // The rest of a cut character comes later.
+    // The rest of a character that was cut comes later.
     let mut cut = Vec::new();
     while let Ok(count) = stream.read(&mut bytes)
         && count > 0

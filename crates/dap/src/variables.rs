@@ -130,7 +130,7 @@ fn expression_of(object: Option<&str>, part: &str) -> Option<String> {
 
 impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
     pub(crate) fn handle(&mut self, handle: Handle) -> u64 {
-        // A client that asks for more has forgotten the first ones.
+        // A client that requests so many has forgotten the first references.
         if self.handles.len() >= MOST_HANDLES {
             self.handles.clear();
         }

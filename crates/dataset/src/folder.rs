@@ -128,7 +128,7 @@ impl Folder {
         let others = fs::read_dir(&self.at)?.map(|entry| Ok(entry?.file_name()));
         for name in others.collect::<io::Result<Vec<_>>>()? {
             let name = name.to_string_lossy();
-            // Of a process that begins at the same time, or was killed when it began.
+            // This is from a process that starts at the same time, or was killed when it started.
             let is_own = name == INCOMPLETE || name.starts_with(".new-");
             if !is_own && !self.at.join(MANIFEST).exists() {
                 let foreign = format!(
@@ -255,7 +255,7 @@ fn unwritten(at: &Path, error: &Error) -> Error {
     let shown = at.display();
     let mut causes = error.chain();
     let system = causes.find_map(|cause| cause.downcast_ref::<io::Error>());
-    // The writer of Parquet may have only the text of the system's error.
+    // The Parquet writer may provide only the text of the system's error.
     let is_full = system.map(io::Error::kind) == Some(ErrorKind::StorageFull)
         || format!("{error:#}").contains("No space left on device");
     match system {
@@ -290,7 +290,7 @@ impl Claim<'_> {
         if let Part::Window(window) = self.part {
             return fs::rename(&self.at, root.join(window_name(window)));
         }
-        // The table of the run says that the others are there.
+        // If the table of the run exists, the other tables exist, too.
         for table in crate::schema::WHOLE.iter().rev() {
             let at = file(&self.at, table);
             fs::rename(at, file(root, table))?;

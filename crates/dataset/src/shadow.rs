@@ -59,7 +59,7 @@ impl Bytes {
         if self.writers.last() != Some(&maker) {
             self.writers.push(maker);
         }
-        // More writes than numbers do not fit into the memory of a window.
+        // A window cannot hold more writes than there are numbers.
         let number = self.writers.len() as u32 - 1;
         self.each_page(range, |page| page.fill(number));
     }

@@ -123,7 +123,7 @@ impl Explorer {
     /// Answers until the process ends.
     pub fn serve(self) {
         for stream in self.listener.incoming() {
-            // A client that went away while it waited is none.
+            // A client that left while it was waiting is ignored.
             let Ok(stream) = stream else { continue };
             let open = Open::of(&self.shared);
             if open.count > CONNECTIONS {

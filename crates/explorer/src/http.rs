@@ -186,7 +186,7 @@ impl Connection {
                 Ok(())
             }
             Err(error) => match error.kind() {
-                // The next call finds that the time is over.
+                // The next call notices that the time is up.
                 io::ErrorKind::WouldBlock
                 | io::ErrorKind::TimedOut
                 | io::ErrorKind::Interrupted => Ok(()),

@@ -191,7 +191,7 @@ impl<'m, 'v> Candidates<'m, 'v> {
             .filter(|part| of_a.active.any(part.0, part.1));
         let together = together.count() as f32 / self.parts.len().max(1) as f32;
         told(Feature::Together, together - 1.0);
-        // An optimiser duplicates statements, and omits executions, but hardly ever adds any.
+        // An optimiser duplicates statements and omits executions, but hardly ever adds executions.
         match of_b.values.count.cmp(&of_a.values.count) {
             Ordering::Equal => told(Feature::CountEqual, 1.0),
             Ordering::Less => {

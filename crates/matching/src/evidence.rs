@@ -101,7 +101,8 @@ pub(crate) fn compare(a: &Sketch, b: &Sketch) -> Values {
 
 /// Reports the evidence from a pair's values.
 pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Feature, f32)) {
-    // A sequence of many different values is no coincidence; a sequence of a single value may be.
+    // A sequence of many different values is not a coincidence; a sequence of a single value may be
+    // one.
     let different = (b.telling().sample.len() as f32 - 1.0) / 4.0;
     let telling = 0.4 + 0.6 * different.min(1.0);
     let values = compare(a.telling(), b.telling());
@@ -140,7 +141,7 @@ pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Fe
             found if !b.telling().is_constant() && found.occurring > 0 => {
                 told(Feature::DifferentSteps, part(found));
             }
-            // Addresses may differ, computed values may not.
+            // Addresses may differ, but computed values may not.
             _ if b.values.count == 1
                 && b.values.may_be_addresses()
                 && a.values.may_be_addresses() =>

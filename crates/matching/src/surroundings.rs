@@ -214,7 +214,7 @@ impl<'m> Surroundings<'m> {
     /// has a counterpart among those of the first. The more statements share a common class of
     /// values, the less the class counts.
     fn corresponds(&self, related: &Related, (a, statements, classes): (u32, &Set, &Set)) -> f32 {
-        // For a value made from itself, such as a counter, that is no evidence.
+        // For a value that is computed from itself, such as a counter, this is not evidence.
         let found = related
             .found
             .filter(|found| *found != a || related.is_itself);
@@ -235,7 +235,7 @@ impl<'m> Surroundings<'m> {
     fn neighbours(&self, a: u32, function: u32) -> ((u32, u32), f32) {
         let (mut found, mut sum) = (0, 0.0);
         for near in &self.neighbours {
-            // A shared counterpart is no evidence for it.
+            // A shared counterpart is not evidence for the pair.
             let ordered = near.a != a && near.before == (near.a < a);
             let apart = near.a.abs_diff(a);
             if near.function == function && ordered && apart <= APART {

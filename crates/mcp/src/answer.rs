@@ -227,8 +227,8 @@ fn cut(line: &str) -> String {
 /// lists.
 fn shorten(document: &mut Value) -> Map<String, Value> {
     let mut cut = Map::new();
-    // Documents are as deep as their structs: nothing here recurses on input but JSON that we made
-    // ourselves.
+    // Documents are as deep as their structs, so this recursion is bounded: the JSON is our own,
+    // not input.
     fn each(value: &mut Value, at: &str, cut: &mut Map<String, Value>) {
         match value {
             Value::Array(entries) => {
@@ -262,7 +262,7 @@ mod tests {
         let found = Found::new(json!({ "text": text }), text.to_owned(), Totals::default());
         let result = found.result("why", &Map::new(), vec![text.to_owned()]);
         let shown = result["content"][0]["text"].as_str().unwrap();
-        // The mark itself, and the note, which stands outside of marks on a line of ours.
+        // The mark itself, and the note, which is on our own line, outside the marks.
         assert!(shown.matches("\n</recorded>\n").count() == 1, "{shown}");
         assert!(shown.contains("</·recorded>"), "{shown}");
         assert!(!shown.contains('\u{202e}'), "{shown}");

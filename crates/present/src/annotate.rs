@@ -197,8 +197,7 @@ impl File {
             "count", "share", "line"
         );
         writeln!(out, "{}", style.paint(Paint::Bold, &header))?;
-        // The debug information may be of another version of the file, with more lines than this
-        // one.
+        // The debug information may come from a different version of the file, with more lines.
         let beyond = self
             .lines
             .keys()

@@ -186,7 +186,7 @@ fn of_row(out: &mut dyn Write, scene: &FactScene<'_>, row: &FactRow) -> Result<(
     for (k, &(decider, times)) in answer.decided.iter().enumerate() {
         let (what, place) = scene.decider(decider)?;
         let which = match row.instances.get(k) {
-            // If it was all of them, there is no need to list them.
+            // If one site decided all executions, there is no need to list them.
             Some(_) if times == answer.executions => "all".to_owned(),
             Some((runs, all)) => numbers(runs, *all),
             None => String::new(),

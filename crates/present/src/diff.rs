@@ -264,7 +264,7 @@ fn why_command(name: &str, place: &str, number: u64) -> String {
 fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Option<String> {
     let at = why_command(name, place, number);
     match (&step.what, &other.what) {
-        // The run ended with it, which has a question of its own.
+        // The run ended with this step, and the end has its own question.
         (What::Trap(..), _) => Some(format!("afterimage why {} --trap", shell_name(name))),
         (
             What::HostReturn(..)
@@ -291,7 +291,7 @@ fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Op
 fn slice_about(place: &str, number: u64, step: &Step) -> SliceQuery {
     match &step.what {
         What::Trap(..) => SliceQuery::new(SliceAbout::Trap),
-        // It comes from the host, so nothing led there.
+        // It comes from the host, so nothing led to it.
         What::HostReturn(..) | What::HostWrite(..) => SliceQuery {
             direction: Direction::Forward,
             ..slice_of(place, number)

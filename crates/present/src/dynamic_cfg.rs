@@ -113,7 +113,8 @@ pub fn dynamic_cfg_dot(
     let code = |block: BlockId| cfg.blocks[block].kind == BlockKind::Code;
     let edges = cfg.edges.values().filter(|edge| {
         let both = place.contains_key(&edge.from) && place.contains_key(&edge.to);
-        // With very many blocks, only those are drawn where a call could have gone another way.
+        // If there are very many blocks, only those where the call could have taken a different
+        // path are drawn.
         let near = never.len() <= DRAWN || place.contains_key(&edge.from);
         code(edge.from) && code(edge.to) && !both && near
     });

@@ -125,7 +125,7 @@ mod tests {
         let mut cache = Cache::new(&OfProgram);
         let found = callers(&profile, &HashSet::from([library]), &mut cache).unwrap();
         assert_eq!(found, HashMap::from([(library, (Line::from(at(1, 3)), 1))]));
-        // Lines that were not asked about have no result.
+        // Only the requested lines have a result.
         let other = HashSet::from([Line::from(at(0, 50))]);
         assert!(callers(&profile, &other, &mut cache).unwrap().is_empty());
     }

@@ -81,7 +81,7 @@ pub fn state_text(
                 frame_text(out, frame, style)?;
                 shown_text(out, variables.iter().filter(|one| one.calls == 0), style)?;
             }
-            // A function without variables that a linker made lacks nothing.
+            // A function that the linker made has no variables, so nothing is missing.
             Err(_) if frame.locals.is_empty() && others_known => frame_text(out, frame, style)?,
             Err(why) => {
                 frame_text(out, frame, style)?;

@@ -60,7 +60,7 @@ impl Table {
             let cells = row.iter().zip(&self.columns).zip(&widths);
             let cut = cells.map(|((cell, (name, _)), &room)| match room {
                 0 => String::new(),
-                // Both ends of a name are telling; of a line of source, only the beginning.
+                // Both ends of a name are informative, but only the beginning of a source line is.
                 room if *name == "text" => shortened(cell, room, 0),
                 room => shortened(cell, room, room / 2),
             });

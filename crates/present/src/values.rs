@@ -205,7 +205,7 @@ impl Render for ValuesReport {
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         let mut said = None;
         for (i, report) in self.statements.iter().enumerate() {
-            // A fact about a whole function is stated once.
+            // A fact about a whole function is stated only once.
             if report.refused.is_some() && report.refused == said {
                 continue;
             }

@@ -136,7 +136,7 @@ impl<W: Write> Write for Visible<W> {
         if self.form == Form::Unknown
             && let Some(first) = bytes.first()
         {
-            // Text that begins like this has other escapes, and is otherwise the same.
+            // Text that begins like this uses different escapes; the rest is the same.
             self.form = match first {
                 b'{' | b'[' => Form::Json,
                 _ => Form::Text,

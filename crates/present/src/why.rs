@@ -64,7 +64,7 @@ impl WhyPlace {
         self.at.split_once('#').map_or(&self.at, |(site, _)| site)
     }
 
-    /// `file.c:42`, or `main.rs:7 (index.rs:568)` for inlined code. For people.
+    /// The place as text for people: `file.c:42`, or `main.rs:7 (index.rs:568)` for inlined code.
     pub fn line(&self) -> Option<String> {
         let source = self.source.as_ref()?;
         Some(plain(&match &self.around {
@@ -73,12 +73,12 @@ impl WhyPlace {
         }))
     }
 
-    /// The line, or the operator if the line is unknown. For people.
+    /// The line, or the operator if the line is unknown, as text for people.
     pub fn line_or_at(&self) -> String {
         self.line().unwrap_or_else(|| self.at.clone())
     }
 
-    /// `file.c:42 in main`. For people.
+    /// The place and its function as text for people: `file.c:42 in main`.
     pub fn told(&self) -> String {
         let function = plain(&short_function(&self.function.name));
         format!("{} in {function}", self.line_or_at())

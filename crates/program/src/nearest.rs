@@ -12,7 +12,7 @@ pub(crate) fn nearest<'a>(
     let limit = (query.len() / 3).max(1);
     let mut found: Vec<(usize, &str)> = Vec::new();
     for candidate in candidates {
-        // A byte length far away means a distance far away; this keeps long names cheap.
+        // If the byte lengths differ much, so do the names. This keeps long names cheap.
         let chars = candidate.len().div_ceil(4)..=candidate.len();
         if *chars.start() > query.len() + limit || *chars.end() + limit < query.len() {
             continue;

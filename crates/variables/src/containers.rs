@@ -531,7 +531,7 @@ impl Reader<'_, '_> {
     }
 
     fn array(&self, object: &Object) -> Option<Contents> {
-        // Without elements, something else is in their place.
+        // If there are no elements, their place holds something else.
         match number_at_end(&self.name(object)?)? {
             0 => Some(Contents::Items(Items::default())),
             _ => Some(Contents::Held(Some(self.part(object, "__elems_")?))),

@@ -197,7 +197,7 @@ impl<'a> Context<'_, 'a> {
             None => run.stack.pop(),
         };
         let base = run.read(item.ok_or(Unavailable::Broken("an empty frame base"))?)?;
-        // The stack grows down to 0, so nothing lies there: the local was not set yet.
+        // The stack grows down to 0, so nothing lies there: the local has not been set yet.
         if base.bits == 0 {
             let local = self.frame_local();
             let behind = local.and_then(|local| self.debug.prologue(at)?.set(local));

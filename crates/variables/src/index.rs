@@ -216,7 +216,7 @@ impl Index {
                 .and_then(|origin| self.declarations.get(&origin));
             space = declaration.copied().unwrap_or(NO_SPACE);
         } else if let Some(origin) = debug.origin(&debug.entry(global.entry)?) {
-            // A member may be defined in another namespace than its class.
+            // A member may be defined in a different namespace from its class.
             space = self.declarations.get(&origin).copied().unwrap_or(space);
         }
         let mut found = Vec::new();

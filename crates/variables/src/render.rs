@@ -125,8 +125,8 @@ impl Renderer<'_, '_> {
                 } else {
                     room.pointers.checked_sub(1)
                 };
-                // By name, a reference or a box of Rust is a pointer. Its target may refer on, even
-                // in a cycle.
+                // According to its name, the pointer is a Rust reference or box. Its target may
+                // refer to further values, even in a cycle.
                 let borrowed = room.borrows && described.name.as_deref().is_some_and(is_borrow);
                 let levels = levels.or(borrowed.then_some(0));
                 let sized = self.variables.size(*to)?.is_some();

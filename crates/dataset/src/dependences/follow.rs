@@ -142,7 +142,8 @@ impl Observer for Dependences<'_> {
     const REGISTERS: bool = false;
 
     fn node(&mut self, _: NodeId, _: &NodeCode) {
-        // Those that were open before the window. One that the host begins has just been entered.
+        // Activations that were open before the window. An activation that the host begins has just
+        // been entered.
         if std::mem::take(&mut self.is_new) {
             let missing = self.now.depth.saturating_sub(self.frames.len());
             let before = (0..missing).map(|_| Frame::default());
@@ -211,7 +212,7 @@ impl Observer for Dependences<'_> {
         let call = self.now.visit.map_or(0, |visit| visit.start - 1);
         let frame = match by {
             Caller::Host => Frame::new(Began::Host, vec![Maker::Argument; params]),
-            // Who made the arguments was lost with the end of the last window.
+            // The producers of the arguments were lost at the end of the last window.
             _ if self.is_new => Frame::new(Began::Call(call), vec![Maker::Unknown; params]),
             _ => Frame::new(Began::Call(call), self.given.clone()),
         };

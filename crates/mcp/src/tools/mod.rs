@@ -201,7 +201,7 @@ pub(crate) fn failed(tool: &Tool, arguments: &Map<String, Value>, error: &Error)
                     Value::Object(again),
                 )
             }
-            // Nothing can be asked about a file that is not there.
+            // Nothing can be asked about a file that does not exist.
             _ if why.contains("not found;") || why.contains("outside of the roots") => None,
             _ if why.contains("not a recording") => None,
             Some(at) if tool.name == "why_not" => call(

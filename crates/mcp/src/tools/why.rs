@@ -158,12 +158,12 @@ impl Question for Arguments {
         let made = |entry: &&WhyEntry| matches!(entry, WhyEntry::Made(_)) && own(entry);
         let first = kept.iter().find(made).or(kept.iter().find(own));
         let first = first.and_then(|entry| places(entry).into_iter().find(|place| !place.library));
-        // If only libraries moved a value, the earliest move leads to who chose it: later ones move
-        // all of a buffer.
+        // If only libraries moved a value, the earliest move leads to the code that chose it; later
+        // moves copy a whole buffer.
         let entries = report.entries.iter().rev();
         let moved = entries.flat_map(|entry| places(entry).into_iter().rev());
         let mut starts = Vec::from_iter(first.or_else(|| moved.clone().next()));
-        // Whatever let the run come to its end led there.
+        // The branches and calls that led the run to its end.
         starts.extend(kept.iter().flat_map(branches).take(STARTS));
         let starts = Vec::from_iter(starts.iter().map(|place| place.at.clone()));
         let (near, cut_near) = match self.offset {
@@ -215,7 +215,7 @@ impl Question for Arguments {
         };
         let fit = |rows: &[WhyEntry]| show(rows, ROWS);
         let (rows, shown) = page(way, self.offset.min(way.len()), fit)?;
-        // The lines have the room that the way leaves, be it more or less.
+        // The lines get the room that the chain leaves, whether more or less.
         let near_rows = (ROWS + BODY).saturating_sub(shown.lines().count());
         let shown = show(rows, near_rows)?;
         let until = self.offset.min(way.len()) + rows.len();
@@ -320,7 +320,7 @@ impl Arguments {
         };
         Ok(WhyQuery {
             digit: self.digit,
-            // An entry may fold several steps, so that many are enough for a page.
+            // An entry may fold several steps, so this many steps are enough for a page.
             steps: (self.offset as u64).saturating_mul(8).saturating_add(STEPS),
             ..WhyQuery::new(about)
         })
@@ -391,7 +391,7 @@ impl Arguments {
                 "the branch that led there".to_owned(),
             );
         };
-        // A way that ended is exhausted: first comes whatever sent it there.
+        // The chain has ended, so the branch that led to its end comes first.
         let is_end = |entry: &&&WhyEntry| matches!(entry, WhyEntry::End(_));
         let is_step = |entry: &&&WhyEntry| !is_end(entry);
         for entry in entries

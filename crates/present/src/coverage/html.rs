@@ -221,7 +221,7 @@ fn annotated(
         row(number, text)?;
         last = number;
     }
-    // The debug information may be of another version of the file, with more lines than this one.
+    // The debug information may come from a different version of the file, with more lines.
     let beyond = file.lines.iter().map(|row| row.line.number);
     for number in beyond.filter(|number| *number > last) {
         row(number, "")?;

@@ -12,7 +12,7 @@ use crate::value::value_text;
 const LONGEST: usize = 60;
 
 /// Writes the results for a person: a summary in one sentence, the number of verdicts, and why the
-/// variable is not current at the first such stop. With `all`, first lists each stop.
+/// variable is not current at the first such stop. With `all`, lists each stop after the summary.
 ///
 /// # Errors
 /// If `out` fails.

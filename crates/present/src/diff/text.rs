@@ -64,8 +64,7 @@ pub fn diff_text(
     let width = a.chars().count().max(b.chars().count());
     let sides = [format!("{a:width$}"), format!("{b:width$}")];
     let folded = Folded::new(scene.source, code);
-    // One empty line between parts. Parts outside of the user's own code become one line at the
-    // end.
+    // One empty line between parts. Parts outside the user's own code become one line at the end.
     let (mut is_first, mut outside) = (true, Vec::new());
     let mut part = |out: &mut dyn Write| {
         if std::mem::take(&mut is_first) {
@@ -278,7 +277,7 @@ fn sentence(
     let what = match (&difference.a, &difference.b) {
         (None, _) => format!("{a} has ended there"),
         (_, None) => format!("{b} has ended there"),
-        // If operators replaced each other, only one may be a statement.
+        // If one operator replaced the other, perhaps only one of them is a statement.
         (Some(x), Some(y)) if (x.time, x.function) == (y.time, y.function) && x.op != y.op => {
             "a different operator is executed".to_owned()
         }

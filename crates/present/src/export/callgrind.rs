@@ -223,7 +223,7 @@ fn costs(tree: &ContextTree, frames: &Frames<'_>) -> BTreeMap<Party, Cost> {
 /// The contexts inside another context of the same function. The format identifies functions by
 /// name and file.
 fn nested(tree: &ContextTree, frames: &Frames<'_>) -> Vec<bool> {
-    // Lines of a function are no functions.
+    // Lines of a function are not functions.
     let mut open: Vec<Option<(&str, Option<FileId>)>> = Vec::new();
     let mut active: HashMap<(&str, Option<FileId>), usize> = HashMap::new();
     let mut nested = vec![false; tree.contexts.len()];

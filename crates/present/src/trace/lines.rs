@@ -489,7 +489,7 @@ fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str
 /// not such a list.
 fn parts(text: &str) -> Option<Vec<(&str, &str)>> {
     let (mut found, mut begin, mut depth) = (Vec::new(), 0, 0u32);
-    // Whether inside a string or character, and after a backslash there.
+    // Whether the position is inside a string or character, and after a backslash.
     let (mut quote, mut escaped) = (None, false);
     for (at, sign) in text.char_indices() {
         match (quote, sign) {

@@ -122,7 +122,7 @@ impl Names {
         let lookup = self.lookup.get_or_init(|| Lookup::build(self));
         let text = squeezed(query);
         let wanted = Parts::read(&text);
-        // Functions of this name with other arguments.
+        // Functions of this name with different arguments.
         let others = lookup.fitting(self, &wanted.bare());
         let same = |name| {
             others

@@ -61,7 +61,7 @@ fn closed(text: &str) -> usize {
             // An arrow, or a comparison in parentheses.
             b'>' if bytes[..i].ends_with(b"-") || open.last() != Some(&b'<') => {}
             b'>' | b')' | b']' | b'}' => {
-                // An unclosed `<` inside is no bracket: `(a<b)`.
+                // An unclosed `<` inside is not a bracket: `(a<b)`.
                 let opening = match byte {
                     b'>' => b'<',
                     b')' => b'(',

@@ -23,7 +23,7 @@ pub(super) fn resolve(mut walked: Walked<'_>) -> Option<Ssa> {
     let mut entries: Vec<_> = std::mem::take(&mut walked.entries).into_iter().collect();
     // The map's order is random; the result's must not be.
     entries.sort_unstable();
-    // An entry value at a φ's place is that φ; any other comes from above.
+    // An entry value at a φ's place is that φ; any other entry value comes from a dominating block.
     let root = cfg.graph.root();
     let (at_phis, copies): (Vec<_>, Vec<_>) = entries
         .into_iter()

@@ -81,7 +81,7 @@ impl Value {
 
     pub(super) fn binary(self, binary: Binary, right: Self) -> Self {
         match binary {
-            // An operand that decides, whatever the other is.
+            // An operand that decides, whatever the other operand is.
             Binary::Or | Binary::And => {
                 let decides = binary == Binary::Or;
                 match (self.truth(), right.truth()) {

@@ -352,7 +352,7 @@ mod tests {
                 0x7ffe_ffff_ffff_ffff_ffff_ffff_ffff_ffff,
                 "1.189731495357231765085759326628007e4932",
             ),
-            // 0.1 as a double, which is another number than 0.1.
+            // 0.1 as a double, which is a different number from 0.1.
             (
                 0x3ffb_9999_9999_9999_a000_0000_0000_0000,
                 "0.1000000000000000055511151231257827",

@@ -45,7 +45,7 @@ impl Types {
                     if pointer {
                         declarator = format!("{qualifier} {declarator}");
                     } else if !qualifiers.split(' ').any(|known| known == *qualifier) {
-                        // An alias may be qualified, and what it stands for, too.
+                        // An alias may be qualified, and so may its target.
                         qualifiers = format!("{qualifiers}{qualifier} ");
                     }
                     at = *of;

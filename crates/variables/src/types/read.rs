@@ -138,7 +138,7 @@ impl<'a> Reader<'_, 'a> {
             }
             Ok(if depth == 0 { Next::Into } else { Next::Over })
         })?;
-        // An array without dimensions has one of unknown length.
+        // An array without dimensions has one dimension of unknown length.
         if found.is_empty() {
             found.push(None);
         }
