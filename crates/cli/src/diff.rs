@@ -34,7 +34,7 @@ use crate::output::{say, say_not_at_hand};
 /// Recordings of other programs are treated as two versions that ran on the same input. The report
 /// compares their output, and the statements that correspond according to `afterimage match`.
 /// Suspects are operators that differ in otherwise equal functions, and statements with equal
-/// inputs whose output, from the beginning, is one that no similar statement gives.
+/// inputs whose first output differs from that of every similar statement.
 ///
 /// With --pass and --fail it ranks lines and values that tell failing executions from passing ones,
 /// by Ochiai's coefficient. A line scores 1 if it ran in every failing execution and in no passing

@@ -13,7 +13,7 @@ use crate::output::say;
 
 /// Match the statements of two versions of a program
 ///
-/// It shows which statements correspond, and where corresponding statements stop doing the same.
+/// It shows which statements correspond, and where corresponding statements first behave differently.
 /// The first run is followed five times, the second four times. Statements are first compared by
 /// their values and the addresses that they accessed. Then they are compared by what computes their
 /// operands, what uses their results, what surrounds them, and what else ran at the same time,

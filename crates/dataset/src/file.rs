@@ -82,7 +82,7 @@ impl Cells {
         match &mut self.data {
             Data::Long(values) => values.push(value),
             Data::Int(values) => values.push(value as i32),
-            _ => debug_assert!(false, "a column of another type"),
+            _ => debug_assert!(false, "a column of a different type"),
         }
     }
 
@@ -104,7 +104,7 @@ impl Cells {
     /// Adds a missing value.
     #[inline]
     pub fn none(&mut self) {
-        debug_assert!(self.optional, "a column that lacks no value");
+        debug_assert!(self.optional, "a column that cannot lack a value");
         self.levels.push(0);
     }
 

@@ -101,7 +101,9 @@ impl Folder {
                 )
             }
             Some(known) if known.format == FORMAT => {
-                bail!("{shown}: this data set is of another recording; choose another folder")
+                bail!(
+                    "{shown}: this data set describes a different recording; choose another folder"
+                )
             }
             _ => bail!("{shown}: {MANIFEST} is not that of a data set; choose another folder"),
         }

@@ -34,7 +34,7 @@ impl Ids {
                 match i32::try_from(sum) {
                     Ok(_) => *next = sum as u32,
                     Err(_) => bail!(
-                        "the program has more than 2,147,483,647 operators, and a column has no larger numbers"
+                        "the program has more than 2,147,483,647 operators, the largest number that a column can hold"
                     ),
                 }
             }

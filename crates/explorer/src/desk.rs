@@ -153,7 +153,7 @@ impl Desk {
             }
             Err(_) => Response::refused(
                 500,
-                format!("this is a fault in afterimage; please report what this says: {shown}"),
+                format!("this is a fault in afterimage; please report this message: {shown}"),
             ),
         }
     }

@@ -50,7 +50,7 @@ impl Guard {
         let (token, rest) = rest.split_once('/').unwrap_or((rest, ""));
         if !is_same(token.as_bytes(), self.token.as_bytes()) {
             return refused(
-                "the address has not the right token; open the address that afterimage explore printed",
+                "the address does not have the right token; open the address that afterimage explore printed",
             );
         }
         if request.has("origin") {

@@ -239,7 +239,7 @@ impl Connection {
             0
         };
         if length > BODY {
-            return Err(refused(413, "what is sent is longer than 1 MiB"));
+            return Err(refused(413, "the body is longer than 1 MiB"));
         }
         while self.ahead.len() < head + length {
             self.more(until)?;

@@ -39,7 +39,7 @@ impl Parameters {
         for part in query.split('&').filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let (Some(name), Some(value)) = (decoded(name), decoded(value)) else {
-                bail!("the address is not encoded as addresses are; ask with NAME=VALUE&…");
+                bail!("the address is not encoded correctly; write NAME=VALUE&…");
             };
             if all.iter().any(|(known, _)| *known == name) {
                 bail!("{name} is given twice");

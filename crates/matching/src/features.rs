@@ -31,7 +31,7 @@ macro_rules! features {
         }
 
         /// The weights, by stage and kind.
-        #[allow(clippy::approx_constant, reason = "a weight that was fitted may be 3.14, or none is")]
+        #[allow(clippy::approx_constant, reason = "a fitted weight may happen to be 3.14")]
         const FITTED: [[f32; COLUMNS]; [$(Feature::$name),*].len()] = [$($weights),*];
     };
 }

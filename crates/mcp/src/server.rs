@@ -249,7 +249,7 @@ impl Worker {
                         sessions.clear();
                         failure(
                             "afterimage failed on this question because of an internal \
-                                 error; ask another one, and please report it",
+                                 error; ask a different one, and please report this",
                             &[],
                         )
                     }

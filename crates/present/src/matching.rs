@@ -49,7 +49,7 @@ pub struct MatchReport<'a> {
     pub b: MatchSide<'a>,
     /// The matching.
     pub matching: &'a Matching,
-    /// Corresponding statements that stop doing the same.
+    /// Corresponding statements that behave differently.
     pub divergences: &'a [Divergence],
     /// How the runs ended, if they ended differently.
     pub endings: Option<&'a [DiffEnding; 2]>,
@@ -302,7 +302,7 @@ fn accuracy_text(out: &mut dyn Write, accuracy: &Accuracy) -> Result<(), Present
     )?;
     writeln!(
         out,
-        "for {} ({}) it is among the matches; a statement has {:.2} on average",
+        "for {} ({}) it is among the matches; a statement has {:.2} matches on average",
         grouped(accuracy.found),
         percent(accuracy.found, accuracy.true_counterpart),
         accuracy.listed as f64 / accuracy.true_counterpart.max(1) as f64,
@@ -322,7 +322,7 @@ pub(crate) fn diverging(
     style: Style,
 ) -> Result<(), PresentError> {
     let Some(first) = report.divergences.first() else {
-        writeln!(out, "\nno corresponding statements stop doing the same")?;
+        writeln!(out, "\nno corresponding statements behave differently")?;
         return Ok(());
     };
     writeln!(out)?;
@@ -367,7 +367,7 @@ pub(crate) fn divergence_sentence(
     let (a, b) = (report.a.tell(first.a)?, report.b.tell(first.b)?);
     let what = match first.origin {
         Origin::Computed => "equal operands first give a different result",
-        Origin::Read | Origin::Passed => "corresponding statements first stop doing the same",
+        Origin::Read | Origin::Passed => "corresponding statements first behave differently",
     };
     let (time, text) = (grouped(first.times[1]), b.text());
     let [number_a, number] = first.numbers.map(grouped);
@@ -459,8 +459,7 @@ pub struct MatchDivergence {
     pub t: [u64; 2],
 }
 
-/// Returns corresponding statements that stop doing the same, as objects, and the number not
-/// listed.
+/// Returns corresponding statements that behave differently, as objects, and the number not listed.
 pub(crate) fn divergences(
     report: &MatchReport<'_>,
 ) -> Result<(Vec<MatchDivergence>, usize), PresentError> {

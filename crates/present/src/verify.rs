@@ -194,7 +194,7 @@ fn text(out: &mut dyn Write, d: &VerifyReport) -> Result<(), PresentError> {
     for row in d.slices.iter().flatten().filter(|_| d.sound) {
         writeln!(
             out,
-            "slice {:?}, {}: the same when it is made again",
+            "slice {:?}, {}: the same when it is computed again",
             row.slice,
             counted(row.executions, "execution")
         )?;

@@ -253,7 +253,7 @@ pub struct WhyEnd {
 #[serde(tag = "step", rename_all = "lowercase")]
 #[expect(
     clippy::large_enum_variant,
-    reason = "steps are told one by one, and few are kept"
+    reason = "steps are handled one at a time, and few are kept"
 )]
 pub enum WhyEntry {
     /// How the run got to its end; only with `--trap`.

@@ -10,7 +10,7 @@ pub enum NoDebug {
     Nowhere,
     /// The debug information is in another file.
     #[error(
-        "the module's debug information is in another file, {file}, which is not read; keep it in the module (without a separate file for DWARF)"
+        "the module's debug information is in another file, {file}, which is not read; keep the debug information in the module (without a separate file for DWARF)"
     )]
     Separate {
         /// The file, as the module names it.

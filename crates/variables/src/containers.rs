@@ -72,7 +72,7 @@ impl Items {
 /// How a container is read.
 struct Printer {
     /// The library, and the version with which it was tested.
-    #[expect(dead_code, reason = "for who reads and extends the table")]
+    #[expect(dead_code, reason = "for those who read and extend the table")]
     library: &'static str,
     /// The prefixes of the container's type names.
     types: &'static [&'static str],

@@ -243,7 +243,7 @@ pub enum PathError {
         candidates: Vec<String>,
     },
     /// The function has the variable, but it is not in scope here.
-    #[error("{name} is not in scope here; the nearest place where it is: {}..{}", nearest.start, nearest.end)]
+    #[error("{name} is not in scope here; the nearest place where it is in scope is {}..{}", nearest.start, nearest.end)]
     NotInScope {
         /// The name.
         name: String,

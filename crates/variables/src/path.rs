@@ -177,7 +177,7 @@ impl<'t> Reader<'t> {
         if self.take("(") {
             if !held::COUNTS.contains(&&*name) {
                 self.at -= 1;
-                return Err(self.syntax("no call but that of size(), len() or length()"));
+                return Err(self.syntax("no call other than size(), len() or length()"));
             }
             self.expect(")", "')'")?;
         }
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(error("a."), (2, "the name of a member"));
         assert_eq!(
             error("a.front()"),
-            (7, "no call but that of size(), len() or length()")
+            (7, "no call other than size(), len() or length()")
         );
         assert_eq!(error("a.size(1)"), (7, "')'"));
         assert_eq!(error("a[x]"), (2, "an integer or a text"));

@@ -35,7 +35,7 @@
 ;; $ afterimage match five.aft zero.aft
 ;; | of 0 statements that zero.aft executed, 0 (0.0%) correspond to a statement of five.aft; function names were a hint
 ;; |
-;; | no corresponding statements stop doing the same
+;; | no corresponding statements behave differently
 ;; ! afterimage: the runs ended differently: five.aft returned; zero.aft trapped: integer division by zero
 ;; $ afterimage record --lens paths -q -o exit0.aft --invoke exit FILE 0
 ;; $ afterimage record --lens paths -q -o exit3.aft --invoke exit FILE 3

@@ -101,8 +101,8 @@ fn suspicious(
     let other = plain(report.a.name);
     let head = format!(
         "suspects: operators that differ in otherwise equal functions, and statements with \
-         equal inputs whose output, from the beginning, is one that no similar statement in \
-         {other} gives (correct versions have a few, too)"
+         equal inputs whose first output differs from that of every similar statement in \
+         {other} (correct versions have a few, too)"
     );
     writeln!(out, "\n{}", style.paint(Paint::Bold, &head))?;
     let mut table = Table::new(&[

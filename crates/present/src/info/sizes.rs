@@ -180,8 +180,8 @@ impl InfoStreams {
         match original {
             None => writeln!(
                 out,
-                "values were kept without some functions: the original form of the others is \
-                 not known"
+                "the values of some functions were left out, so the size of the original form is not \
+                 known"
             )?,
             Some(form) => writeln!(
                 out,

@@ -117,7 +117,9 @@ impl<'a> Run<'_, 'a> {
                 let value = self.scalar()?;
                 let kind = self.kind(base_type)?;
                 if kind.width() != value.kind.width() {
-                    return Err(Unavailable::Broken("a reinterpretation in another width"));
+                    return Err(Unavailable::Broken(
+                        "a reinterpretation with a different width",
+                    ));
                 }
                 self.push(Scalar::new(value.bits, kind));
             }

@@ -159,7 +159,7 @@ impl Variables<'_> {
                 Some(member) => Ok(Some(self.member(object, member, machine)?)),
                 None => {
                     let active = active.first().and_then(|member| member.name.clone());
-                    let active = active.unwrap_or_else(|| "none that is known".into());
+                    let active = active.unwrap_or_else(|| "unknown".into());
                     Err(PathError::OtherVariant {
                         name: name.into(),
                         active,
