@@ -136,8 +136,8 @@ fn debug<W: Write + Send + 'static>(
     }
 }
 
-/// The recording to debug, made if a program is named, and the folder that contains it, if that is
-/// to be removed.
+/// The recording to debug, which is made now if a program is named. If it is temporary, also the
+/// folder that contains it, which is to be removed.
 fn recording<W: Write + Send + 'static>(
     client: &Client<W>,
     request: &Request,

@@ -4,8 +4,8 @@
 //! the only ones in both versions with their sequence of values. These pairs tie the times of one
 //! run to those of the other. Between the ties, time is assumed to pass evenly. A pair with a
 //! single value that may be an address is not used. If equal amounts are allocated again and again,
-//! the n-th allocation in one version may have the address of the (n + k)-th in the other, and
-//! thousands of such wrong pairs agree with each other.
+//! the n-th allocation in one version may have the address of the (n + k)-th in the other.
+//! Thousands of such wrong pairs then agree with each other.
 
 use rustc_hash::FxHashMap;
 

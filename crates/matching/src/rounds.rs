@@ -100,7 +100,7 @@ pub(crate) struct Rounds<'m> {
     likely: Vec<Vec<(u32, f32)>>,
 }
 
-/// For each pair of a function of the second version and one of the first: the share of the
+/// For each pair of functions, one from the second version and one from the first: the share of the
 /// former's statements that have counterparts in the latter.
 pub(crate) type Affinity = FxHashMap<(u32, u32), f32>;
 

@@ -8,8 +8,8 @@ use crate::evidence::compare;
 use crate::version::Entered;
 use crate::{Matching, Names, Values, Version};
 
-/// The maximum number of functions without a vote that are compared with a function. They were
-/// entered as often as it.
+/// The maximum number of functions without a vote that are compared with a function. Only functions
+/// that were entered equally often are compared.
 const MOST: usize = 64;
 /// The factor for the natural logarithm of a candidate's votes: the number of statements with
 /// counterparts in it.

@@ -34,8 +34,8 @@ pub struct Annotation {
 /// The number of missing files to name; the report only counts the others.
 const MISSING: usize = 10;
 
-/// Writes source files with the arrivals at each line and its share of the program's instructions,
-/// the file with the most executed instructions first.
+/// Writes source files with the arrivals at each line, and the line's share of the program's
+/// instructions. The file with the most executed instructions comes first.
 ///
 /// # Errors
 /// If `out` fails or the profile cannot be evaluated.

@@ -75,7 +75,7 @@ pub fn dynamic_cfg_text(
 }
 
 /// Writes the graph in the language of Graphviz: nodes with their blocks and timestamps, edges with
-/// their counts. Code of the function that this call never executed is grey and dashed; if there is
+/// their counts. Code of the function that this call never executed is grey and dashed. If there is
 /// too much of it, only the parts next to executed code are drawn.
 ///
 /// # Errors

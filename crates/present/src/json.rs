@@ -24,12 +24,12 @@ use crate::document::{Document, Lazy, NoRows, begin};
 ///
 /// A jump is skipped if its line has other code in the function: it is an instruction of its line,
 /// but not an arrival. If a line has only jumps (`break;`, `goto end;`), executing one is an
-/// arrival. But a jump back to code of a later line, as at the end of a loop without a condition
-/// (`while (1) {`), belongs to the code before it; the line then has no code.
+/// arrival. But a jump back to code of a later line belongs to the code before the jump, as at the
+/// end of a loop without a condition (`while (1) {`). The line of such a jump has no code.
 ///
-/// An instruction without debug information, such as code that a compiler merged or made up,
-/// belongs to the line of the latest earlier instruction that has one, if every path to it agrees
-/// on that line. Otherwise it belongs to no line.
+/// Some instructions have no debug information, such as code that a compiler merged or invented.
+/// Such an instruction belongs to the line of the last earlier instruction with a line, if every
+/// path to it agrees on that line. Otherwise it belongs to no line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileDocument<R = Vec<ProfileRow>> {
     /// The kind of rows: `function`, `line`, `block`, `edge` or `instruction`.

@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-/// Whether a character is invisible but has an effect: it controls a terminal, changes the
-/// direction of text, or ends a line (Unicode's Bidi_Control, its separators of lines and
-/// paragraphs, and all of Cc).
+/// Whether a character is invisible but has an effect. Such a character controls a terminal,
+/// changes the direction of text, or ends a line (Unicode's Bidi_Control, its separators of lines
+/// and paragraphs, and all of Cc).
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(

@@ -66,9 +66,9 @@ fn by_file(report: &SliceReport) -> Vec<FileLines<'_>> {
     files
 }
 
-/// Writes the lines of a slice, file by file, with their text if available, the number of each
-/// line's executions in the slice, and the total number of its executions. Lines where the slice
-/// begins are marked `>`.
+/// Writes the lines of a slice, file by file, with their text if available. Each line has the
+/// number of its executions in the slice, and the total number of its executions. Lines where the
+/// slice begins are marked `>`.
 ///
 /// # Errors
 /// If `out` fails.
@@ -278,8 +278,9 @@ fn slice_statements(
     rest(out, report.statements.len(), view.limit, "statement")
 }
 
-/// Writes whole source files with the lines of a slice marked: `*`, or `>` where the slice begins,
-/// and the number of a line's executions in it. Missing files are listed line by line.
+/// Writes whole source files. Lines of the slice are marked with `*`, or with `>` where the slice
+/// begins, and have the number of their executions in the slice. Missing files are listed line by
+/// line.
 ///
 /// # Errors
 /// If `out` fails.

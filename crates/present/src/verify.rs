@@ -47,7 +47,7 @@ pub struct VerifyReport {
     /// The slices that were computed again, if any are stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slices: Option<Vec<VerifiedSlice>>,
-    /// The limit that prevents following the run, and so storing values.
+    /// The limit that prevents afterimage from following the run, and so from storing values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_followed: Option<String>,
     /// Whether a re-execution gave the same run; `null` if that was not tried.

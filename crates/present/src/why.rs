@@ -179,7 +179,7 @@ pub struct WhyBranch {
     pub value: String,
 }
 
-/// A branch that led to the place an activation had reached.
+/// A branch that led to the place that an activation had reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyLed {
     /// The branch.
@@ -205,7 +205,7 @@ pub struct WhyFrame {
 }
 
 impl WhyFrame {
-    /// The branch that led there, if it is followed.
+    /// The branch that led to the activation's place, if it is followed.
     pub fn followed(&self) -> Option<&WhyBranch> {
         let led = self.branch.as_ref().filter(|led| led.followed);
         led.map(|led| &led.branch)

@@ -93,7 +93,7 @@ pub enum WhyNotKind {
         /// The function that it called; `null` for a host function.
         called: Option<Function>,
     },
-    /// Control went that way, but the block or call there did not end regularly.
+    /// Control went that way, but did not reach the regular end of the block or call there.
     Ended {
         /// Its operator.
         place: WhyPlace,

@@ -9,19 +9,19 @@
 //! - control came through a vertex that executes nothing: the root of a function that begins with a
 //!   loop, or the dispatch of an exception to its handler.
 //!
-//! So control arrives at `while (*p) p++;`, written on one line, once per iteration. It arrives at
-//! the `for (…; …; i++)` of a loop with its body on later lines once, and again after each
+//! So control arrives at `while (*p) p++;`, written on one line, once per iteration. If the body of
+//! a loop is on later lines, control arrives at its `for (…; …; i++)` once, and again after each
 //! execution of the body. If a loop can iterate both with and without leaving its line, both kinds
 //! of arrivals count.
 //!
 //! A jump (`br`) is passed over if its line has other code in the function. Compilers give the jump
 //! at the end of an arm the line of its `if`, and the jump at the end of a loop the line of its
 //! `while`. A reader of the source does not arrive there a second time. (The jump still counts as
-//! an instruction of its line.) So if control passes through a block with only a jump of this kind,
-//! it arrives at the next block from the block before the jump. If a line has only jumps (`break;`,
-//! `continue;`, `goto end;`, `} else {`), they are its code, and executing one is an arrival. The
-//! exception is the head of a loop without a condition, `while (1) {` or `for (;;) {`. A line whose
-//! only code is jumps back to code of a later line has no code and no count.
+//! an instruction of its line.) If control passes through a block with only such a jump, it arrives
+//! at the next block as if it came from the block before the jump. If a line has only jumps
+//! (`break;`, `continue;`, `goto end;`, `} else {`), they are its code, and executing one is an
+//! arrival. The exception is the head of a loop without a condition, `while (1) {` or `for (;;) {`.
+//! A line whose only code is jumps back to code of a later line has no code and no count.
 //! `OperatorCount::position` and `OperatorCount::passed` hold the results of these rules.
 //!
 //! `gcov` counts in the same way, with four exceptions. It counts blocks, not arrivals: if a block

@@ -15,7 +15,7 @@ pub struct OperatorCount {
     pub op: OpId,
     /// Its offset in the original module.
     pub offset: OrigOffset,
-    /// Whether it is an instruction; the markers of the block structure are not.
+    /// Whether it is an instruction and not a marker of the block structure.
     pub instruction: bool,
     /// Whether control passes over it: a jump (`br`) whose line has other code, or that has no
     /// line.

@@ -33,8 +33,8 @@ pub enum PaidBy {
     Nobody,
 }
 
-/// The part of the cost of a block's execution that its own lines do not bear, and the line that
-/// pays for its calls.
+/// The part of a block's cost that its own lines do not pay, and the line that pays for the block's
+/// calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charged {
     /// The instructions charged to the caller of the function.

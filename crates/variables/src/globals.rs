@@ -10,7 +10,7 @@ use crate::types::TypeRef;
 use crate::variable::{Variable, VariableKind};
 use crate::{DebugError, PathError, Variables};
 
-/// A global variable: of a file in C, of a namespace in C++, of a module in Rust, or a static
+/// A global variable: one of a file in C, of a namespace in C++ or of a module in Rust, or a static
 /// member of a class.
 #[derive(Clone, Debug)]
 pub struct Global {

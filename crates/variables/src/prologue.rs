@@ -110,9 +110,9 @@ impl Prologue {
         }
     }
 
-    /// The arguments that hold the bytes at a distance from the frame to which a local points, if
-    /// at an offset of the code some of the bytes are not stored in the frame yet. `None` if all
-    /// are stored, or if that is unknown.
+    /// The arguments that hold some bytes of the frame, if at this offset of the code not all of
+    /// these bytes are stored there yet. The bytes are at a distance from the address in a local.
+    /// `None` if all are stored, or if that is unknown.
     pub(crate) fn held(
         &self,
         at: OrigOffset,

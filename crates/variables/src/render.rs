@@ -22,9 +22,9 @@ pub use string::quoted;
 pub use tree::{Limits, Rendered, Shape};
 
 impl Variables<'_> {
-    /// Returns the size in bytes of a type, if it is the type of a wide text's code units:
-    /// `wchar_t`, `char16_t` and `char32_t`, which are aliases of integers in C, and D's `wchar`
-    /// and `dchar`.
+    /// Returns the size in bytes of a type, if it is the type of a wide text's code units. These
+    /// types are `wchar_t`, `char16_t` and `char32_t`, which are aliases of integers in C, and D's
+    /// `wchar` and `dchar`.
     pub(crate) fn wide(&self, of: TypeRef) -> Option<u64> {
         let mut at = of;
         for _ in 0..CHAIN {

@@ -10,7 +10,8 @@ use gimli::DwTag;
 use crate::DebugError;
 use crate::debug::{Debug, Entry, EntryId, Next};
 
-/// The scopes of one function. For queries about many offsets of a function, read its scopes once.
+/// The scopes of one function. For queries about many offsets of a function, read its scopes only
+/// once.
 #[derive(Clone, Debug)]
 pub struct FunctionScopes {
     /// The function.

@@ -1,8 +1,8 @@
 //! Costs in the format of Callgrind, for `callgrind_annotate` and KCachegrind.
 //!
 //! A profile has one event, `Instr` (executed WebAssembly instructions), and no calls, because edge
-//! counts do not determine the total cost of a call (on gprof's guess, see Ponder and Fateman
-//! 1988). A path has the event `Blocks` (executed basic blocks), and calls with their inclusive
+//! counts do not determine the total cost of a call. (On gprof's guess, see Ponder and Fateman
+//! 1988.) A path has the event `Blocks` (executed basic blocks), and calls with their inclusive
 //! cost.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

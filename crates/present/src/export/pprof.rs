@@ -193,8 +193,9 @@ struct Writer {
     message: Message,
     strings: Vec<String>,
     string_ids: HashMap<String, u64>,
-    /// The ids of functions, by the index of a defined function, linkage name and file. pprof knows
-    /// one file per function, so a function with code in several files appears once for each.
+    /// The ids of functions, by the index of a defined function, linkage name and file. For pprof,
+    /// a function has one file, so a function with code in several files appears once for each
+    /// file.
     functions: HashMap<(Option<FuncId>, String, Option<FileId>), u64>,
     locations: u64,
     /// Whether a location has several lines.

@@ -184,8 +184,8 @@ pub struct LineStyle<'s> {
 }
 
 /// Writes lines for a person. A heading names the function wherever control enters it or returns to
-/// it. A line has the variables that it changed, its calls included: they are known at the next
-/// line of its activation, so rows are held back until then.
+/// it. Each line shows the variables that it or its calls changed. These are known only at the next
+/// line of the activation, so rows are held back until then.
 ///
 /// Returns the entry with which to continue, if there are more than `limit`.
 ///

@@ -1,10 +1,10 @@
 //! Histories record which executions of each site missed. A site is a branch, a load or a store.
 //!
-//! A history stores the number of hits between two misses. So hits cost nothing, and regular misses
-//! cost next to nothing once the stream of numbers is coded (`afterimage-streams`): for example,
-//! every sixteenth access of a load that walks an array. An *epoch* is a stretch of a run with at
-//! most [`Recorder::EPOCH`] misses. Each epoch is coded separately, so memory does not grow with
-//! the run.
+//! A history stores the number of hits between two misses. So hits cost nothing. Regular misses
+//! cost next to nothing once the stream of numbers is coded (`afterimage-streams`), for example if
+//! a load that walks an array misses at every sixteenth access. An *epoch* is a stretch of a run
+//! with at most [`Recorder::EPOCH`] misses. Each epoch is coded separately, so memory does not grow
+//! with the run.
 //!
 //! An epoch starts with a version byte, 1, and a varint with the number of sites executed in it.
 //! Then, for each site in ascending order, come these varints: its number minus the number after
