@@ -37,7 +37,8 @@ pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {
     }
 }
 
-/// Formats the bits of a value as in all JSON documents: in hexadecimal, for a vector all of them.
+/// Formats the bits of a value as in all JSON documents: in hexadecimal, with all bits for a
+/// vector.
 pub fn bits_text(ty: ValType, (low, high): (u64, u64)) -> String {
     match ty {
         ValType::V128 => format!("0x{high:016x}{low:016x}"),

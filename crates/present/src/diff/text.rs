@@ -240,7 +240,7 @@ fn own_spot(
 }
 
 /// The questions to ask next. Questions about places in the module come last if the places are
-/// outside of the user's own code.
+/// outside the user's own code.
 fn questions(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],

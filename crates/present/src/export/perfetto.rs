@@ -92,7 +92,7 @@ fn edge(out: &mut dyn Write, phase: char, time: u64, name: &str) -> Result<(), P
     Ok(())
 }
 
-/// The deepest level that is shown separately; `null` for all.
+/// The deepest level that is shown separately; `null` for all levels.
 fn deepest(head: &TimelineHead<'_>) -> Option<usize> {
     Some(head.limits.depth).filter(|&depth| depth < usize::MAX)
 }

@@ -267,7 +267,7 @@ impl InfoSection {
     }
 }
 
-/// Writes all sections, and the rest of the file.
+/// Writes all sections, and the size of the rest of the file.
 pub(super) fn sections(
     out: &mut dyn Write,
     rows: &[InfoSection],

@@ -340,7 +340,7 @@ impl<'s> Lines<'s> {
         });
     }
 
-    /// Writes the rows that are settled; all of them at the end.
+    /// Writes the rows that are settled; at the end, writes all rows.
     fn write(&mut self, out: &mut dyn Write, all: bool) -> Result<(), PresentError> {
         while let Some(held) = self.held.front()
             && (all || held.settled || self.held.len() > HELD)

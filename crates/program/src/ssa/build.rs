@@ -3,7 +3,7 @@
 //! First, a [walk](super::walk) over the operators finds the statements, and the values within
 //! blocks. A variable that a block reads before writing becomes an *entry value* of that block.
 //! Second, [resolving](super::resolve) finds the origins of entry values. Third,
-//! [minimizing](super::minimize) removes unneeded φs.
+//! [minimising](super::minimize) removes unneeded φs.
 
 use std::collections::HashMap;
 

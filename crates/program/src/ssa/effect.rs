@@ -76,7 +76,7 @@ pub enum Effect {
     Control,
     /// Throws an exception.
     Throw,
-    /// Traps always.
+    /// Always traps.
     Trap,
 }
 

@@ -65,7 +65,8 @@ impl TageSpec {
     }
 
     /// Returns the history length of each table: min · (max / min)^(i / (tables - 1)), rounded, and
-    /// always longer than the previous length. Computed in integers, so all machines agree.
+    /// always longer than the previous length. They are computed with integers, so all machines
+    /// agree.
     pub(super) fn lengths(&self) -> Vec<u32> {
         let (min, max) = (u128::from(self.min), u128::from(self.max));
         let steps = self.tables - 1;

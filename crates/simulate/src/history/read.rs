@@ -46,7 +46,7 @@ impl<'a> Epoch<'a> {
     const MOST: u64 = 2 * Recorder::EPOCH as u64;
 
     /// Opens an epoch for one or two levels, without reading the streams of misses. Time: O(sites).
-    /// Memory is proportional to `bytes`.
+    /// Memory use is proportional to `bytes`.
     ///
     /// # Errors
     /// If the bytes are not an epoch. Errors inside the streams of an epoch appear only when the

@@ -125,7 +125,7 @@ impl Summary {
         out
     }
 
-    /// Decodes a summary. Memory is proportional to `bytes`.
+    /// Decodes a summary. Memory use is proportional to `bytes`.
     ///
     /// # Errors
     /// If the bytes are not a summary.
