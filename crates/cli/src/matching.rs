@@ -13,13 +13,13 @@ use crate::output::say;
 
 /// Match the statements of two versions of a program
 ///
-/// It shows which statements correspond, and where corresponding statements stop doing the same.
-/// The first run is followed five times, the second four times. Statements are first compared by
-/// their values and the addresses that they accessed. Then they are compared by what computes their
-/// operands, what uses their results, what surrounds them, and what else ran at the same time,
-/// until nothing changes. The second version may be the first one compiled differently, optimised,
-/// or changed; it should have run on the same input. Line tables are not used, and function names
-/// only as a hint.
+/// It shows which statements correspond, and where corresponding statements first behave
+/// differently. The first run is followed five times, the second four times. Statements are first
+/// compared by their values and the addresses that they accessed. Then they are compared by what
+/// computes their operands, what uses their results, what surrounds them, and what else ran at the
+/// same time, until nothing changes. The second version may be the first one compiled differently,
+/// optimised, or changed; it should have run on the same input. Line tables are not used, and
+/// function names only as a hint.
 ///
 /// Matching is by evidence, not by proof: each match shows its evidence and how likely it is. If
 /// several statements of the first version are nearly as likely, --all and the other formats list

@@ -41,7 +41,7 @@ struct Point<'a> {
     stop: StopPoint<'a>,
     /// The message logged instead of stopping.
     log: Option<Message>,
-    /// The client's name for it.
+    /// The client's name for the breakpoint.
     name: String,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Points<'a> {
         Ok(found)
     }
 
-    /// Why it stopped there, and the breakpoints.
+    /// Why the run stopped there, and the breakpoints that it hit.
     pub(crate) fn hit(&self, points: &[usize]) -> (&'static str, Vec<u64>) {
         let hit = || points.iter().filter_map(|&number| self.all.get(number));
         let reason = hit()
@@ -147,7 +147,7 @@ impl<'a> Points<'a> {
         (reason, hit().map(|point| point.id).collect())
     }
 
-    /// A description for a person: which execution it is.
+    /// A description for a person: the number of the execution.
     pub(crate) fn description(
         &self,
         debugger: &Debugger<'a>,

@@ -196,7 +196,8 @@ impl<W: Write + Send + 'static> Client<W> {
         );
     }
 
-    /// The interrupted operation has ended.
+    /// Returns whether the client interrupted the operation that has just ended, and clears that
+    /// mark.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.cancelled.swap(false, Ordering::Relaxed)
     }
@@ -206,7 +207,7 @@ impl<W: Write + Send + 'static> Client<W> {
         Telling(Arc::clone(&self.out))
     }
 
-    /// Refuses requests of the protocol that a recording cannot support.
+    /// Reads the arguments of a request, and refuses arguments that do not fit.
     pub(crate) fn arguments<T: for<'d> serde::Deserialize<'d>>(request: &Request) -> Result<T> {
         let arguments = match &request.arguments {
             Value::Null => json!({}),
@@ -219,7 +220,8 @@ impl<W: Write + Send + 'static> Client<W> {
     }
 }
 
-/// The text of an error is a format, in which braces enclose variables.
+/// Replaces braces in the text of an error, because clients treat it as a format in which braces
+/// enclose variables.
 fn escaped(text: &str) -> String {
     text.replace(['{', '}'], "'")
 }

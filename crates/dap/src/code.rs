@@ -72,7 +72,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
             before += (-first).max(0).min(wanted.instruction_count);
             after = wanted.instruction_count - before - own.len() as i64;
         }
-        // Functions are not neighbours: nothing before or after one is an instruction.
+        // Functions are not adjacent: there is no instruction before or after a function.
         let nothing = |address: u64| Instruction {
             address: format!("0x{address:x}"),
             instruction: "(outside the function)".to_owned(),

@@ -26,7 +26,7 @@ when x < 0             goes to the next time at which it holds on this line
 when-before x < 0      goes to the last time before
 back, in-back, out-back  steps back: over, in, out";
 
-/// The maximum number of rows of a slice here.
+/// The maximum number of rows of a slice in the console.
 const ROWS: usize = 40;
 
 impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {

@@ -29,7 +29,7 @@ impl Numbering {
         i64::from(number) - 1 + self.lines
     }
 
-    /// A column; the first one if it is not known.
+    /// A column; the first column if it is not known.
     pub(crate) fn column(self, number: u32) -> i64 {
         i64::from(number.max(1)) - 1 + self.columns
     }
@@ -58,16 +58,15 @@ pub(crate) struct Debuggee<'d, 'a, W> {
     /// Its position.
     pub at: Position,
     pub points: Points<'a>,
-    /// The frames that the client was shown since the last stop: their identifiers are positions,
-    /// from 1.
+    /// The frames shown to the client since the last stop: their identifiers are positions, from 1.
     pub frames: Vec<ShownFrame>,
-    /// The objects that the client may open since the last stop: references are positions, from 1.
+    /// The objects that the client may open at the current stop: references are positions, from 1.
     pub handles: Vec<Handle>,
     /// The possible targets of the client's jumps: targets are positions, from 1.
     pub targets: Vec<Position>,
-    /// Files that the client reads from here: references are positions, from 1.
+    /// Files whose text the client gets from this server: references are positions, from 1.
     pub files: Vec<String>,
-    /// Why it is at this position, if the run ended there.
+    /// If the run ended at this position: why it ended.
     pub exception: Option<String>,
     /// Whether the client has finished its set-up.
     pub is_running: bool,
@@ -135,7 +134,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
                     self.client.event("terminated", Value::Null);
                     continue;
                 }
-                // The operation that they should end has ended.
+                // The operation that these requests should end has already ended.
                 "cancel" | "pause" => {
                     self.client.is_interrupted();
                     self.client.succeed(&request, Value::Null);
@@ -291,7 +290,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
         }
         match map.find_file(path) {
             Ok(file) => Ok(map.path(file).to_owned()),
-            // The folder may be another one on this machine.
+            // The folder may be different on this machine.
             Err(error) => {
                 let name = name.and_then(|name| name.to_str());
                 let by_name = name.and_then(|name| map.find_file(name).ok());

@@ -14,17 +14,17 @@ use crate::protocol::GotoTargets;
 /// A movement of the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Motion {
-    /// To the next breakpoint, or the last one.
+    /// To the next or the previous breakpoint.
     Run(Direction),
     Step(Step, Direction),
     /// To the next operator of WebAssembly.
     Operator(Direction),
     To(Position),
-    /// Nowhere, because it stops where it begins.
+    /// No motion, because the run stops where it begins.
     Entry,
 }
 
-/// The place where it stopped.
+/// The place where the run stopped.
 struct Stopped {
     at: Position,
     reason: &'static str,

@@ -1,4 +1,4 @@
-//! The fields of messages that we use. The protocol:
+//! The fields of messages that this server uses. The protocol:
 //! <https://microsoft.github.io/debug-adapter-protocol>.
 
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,8 @@ pub struct Launch {
     pub cwd: Option<String>,
     /// Folders that the program may read and write: `HOST` or `HOST::GUEST`.
     pub dirs: Vec<String>,
-    /// The program's environment variables: `NAME=VALUE`, or `NAME` for the value here.
+    /// The program's environment variables: `NAME=VALUE`, or `NAME` for the value in the server's
+    /// environment.
     pub env: Vec<String>,
     /// A file that the program reads as its standard input; the default is no input.
     pub stdin: Option<String>,
@@ -51,7 +52,7 @@ pub struct Launch {
     pub timeout: Option<u64>,
     /// The place for the recording; without it, the recording is removed when the client leaves.
     pub output: Option<String>,
-    /// Overwrites it.
+    /// Overwrites an existing file at that place.
     pub force: bool,
     /// The filter for the user's own code: `mine`, `all`, or a glob.
     pub code: Option<String>,

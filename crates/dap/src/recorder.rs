@@ -20,7 +20,7 @@ use crate::server::Recorder;
 #[derive(Clone, Copy, Debug)]
 pub struct ByCommand;
 
-/// The interval between checks whether the client is still waiting.
+/// The interval at which to check whether the client is still waiting.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The length of the error output that is searched for the reason of a failure.
@@ -146,7 +146,7 @@ impl Read for Stream {
 
 fn listen(mut stream: Stream, category: Category, to: &Sender<(Category, String)>) {
     let mut bytes = vec![0; 1 << 13];
-    // The rest of a cut character comes later.
+    // The rest of a character that was cut comes later.
     let mut cut = Vec::new();
     while let Ok(count) = stream.read(&mut bytes)
         && count > 0

@@ -22,7 +22,7 @@ pub trait Recorder {
     /// Once `cancelled` is set, the guest is ended.
     ///
     /// # Errors
-    /// If it cannot be recorded.
+    /// If the program cannot be recorded.
     fn record(
         &self,
         launch: &Launch,
@@ -96,9 +96,9 @@ pub fn serve<W: Write + Send + 'static>(
     Ok(())
 }
 
-/// The state left when debugging ends.
+/// Why debugging ended.
 pub(crate) enum Left {
-    /// The client leaves.
+    /// The client has left.
     Over,
     /// The request was refused, and the client knows.
     Refused,
@@ -136,8 +136,8 @@ fn debug<W: Write + Send + 'static>(
     }
 }
 
-/// The recording to debug, made if a program is named, and the folder that contains it, if that is
-/// to be removed.
+/// The recording to debug, which is made now if a program is named. If it is temporary, also the
+/// folder that contains it, which is to be removed.
 fn recording<W: Write + Send + 'static>(
     client: &Client<W>,
     request: &Request,
@@ -208,7 +208,7 @@ fn granted(text: &str, from: &dyn Fn(&str) -> PathBuf) -> String {
     format!("{}::{guest}", from(host).display())
 }
 
-/// Returns the supported capabilities, and a few unsupported ones.
+/// Returns the supported capabilities, and a few that are explicitly not supported.
 fn capabilities() -> Value {
     json!({
         "supportsConfigurationDoneRequest": true,

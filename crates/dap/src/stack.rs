@@ -11,7 +11,8 @@ use crate::debuggee::{Debuggee, position};
 use crate::protocol::{Frame, OfFrame, Scope, StackTrace};
 use crate::variables::Handle;
 
-/// The number of activations examined beyond the requested ones, since some belong to libraries.
+/// The number of activations to examine beyond the requested number, because some belong to
+/// libraries.
 const BEYOND: usize = 64;
 /// The default number of frames.
 const MOST: usize = 1000;
@@ -24,8 +25,8 @@ pub(crate) struct ShownFrame {
     pub folded: Option<usize>,
 }
 
-/// Folds adjacent frames of libraries; those at the innermost end are left out. If there are no
-/// others, all are shown.
+/// Folds adjacent library frames into one, and leaves out those at the innermost end. If all frames
+/// are library frames, all are shown.
 fn folded(frames: Vec<StackFrame>) -> Vec<ShownFrame> {
     let is_own = |frame: &StackFrame| !frame.library;
     let has_own = frames.iter().any(is_own);

@@ -25,12 +25,12 @@ pub(crate) enum Handle {
     Object {
         number: usize,
         object: Object,
-        /// How the object is written in the expression language, if it can be.
+        /// The object in the expression language, if it can be written there.
         expression: Option<String>,
     },
 }
 
-/// The length of a value shown in one line.
+/// The limits for a value shown on one line.
 pub(crate) const SHOWN: Limits = Limits {
     depth: 3,
     elements: 16,
@@ -42,7 +42,7 @@ pub(crate) const SHOWN: Limits = Limits {
 const GLOBALS: usize = 1000;
 /// The default number of parts.
 const PARTS: u64 = 256;
-/// References are numbers of 31 bits.
+/// The maximum number of references, which are numbers of 31 bits.
 const MOST_HANDLES: usize = 1 << 20;
 
 /// A value with the data needed to open it.
@@ -51,7 +51,7 @@ pub(crate) struct Opened {
     value: String,
     type_name: String,
     object: Option<Object>,
-    /// The number of its parts, and whether these are elements.
+    /// The number of its parts, and whether the parts are elements.
     parts: (u64, bool),
 }
 
@@ -130,7 +130,7 @@ fn expression_of(object: Option<&str>, part: &str) -> Option<String> {
 
 impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
     pub(crate) fn handle(&mut self, handle: Handle) -> u64 {
-        // A client that asks for more has forgotten the first ones.
+        // A client that requests so many has forgotten the first references.
         if self.handles.len() >= MOST_HANDLES {
             self.handles.clear();
         }

@@ -1,4 +1,4 @@
-//! Messages with a head that gives the number of following bytes.
+//! Messages with a head that gives the number of bytes that follow.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -14,7 +14,7 @@ const LONGEST_LINE: u64 = 1 << 12;
 pub(crate) enum Incoming {
     /// The bytes of a message.
     Message(Vec<u8>),
-    /// The rest cannot be read; the text describes the fault.
+    /// The rest of the input cannot be read; the text describes the fault.
     Broken(String),
     /// The client has left.
     End,

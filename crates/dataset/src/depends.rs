@@ -1,4 +1,4 @@
-//! The dependences within a node: those that are the same each time it is executed.
+//! The dependences within a node, which are the same for every execution of the node.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ pub(crate) struct Depends {
     pub statement: i32,
     pub kind: Kind,
     pub operands: Box<[(&'static str, MadeBy)]>,
-    /// Whether it takes elements of a table or a size, for which the values are queried.
+    /// Whether it takes elements of a table, or a size; the stored values are queried for these.
     pub takes: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum Decides {
     Own(u32),
     /// The last of these edges that the activation took.
     Edges(Rc<[EdgeId]>),
-    /// The decision that the values show, because exceptions are handled.
+    /// Found by querying the values, because the function handles exceptions.
     Asked,
 }
 

@@ -1,4 +1,4 @@
-//! The tables of one window, which list what the run did in order of time.
+//! The tables of one window, which list the events of the run in order of time.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -30,7 +30,7 @@ pub(crate) struct Walk<'a> {
     follower: Follower<'a, FileSegments>,
     plans: Plans<'a, FileSegments>,
     own: NodePlans,
-    /// The path after the last window, which is not executed yet.
+    /// The path after the last window, which has not been executed yet.
     next: Option<Visit>,
     /// Whether the run is over.
     over: bool,
@@ -224,7 +224,7 @@ struct Activations<'a> {
 }
 
 impl<'a> Activations<'a> {
-    /// The activations that are open before block T.
+    /// Starts with the activations that are open before block T.
     fn before(session: &'a Session, time: u64) -> Result<Self> {
         let path = session.path()?;
         let mut cursor = path.cursor();
@@ -242,8 +242,8 @@ impl<'a> Activations<'a> {
         Ok(Self { events, next, open })
     }
 
-    /// The activation of the path that begins at T, as the time of its first block. Times must
-    /// ascend.
+    /// The activation that executes the path beginning at T, named by the time of its own first
+    /// block. Successive calls must have ascending times.
     fn at(&mut self, time: u64) -> Result<u64> {
         while let Some(event) = self.next {
             match event {
@@ -295,13 +295,13 @@ struct Tables {
     values: Option<TableFile>,
     memory: Option<TableFile>,
     names: Accesses,
-    /// The node that is executed.
+    /// The node that is being executed.
     plan: Rc<NodePlan>,
     start: u64,
-    /// The time and the statement of the host call that it ends with.
+    /// The time and the statement of the host call with which the node ends.
     site: Option<(u64, Option<i32>)>,
     imports: u32,
-    /// An observer returns no error.
+    /// The first error, kept here because an observer returns none.
     failed: Option<anyhow::Error>,
 }
 

@@ -12,7 +12,7 @@ use anyhow::Result;
 use crate::schema::Table;
 use crate::windows::Windows;
 
-/// The approximate size of something.
+/// The approximate size of a part of a data set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Estimate {
     pub rows: u64,

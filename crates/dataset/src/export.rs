@@ -42,14 +42,14 @@ impl Default for DatasetQuery {
 }
 
 impl DatasetQuery {
-    /// The default number of blocks of a window: some ten million rows.
+    /// The default number of blocks of a window, which gives some ten million rows.
     pub const WINDOW_BLOCKS: u64 = 1 << 20;
 
     /// Writes the parts that the folder lacks and that no other process is writing. Builds the path
     /// if it does not exist yet, and the values for the table of dependences.
     ///
     /// # Errors
-    /// If there is no such window or table, the folder holds anything else, the run cannot be
+    /// If there is no such window or table, the folder holds other files, the run cannot be
     /// followed, or the disk is full.
     pub fn write(&self, session: &Session, folder: &Path) -> Result<DatasetReport> {
         let tables = self.tables()?;
@@ -122,7 +122,8 @@ impl DatasetQuery {
     }
 }
 
-/// Writes a part, unless it exists or another process is writing it. Returns whether it did.
+/// Writes a part, unless it exists or another process is writing it. Returns whether it wrote the
+/// part.
 fn part(folder: &Folder, part: Part, write: impl FnOnce(&Path) -> Result<()>) -> Result<bool> {
     let Some(claim) = folder.claim(part)? else {
         return Ok(false);
@@ -170,5 +171,5 @@ fn write_windows(
     Ok(())
 }
 
-/// From this number of rows on, the size is announced before they are written.
+/// If there are at least this many rows, their size is announced before they are written.
 const TOLD: u64 = 10_000_000;

@@ -20,7 +20,7 @@ use crate::schema::{Coding, Column, Table, Type, VERSION};
 /// The number of rows that are written together.
 const GROUP: usize = 1 << 20;
 
-/// The level of compression: higher ones take much longer for few bytes.
+/// The level of compression: higher levels take much longer and save few bytes.
 const LEVEL: i32 = 3;
 
 /// Writes a table.
@@ -34,10 +34,10 @@ pub(crate) struct TableFile {
 /// The cells of a column that have not been written yet.
 pub(crate) struct Cells {
     data: Data,
-    /// For a column that may lack values: 1 for a value, 0 for a missing one. For lists: 1 for an
+    /// For a column that may lack values: 1 for a value, 0 for a missing value. For lists: 1 for an
     /// element, 0 for an empty list.
     levels: Vec<i16>,
-    /// For lists: 0 for a first element, 1 for others.
+    /// For lists: 0 for the first element of a list, 1 for the others.
     repeats: Vec<i16>,
     optional: bool,
 }
@@ -73,7 +73,8 @@ impl Cells {
         }
     }
 
-    /// Adds an integer to a column of integers. No run has integers that are too large.
+    /// Adds an integer to a column of integers. No run has integers that are too large for the
+    /// column.
     #[inline]
     pub fn put(&mut self, value: impl Into<i64>) {
         let value = value.into();
@@ -81,7 +82,7 @@ impl Cells {
         match &mut self.data {
             Data::Long(values) => values.push(value),
             Data::Int(values) => values.push(value as i32),
-            _ => debug_assert!(false, "a column of another type"),
+            _ => debug_assert!(false, "a column of a different type"),
         }
     }
 
@@ -91,7 +92,7 @@ impl Cells {
         self.put(i64::try_from(value).unwrap_or(i64::MAX));
     }
 
-    /// Adds an integer, or none.
+    /// Adds an integer, or a missing value.
     #[inline]
     pub fn maybe(&mut self, value: Option<impl Into<i64>>) {
         match value {
@@ -100,10 +101,10 @@ impl Cells {
         }
     }
 
-    /// Adds no value.
+    /// Adds a missing value.
     #[inline]
     pub fn none(&mut self) {
-        debug_assert!(self.optional, "a column that lacks no value");
+        debug_assert!(self.optional, "a column that cannot lack a value");
         self.levels.push(0);
     }
 
@@ -194,7 +195,7 @@ impl Cells {
 }
 
 impl TableFile {
-    /// Creates the file of a table, which must not exist.
+    /// Creates the file of a table, which must not exist yet.
     pub fn create(at: &Path, table: &'static Table) -> Result<Self> {
         let file = File::create_new(at).with_context(|| at.display().to_string())?;
         let schema = parse_message_type(&message(table))?;
@@ -208,7 +209,7 @@ impl TableFile {
         })
     }
 
-    /// The cells of all columns. Each must receive one for the next row.
+    /// The cells of all columns. Each column must receive one cell, for the next row.
     #[inline]
     pub fn row<const N: usize>(&mut self) -> Result<&mut [Cells; N]> {
         self.rows_soon(1)?;

@@ -3,7 +3,7 @@
 //! A part (a window, or the tables about the whole run) is written under another name and then
 //! renamed, so a part with its final name is complete. While a process writes a part, it holds a
 //! lock, which the system drops when the process ends. So other processes leave that part alone,
-//! and write it again if this process is killed. The file [`INCOMPLETE`] exists until all parts do.
+//! but write it if this process is killed. The file [`INCOMPLETE`] exists until all parts exist.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::schema::{Table, VERSION};
 use crate::windows::Windows;
 
-/// The kind of folder.
+/// The file that identifies the folder as a data set and describes it.
 const MANIFEST: &str = "afterimage.json";
 /// Marks a folder that lacks a part.
 pub(crate) const INCOMPLETE: &str = "INCOMPLETE";
@@ -35,7 +35,7 @@ struct Manifest {
     tables: Vec<String>,
 }
 
-/// The recording that it describes.
+/// The recording that the data set describes.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Recorded {
     program: String,
@@ -62,9 +62,9 @@ pub(crate) struct Folder {
 pub(crate) struct Claim<'f> {
     folder: &'f Folder,
     part: Part,
-    /// The path to which it is written.
+    /// The path to which the part is written.
     pub at: PathBuf,
-    /// Locked.
+    /// The lock file, which is locked.
     _lock: File,
 }
 
@@ -101,7 +101,9 @@ impl Folder {
                 )
             }
             Some(known) if known.format == FORMAT => {
-                bail!("{shown}: this data set is of another recording; choose another folder")
+                bail!(
+                    "{shown}: this data set describes a different recording; choose another folder"
+                )
             }
             _ => bail!("{shown}: {MANIFEST} is not that of a data set; choose another folder"),
         }
@@ -128,11 +130,11 @@ impl Folder {
         let others = fs::read_dir(&self.at)?.map(|entry| Ok(entry?.file_name()));
         for name in others.collect::<io::Result<Vec<_>>>()? {
             let name = name.to_string_lossy();
-            // Of a process that begins at the same time, or was killed when it began.
+            // This is from a process that starts at the same time, or was killed when it started.
             let is_own = name == INCOMPLETE || name.starts_with(".new-");
             if !is_own && !self.at.join(MANIFEST).exists() {
                 let foreign = format!(
-                    "the folder has {name}, which is of no data set; choose a new or empty folder"
+                    "the folder contains {name}, which is not part of a data set; choose a new or empty folder"
                 );
                 return Err(io::Error::other(foreign));
             }
@@ -255,7 +257,7 @@ fn unwritten(at: &Path, error: &Error) -> Error {
     let shown = at.display();
     let mut causes = error.chain();
     let system = causes.find_map(|cause| cause.downcast_ref::<io::Error>());
-    // The writer of Parquet may have only the text of the system's error.
+    // The Parquet writer may provide only the text of the system's error.
     let is_full = system.map(io::Error::kind) == Some(ErrorKind::StorageFull)
         || format!("{error:#}").contains("No space left on device");
     match system {
@@ -290,7 +292,7 @@ impl Claim<'_> {
         if let Part::Window(window) = self.part {
             return fs::rename(&self.at, root.join(window_name(window)));
         }
-        // The table of the run says that the others are there.
+        // If the table of the run exists, the other tables exist, too.
         for table in crate::schema::WHOLE.iter().rev() {
             let at = file(&self.at, table);
             fs::rename(at, file(root, table))?;
@@ -298,7 +300,7 @@ impl Claim<'_> {
         fs::remove_dir(&self.at)
     }
 
-    /// Removes what was written of the part.
+    /// Removes whatever has been written of the part.
     pub fn drop_part(self) {
         // What stays is removed when the part is begun anew.
         let _ = remove(&self.at);

@@ -7,7 +7,8 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef, FuncId, OpId};
 use afterimage_program::{Location, Program};
 use anyhow::{Result, bail};
 
-/// The numbers. Statement numbers count all operators, so that they follow from the program alone.
+/// The numbers of a program's parts. Statement numbers count all operators, so that they follow
+/// from the program alone.
 pub(crate) struct Ids {
     imports: u32,
     /// The first number of each defined function's blocks, edges and operators.
@@ -33,7 +34,7 @@ impl Ids {
                 match i32::try_from(sum) {
                     Ok(_) => *next = sum as u32,
                     Err(_) => bail!(
-                        "the program has more than 2,147,483,647 operators, and a column has no larger numbers"
+                        "the program has more than 2,147,483,647 operators, the largest number that a column can hold"
                     ),
                 }
             }

@@ -15,13 +15,13 @@ use crate::whole::last_op;
 /// The rows that the execution of a node adds to the tables.
 #[derive(Debug, Default)]
 pub(crate) struct NodePlan {
-    /// The numbers of its blocks.
+    /// The numbers of the node's blocks.
     pub blocks: Box<[i32]>,
     /// The statements that have a value, in order.
     pub values: Box<[ValueOf]>,
     /// The block and the statement of each instruction.
     pub places: Box<[(u32, i32)]>,
-    /// The statement of its last operator.
+    /// The statement of the node's last operator.
     pub last: Option<i32>,
 }
 
@@ -133,7 +133,7 @@ impl NodePlans {
     }
 }
 
-/// A 32-bit number as a 64-bit one: the same number, and a NaN with the same payload.
+/// Converts a 32-bit number to a 64-bit number. The value is the same; a NaN keeps its payload.
 pub(crate) fn widened(bits: u32) -> f64 {
     let number = f32::from_bits(bits);
     if !number.is_nan() {

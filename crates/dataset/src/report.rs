@@ -19,7 +19,7 @@ pub struct DatasetReport {
     pub all: u64,
     /// The missing windows: they were not requested, or other processes are writing them.
     pub missing: Vec<u64>,
-    /// Whether all parts exist.
+    /// Whether all parts of the data set exist.
     pub complete: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct TableSize {
     pub bytes: u64,
 }
 
-/// Sums up what was written.
+/// Sums up the rows and the bytes that were written.
 pub(crate) type Written = DatasetReport;
 
 impl DatasetReport {

@@ -1,14 +1,14 @@
 //! The tables, their columns, and the columns' encodings. `docs/PARQUET.md` describes the same for
 //! users; a test compares the two.
 
-/// The version of the tables. It grows when a column is removed, or changes its meaning, type or
-/// name.
+/// The version of the tables. It is increased when a column is removed, or changes its meaning,
+/// type or name.
 pub const VERSION: u32 = 1;
 
 /// A table: a Parquet file, in the folder itself or in each window's.
 #[derive(Debug)]
 pub struct Table {
-    /// Its name, which is the file's without the extension.
+    /// Its name, which is the file's name without the extension.
     pub name: &'static str,
     /// Its columns.
     pub columns: &'static [Column],

@@ -8,26 +8,26 @@ use rustc_hash::FxHashMap;
 /// The producer of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Maker {
-    /// Something before the window, not known yet.
+    /// A producer before the window that has not been looked up yet.
     #[default]
     Unknown,
     /// A constant of the code.
     Constant,
     /// A statement.
     Statement { time: u64, statement: i32 },
-    /// The host returned it from the call at the end of this block.
+    /// The host returned the value from the call at the end of this block.
     Returned {
         time: u64,
         statement: Option<i32>,
         call: Option<u64>,
     },
-    /// The host wrote it in this call.
+    /// The host wrote the value in this call.
     Host { call: Option<u64> },
-    /// The host passed it.
+    /// The host passed the value as an argument.
     Argument,
-    /// The module defines it.
+    /// The module defines the value.
     Initial,
-    /// A local that nothing wrote.
+    /// A local that had not been written yet.
     Zero,
 }
 
@@ -38,15 +38,15 @@ const PAGE: u64 = 1 << 12;
 #[derive(Default)]
 pub(crate) struct Bytes {
     pages: FxHashMap<(u32, u64), Box<[u32; PAGE as usize]>>,
-    /// The producers, by number; the first is the unknown one.
+    /// The producers, by number; the first stands for an unknown producer.
     writers: Vec<Maker>,
 }
 
-/// Some bytes with the same writer: how many, and who.
+/// Some bytes with the same writer: their number, and the writer.
 pub(crate) type Part = (u64, Maker);
 
 impl Bytes {
-    /// Nothing is known.
+    /// Creates a map in which no writer is known.
     pub fn new() -> Self {
         Self {
             pages: FxHashMap::default(),
@@ -59,7 +59,7 @@ impl Bytes {
         if self.writers.last() != Some(&maker) {
             self.writers.push(maker);
         }
-        // More writes than numbers do not fit into the memory of a window.
+        // A window cannot hold more writes than there are numbers.
         let number = self.writers.len() as u32 - 1;
         self.each_page(range, |page| page.fill(number));
     }
@@ -108,9 +108,9 @@ impl Bytes {
 pub(crate) struct Frame {
     /// The producers of its variables.
     variables: Vec<Maker>,
-    /// How it began, if that was in the window.
+    /// How it began, if it began in the window.
     pub began: Option<Began>,
-    /// The last block that it executed, and when.
+    /// The last block that it executed, and the time of that block.
     pub last: Option<(BlockId, u64)>,
     /// When it last took each edge that decides whether blocks run.
     pub taken: FxHashMap<EdgeId, u64>,
@@ -124,9 +124,9 @@ pub(crate) type Decided = (&'static str, Option<u64>);
 /// How an activation began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Began {
-    /// The host called it.
+    /// The host called the function.
     Host,
-    /// The block at this time called it.
+    /// The block at this time called the function.
     Call(u64),
 }
 

@@ -28,11 +28,11 @@ pub(crate) struct Whole<'a> {
     pub windows: Windows,
 }
 
-/// The tables, each with the writer of its rows.
+/// The tables, each with the function that writes its rows.
 type Writer<'a> = fn(&Whole<'a>, &mut TableFile) -> Result<()>;
 
 impl<'a> Whole<'a> {
-    /// Writes all of them into a folder.
+    /// Writes all these tables into a folder.
     pub fn write(&self, folder: &Path, written: &mut Written) -> Result<()> {
         let tables: [(&'static Table, Writer<'a>); 8] = [
             (&schema::FUNCTIONS, Self::functions),
@@ -271,7 +271,7 @@ pub(crate) fn last_op(
     Some(OpId::from_u32(block.ops.end.as_u32().checked_sub(1)?))
 }
 
-/// Values as integers: an `i32` with its sign, others by their bits.
+/// Values as integers: an `i32` with its sign, other values as their bits.
 fn integers<'v>(types: &'v [ValType], values: &'v [GlobalBits]) -> impl Iterator<Item = i64> + 'v {
     let values = types.iter().zip(values);
     values.map(|(ty, bits)| match ty {

@@ -13,14 +13,14 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Windows of this many blocks in a run of `length` blocks. A run without blocks has one
-    /// window.
+    /// Divides a run of `length` blocks into windows of this many blocks. A run without blocks has
+    /// one window.
     pub(crate) fn new(blocks: u64, length: u64) -> Self {
         let blocks = blocks.max(1);
         Self { blocks, length }
     }
 
-    /// Their number.
+    /// The number of windows.
     pub fn count(self) -> u64 {
         self.length.div_ceil(self.blocks).max(1)
     }

@@ -230,7 +230,7 @@ function others(cause) {
 /** @param {any} cause */
 function told_(cause) {
   const place = cause.place ?? cause.call ?? null;
-  const text = cause.kind === "branch" ? `This branch was executed ${counted(cause.times, "time")} and never went there${cause.value ? `: it was decided by ${cause.value}, and needed ${({ nonzero: "another value than 0", zero: "0" })[/** @type {string} */ (cause.needs)] ?? "something else"}` : ""}.`
+  const text = cause.kind === "branch" ? `This branch was executed ${counted(cause.times, "time")} and never went there${cause.value ? `: it was decided by ${cause.value}, and needed ${({ nonzero: "a value other than 0", zero: "0" })[/** @type {string} */ (cause.needs)] ?? "something else"}` : ""}.`
     : others(cause);
   return h("div.cause", null, h("p.said", null, text), place && goes(place), cause.went?.place && h("p.detail", null, "it went to ", goes(cause.went.place)));
 }

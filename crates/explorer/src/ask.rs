@@ -59,7 +59,7 @@ pub(crate) struct Answer {
     pub body: Vec<u8>,
     /// Whether the same question will always have the same answer.
     pub is_final: bool,
-    /// The equivalent command, if only the answer reveals it.
+    /// The equivalent command, if it is known only after the answer.
     pub command: Option<String>,
 }
 
@@ -84,12 +84,12 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
 /// The equivalent command.
 pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> String {
     match command {
-        // For a question only of the page, the nearest command is shown.
+        // If only the page asks this question, the nearest command is shown.
         "files" => format!(
             "{} --by line",
             Parameters::default().command("profile", file)
         ),
-        // A list of what the counts of a range count.
+        // A list of the executions that the counts of a range count.
         "source" if parameters.has("from") || parameters.has("to") => {
             in_range(parameters, &[("level", "line")], file)
         }
@@ -259,7 +259,7 @@ impl Exchange<'_> {
 
     fn info(&mut self) -> Result<()> {
         self.parameters.finish()?;
-        // The newest state of the file contains data built meanwhile.
+        // The newest state of the file contains data that was built in the meantime.
         let file = afterimage::files::recording(self.session.at())?;
         let loaded = Loaded::of(self.session);
         let found = info(

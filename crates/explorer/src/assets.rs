@@ -10,7 +10,7 @@ pub(crate) struct Asset {
 
 macro_rules! assets {
     ($($name:literal: $kind:literal),+ $(,)?) => {
-        /// All of them.
+        /// All files of the page.
         pub(crate) const ASSETS: &[Asset] = &[
             $(Asset {
                 name: $name,

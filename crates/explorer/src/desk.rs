@@ -1,8 +1,8 @@
 //! One recording that answers many requests.
 //!
 //! Questions about the file, about counts, about the path and about values wait in separate lanes,
-//! so that long ones do not hold up quick ones. In a lane, questions are answered one after another
-//! and share what is built.
+//! so that long questions do not hold up quick ones. In a lane, questions are answered one after
+//! another, and later ones use what earlier ones built.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,7 +29,8 @@ const KEPT: usize = 64 << 20;
 /// A recording that is open.
 pub(crate) struct Desk {
     pub at: PathBuf,
-    /// One recording, once for each lane: what is built in a lane can be stopped alone.
+    /// The recording, opened once for each lane, so that the builds of one lane can be stopped
+    /// alone.
     sessions: [Session; Lane::ALL.len()],
     works: Works,
     standing: Standing,
@@ -71,7 +72,7 @@ impl Desk {
     /// Opens a recording.
     ///
     /// # Errors
-    /// If it is not a recording, is damaged, or is still being recorded.
+    /// If the file is not a recording, is damaged, or is still being recorded.
     pub fn open(at: &Path, code: CodeFilter, sources: SourcePaths) -> Result<Self> {
         afterimage::files::ended(at)?;
         let works = Works::default();
@@ -152,7 +153,7 @@ impl Desk {
             }
             Err(_) => Response::refused(
                 500,
-                format!("this is a fault in afterimage; please report what this says: {shown}"),
+                format!("this is a fault in afterimage; please report this message: {shown}"),
             ),
         }
     }
@@ -167,7 +168,7 @@ impl Desk {
         Response::of("application/json", told.to_string())
     }
 
-    /// Gives up what is being answered, for one view or for all, and stops what is built for it.
+    /// Cancels the current questions of one view, or of all, and stops the builds started for them.
     pub fn cancel(&self, query: &str) -> Response {
         let mut parameters = match Parameters::read(query) {
             Ok(parameters) => parameters,
@@ -179,7 +180,7 @@ impl Desk {
     }
 }
 
-/// A text in a header, as `decodeURIComponent` reads it.
+/// Encodes a text for a header, so that `decodeURIComponent` can read it.
 fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -27,8 +27,8 @@ pub struct Options {
     pub read_only: bool,
     /// The filter for the user's own code.
     pub code: CodeFilter,
-    /// The places of sources. Others are read only from the recording, below the current folder,
-    /// and below the recording's.
+    /// The places of sources. Sources elsewhere are read only from the recording, from below the
+    /// current folder, and from below the recording's folder.
     pub sources: SourcePaths,
 }
 
@@ -50,9 +50,9 @@ pub enum ExplorerError {
         "no port from {first} to {last} of the loopback address is free; choose one with --port"
     )]
     NoPort {
-        /// The first that was tried.
+        /// The first port that was tried.
         first: u16,
-        /// The last.
+        /// The last port that was tried.
         last: u16,
     },
     /// The system gives no random numbers for the token.
@@ -60,7 +60,7 @@ pub enum ExplorerError {
     Random(io::Error),
 }
 
-/// The maximum number of open connections. Browsers open six.
+/// The maximum number of open connections. A browser opens six.
 const CONNECTIONS: usize = 64;
 /// The number of ports to try.
 const TRIED: u16 = 100;
@@ -85,7 +85,7 @@ impl Explorer {
     /// Opens a recording, and a port for its page.
     ///
     /// # Errors
-    /// If it is not a recording, is damaged, or no port is free.
+    /// If the file is not a recording or is damaged, or if no port is free.
     pub fn open(at: &Path, options: Options) -> Result<Self> {
         let beside = at.parent().map(|folder| {
             if folder.as_os_str().is_empty() {
@@ -123,7 +123,7 @@ impl Explorer {
     /// Answers until the process ends.
     pub fn serve(self) {
         for stream in self.listener.incoming() {
-            // A client that went away while it waited is none.
+            // A client that left while it was waiting is ignored.
             let Ok(stream) = stream else { continue };
             let open = Open::of(&self.shared);
             if open.count > CONNECTIONS {
@@ -149,7 +149,7 @@ fn listener(port: Option<u16>) -> Result<TcpListener, ExplorerError> {
     all.next().ok_or(ExplorerError::NoPort { first, last })
 }
 
-/// A connection that counts.
+/// An open connection, counted until it is dropped.
 struct Open {
     shared: Arc<Shared>,
     count: usize,
@@ -239,7 +239,7 @@ impl Shared {
             match serde_json::from_slice::<Notes>(&request.body) {
                 Ok(notes) => notes::save(&self.desk.at, &notes),
                 Err(error) => {
-                    return Response::refused(400, format!("these are no notes: {error}"));
+                    return Response::refused(400, format!("these are not notes: {error}"));
                 }
             }
         } else {
@@ -253,7 +253,7 @@ impl Shared {
     }
 }
 
-/// A text in an address, after `#`.
+/// Encodes a text for the part of an address after `#`.
 fn encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {

@@ -9,7 +9,7 @@ use std::io::{self, Read};
 
 use crate::http::{Request, Response};
 
-/// A secret of the user's browser: 128 random bits.
+/// A secret that only the user's browser knows: 128 random bits.
 pub(crate) struct Guard {
     token: String,
     hosts: [String; 2],
@@ -50,7 +50,7 @@ impl Guard {
         let (token, rest) = rest.split_once('/').unwrap_or((rest, ""));
         if !is_same(token.as_bytes(), self.token.as_bytes()) {
             return refused(
-                "the address has not the right token; open the address that afterimage explore printed",
+                "the address does not have the right token; open the address that afterimage explore printed",
             );
         }
         if request.has("origin") {
@@ -79,8 +79,8 @@ impl Guard {
                     refused("notes are kept only for the page itself: the request has no Origin")
                 }
             }
-            "POST" => Err(Response::refused(405, "only notes are sent; ask with GET")),
-            _ => Err(Response::refused(405, "ask with GET")),
+            "POST" => Err(Response::refused(405, "POST is only for notes; use GET")),
+            _ => Err(Response::refused(405, "use GET")),
         }
     }
 }

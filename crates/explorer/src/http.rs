@@ -30,7 +30,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The value of a header, if it comes once and is text.
+    /// The value of a header, if the header occurs once and is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut all = self
             .headers
@@ -186,7 +186,7 @@ impl Connection {
                 Ok(())
             }
             Err(error) => match error.kind() {
-                // The next call finds that the time is over.
+                // The next call notices that the time is up.
                 io::ErrorKind::WouldBlock
                 | io::ErrorKind::TimedOut
                 | io::ErrorKind::Interrupted => Ok(()),
@@ -218,7 +218,7 @@ impl Connection {
                 Err(error) => {
                     return Err(refused(
                         400,
-                        &format!("this is no request of HTTP/1.1: {error}"),
+                        &format!("this is not an HTTP/1.1 request: {error}"),
                     ));
                 }
             }
@@ -232,14 +232,14 @@ impl Connection {
         let length = if request.has("content-length") {
             let length = request.header("content-length");
             let Some(length) = length.and_then(|text| text.parse::<usize>().ok()) else {
-                return Err(refused(400, "Content-Length is no number"));
+                return Err(refused(400, "Content-Length is not a number"));
             };
             length
         } else {
             0
         };
         if length > BODY {
-            return Err(refused(413, "what is sent is longer than 1 MiB"));
+            return Err(refused(413, "the body is longer than 1 MiB"));
         }
         while self.ahead.len() < head + length {
             self.more(until)?;

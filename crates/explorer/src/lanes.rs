@@ -1,9 +1,10 @@
 //! Decides when each question is answered.
 //!
-//! In a lane one question is answered after the other. A newer question of a view takes the place
-//! of an older one: a waiting question is dropped, and a question that is being answered is asked
-//! to stop. Only what it builds can be stopped at once. If the older question does not stop soon, it
-//! is abandoned: its answer is dropped, and the newer question no longer waits for it.
+//! In each lane, questions are answered one after another. A newer question of a view takes the
+//! place of an older one: a waiting question is dropped, and a question that is being answered is
+//! asked to stop. Only the builds of a question can be stopped at once. If the older question does
+//! not stop soon, it is abandoned: its answer is dropped, and the newer question no longer waits
+//! for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,7 +23,7 @@ const LEFT_BEHIND: usize = 3;
 /// The lanes and the questions in them.
 #[derive(Default)]
 pub(crate) struct Lanes {
-    /// Stop what the questions in each lane build.
+    /// The switches that stop the builds of each lane.
     cancels: [Arc<Cancel>; Lane::ALL.len()],
     state: Mutex<State>,
     changed: Condvar,
@@ -53,7 +54,7 @@ pub(crate) struct Answering {
     what: String,
     /// The view that asked, under its own name.
     view: Option<String>,
-    /// When it began, in milliseconds.
+    /// How long it has been running, in milliseconds.
     milliseconds: u64,
 }
 
@@ -105,7 +106,7 @@ impl Lanes {
         &self.cancels[lane as usize]
     }
 
-    /// Waits for a lane; `None` if the same view asks something newer meanwhile.
+    /// Waits for a lane; `None` if the same view asks a newer question in the meantime.
     pub fn wait(&self, lane: Lane, view: Option<&str>, what: &str) -> Option<Taken<'_>> {
         let mut state = self.lock();
         state.asked += 1;
@@ -171,8 +172,8 @@ impl Lanes {
         told.collect()
     }
 
-    /// Stops what is being answered, for one view or for all: those that wait in the lane go on at
-    /// once.
+    /// Stops the questions being answered for one view, or for all views. Questions that wait for
+    /// the lane then continue at once.
     pub fn stop(&self, view: Option<&str>) {
         let mut state = self.lock();
         let is_meant = |one: &Running| view.is_none_or(|view| one.view.as_deref() == Some(view));

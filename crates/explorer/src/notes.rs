@@ -35,8 +35,8 @@ pub(crate) struct Note {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Notes {
     pub notes: Vec<Note>,
-    /// The file's contents when it was read. Writers send them back, so that intermediate changes
-    /// are not lost.
+    /// The contents of the file when it was read. Writers send them back, so that changes made in
+    /// between are not overwritten.
     #[serde(default)]
     pub before: String,
 }
@@ -69,13 +69,13 @@ pub(crate) fn load(recording: &Path) -> Result<Notes> {
 /// Writes all notes, replacing those that existed when `notes` were read.
 ///
 /// # Errors
-/// If the file changed meanwhile, or cannot be written.
+/// If the file has changed since, or cannot be written.
 pub(crate) fn save(recording: &Path, notes: &Notes) -> Result<Notes> {
     let at = beside(recording);
     let held = read(&at)?;
     if held != notes.before {
         bail!(
-            "{} was changed by somebody else meanwhile; load the page again, and write the note then",
+            "{} has been changed by somebody else; reload the page, and then write the note again",
             at.display()
         );
     }

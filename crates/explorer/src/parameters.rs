@@ -5,7 +5,7 @@ use std::str::FromStr;
 use afterimage::present::{shell_name, shell_word};
 use anyhow::{Result, anyhow, bail};
 
-/// Options, in the order in which they came. One without a value is a flag.
+/// Options, in the order in which they came. An option without a value is a flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parameters(Vec<(String, String)>);
 
@@ -39,7 +39,7 @@ impl Parameters {
         for part in query.split('&').filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let (Some(name), Some(value)) = (decoded(name), decoded(value)) else {
-                bail!("the address is not encoded as addresses are; ask with NAME=VALUE&…");
+                bail!("the address is not encoded correctly; write NAME=VALUE&…");
             };
             if all.iter().any(|(known, _)| *known == name) {
                 bail!("{name} is given twice");
@@ -49,7 +49,7 @@ impl Parameters {
         Ok(Self(all))
     }
 
-    /// These options.
+    /// Creates parameters from these options.
     pub fn of(all: &[(&str, &str)]) -> Self {
         let all = all
             .iter()
@@ -107,7 +107,7 @@ impl Parameters {
         }
     }
 
-    /// One of some words, if it is given.
+    /// One of several words, if it is given.
     pub fn word<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> Result<Option<T>> {
         let Some(text) = self.text(name) else {
             return Ok(None);

@@ -10,7 +10,8 @@ pub(crate) struct Standing {
     at: PathBuf,
     device: u64,
     inode: u64,
-    /// The bytes that may be mapped: reading them is safe only while the file has them.
+    /// The number of bytes that may be mapped. Reading them is safe only while the file is that
+    /// long.
     length: u64,
 }
 
@@ -18,7 +19,7 @@ impl Standing {
     /// Examines a file.
     ///
     /// # Errors
-    /// If it does not exist.
+    /// If the file does not exist.
     pub fn of(at: &Path) -> std::io::Result<Self> {
         let data = fs::metadata(at)?;
         Ok(Self {
@@ -33,7 +34,7 @@ impl Standing {
         (data.dev(), data.ino()) == (self.device, self.inode)
     }
 
-    /// Why the file can no longer be queried, as one sentence; `None` if it can.
+    /// Why the file can no longer be queried, as one sentence; `None` if it still can be.
     pub fn trouble(&self) -> Option<String> {
         let name = self.at.display();
         match fs::metadata(&self.at) {

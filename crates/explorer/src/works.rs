@@ -33,7 +33,7 @@ struct Open {
 pub(crate) struct Going {
     /// A description of the task.
     what: String,
-    /// Since when, in milliseconds.
+    /// How long it has been running, in milliseconds.
     milliseconds: u64,
     /// The number of completed units.
     done: u64,

@@ -8,13 +8,13 @@ pub(crate) const WINDOWS: usize = 512;
 pub struct Active([u64; WINDOWS / 64]);
 
 impl Active {
-    /// The part that a time belongs to; times count from 1 to the length of the run.
+    /// Returns the part to which a time belongs; times count from 1 to the length of the run.
     pub fn window(time: u64, length: u64) -> usize {
         let before = u128::from(time.saturating_sub(1)) * WINDOWS as u128;
         ((before / u128::from(length.max(1))) as usize).min(WINDOWS - 1)
     }
 
-    /// The first time after a part.
+    /// Returns the first time after a part.
     pub fn behind(window: usize, length: u64) -> u64 {
         let before = (window as u128 + 1) * u128::from(length.max(1));
         let before = before.div_ceil(WINDOWS as u128);
@@ -27,7 +27,7 @@ impl Active {
         self.0[window / 64 % (WINDOWS / 64)] |= 1 << (window % 64);
     }
 
-    /// Whether it was executed in one of the parts from `first` to `last`.
+    /// Whether there was an execution in one of the parts from `first` to `last`.
     pub fn any(&self, first: usize, last: usize) -> bool {
         let last = last.min(WINDOWS - 1);
         if first > last {
@@ -44,7 +44,7 @@ impl Active {
             || self.0[low + 1..high].iter().any(|&word| word != 0)
     }
 
-    /// The parts in which it was executed, ascending.
+    /// The parts with an execution, ascending.
     pub fn windows(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().enumerate().flat_map(|(at, &word)| {
             let mut left = word;

@@ -13,7 +13,7 @@ use crate::same_code::same_code;
 use crate::set::Set;
 use crate::{Names, Statement, Version};
 
-/// The number of candidates kept for their actions alone.
+/// The number of candidates that are kept because of their actions alone.
 const LIKELY: usize = 40;
 
 /// By statement of the second version: its candidates, with their scores.
@@ -30,9 +30,10 @@ pub(crate) struct Both<'v> {
     pub index: Index,
     pub of_a: Structure,
     pub of_b: Structure,
-    /// For statements of functions with equal code: the counterpart.
+    /// For each statement of the second version that is in a function with equal code: its
+    /// counterpart.
     pub certain: Vec<Option<u32>>,
-    /// Statements of the first version that are counterparts of this kind.
+    /// Whether each statement of the first version is a counterpart of this kind.
     pub taken: Vec<bool>,
     /// The classes of the producers and users of the first version's statements.
     pub maker_classes: Vec<Set>,
@@ -107,7 +108,7 @@ impl<'v> Both<'v> {
         stages
     }
 
-    /// Whether a statement of the first version may be this one's counterpart.
+    /// Whether a statement of the first version may be the counterpart of one of the second.
     pub fn may_match(&self, a: u32, of_b: &Statement) -> bool {
         let of_a = &self.a.statements[a as usize];
         of_a.class.group() == of_b.class.group() && !self.taken[a as usize]
@@ -124,7 +125,7 @@ pub(crate) struct Candidates<'m, 'v> {
     place: usize,
     /// The predicted number of statements of the first version that end before it.
     end: usize,
-    /// The parts of the first run that correspond to those in which it was executed.
+    /// The parts of the first run that correspond to the parts in which it was executed.
     parts: Vec<(usize, usize)>,
     weights: &'m Column,
 }
@@ -153,14 +154,14 @@ impl<'m, 'v> Candidates<'m, 'v> {
         all.retain(|&a| both.may_match(a, self.statement));
     }
 
-    /// The score of a candidate for the actions of both as a whole.
+    /// The score of a candidate, by the actions of both statements as a whole.
     pub fn weigh(&self, a: u32) -> f32 {
         let mut sum = 0.0;
         self.tell(a, &mut |feature, x| sum += self.weights.of(feature) * x);
         sum
     }
 
-    /// Reports the features of a candidate for the actions of both as a whole.
+    /// Reports the features of a candidate, by the actions of both statements as a whole.
     pub fn tell(&self, a: u32, told: &mut impl FnMut(Feature, f32)) {
         let (both, of_b) = (self.both, self.statement);
         let of_a = &both.a.statements[a as usize];
@@ -190,7 +191,7 @@ impl<'m, 'v> Candidates<'m, 'v> {
             .filter(|part| of_a.active.any(part.0, part.1));
         let together = together.count() as f32 / self.parts.len().max(1) as f32;
         told(Feature::Together, together - 1.0);
-        // An optimiser duplicates statements, and omits executions, but hardly ever adds any.
+        // An optimiser duplicates statements and omits executions, but hardly ever adds executions.
         match of_b.values.count.cmp(&of_a.values.count) {
             Ordering::Equal => told(Feature::CountEqual, 1.0),
             Ordering::Less => {

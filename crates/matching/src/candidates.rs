@@ -11,7 +11,7 @@ const MOST: usize = 48;
 /// The number of candidates around the place that the order predicts.
 const AROUND: usize = 12;
 
-/// The number of parts of the run that are merged here.
+/// The number of parts of the run that are merged in the index.
 const COARSE: usize = 8;
 /// The maximum number of candidates, per merged part, that are included because they were executed
 /// at the same time.
@@ -28,7 +28,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// O(statements): in the order of their first execution.
+    /// Indexes the statements in the order of their first execution. O(statements).
     pub fn new(version: &Version, order: &Order) -> Self {
         let mut index = Self {
             sequences: FxHashMap::default(),
@@ -64,8 +64,8 @@ impl Index {
         index
     }
 
-    /// The candidates for a statement by its actions and by the order, each at least once.
-    /// `predicted` is its place in the order.
+    /// Adds the candidates for a statement by its actions and by the order; a candidate may be
+    /// added more than once. `predicted` is the statement's place in the order.
     pub fn candidates(&self, of: &Statement, order: &Order, predicted: usize, into: &mut Vec<u32>) {
         let values = of.telling();
         let group = of.class.group();
@@ -105,11 +105,12 @@ fn nearest<'i>(all: &'i [u32], order: &Order, place: usize, most: usize) -> &'i 
 pub(crate) struct Structure {
     /// By statement, the statements among its producers.
     pub makers: Vec<Set>,
-    /// The constants among them, ascending, each once.
+    /// By statement, the constants among its producers, ascending, each once.
     pub constants: Vec<Vec<u64>>,
-    /// The users.
+    /// By statement, the users of its result.
     pub users: Vec<Set>,
-    /// The loads that read the data of a store, ascending, with the strength of the link.
+    /// By statement, for a store, the loads that read its data, ascending, with the strength of the
+    /// link.
     pub readers: Vec<Vec<(u32, f32)>>,
     /// For a load, the stores that wrote its data; for a store, the loads that read its data.
     pub written: Vec<Filter>,

@@ -3,27 +3,28 @@
 //!
 //! Each statement takes the candidate with the best score, given the other matches of the previous
 //! round. If values say little, as in a row of stores of 0, whole stretches can be off by one
-//! place: no statement gains by moving alone. Dynamic programming finds the best sequence of
-//! candidates (Viterbi 1967).
+//! place, because no statement gains by moving alone. Dynamic programming finds the best sequence
+//! of candidates (Viterbi 1967).
 
 use crate::rounds::Judged;
 
-/// The number of a statement's best candidates that take part.
+/// The number of a statement's best candidates to consider.
 const CANDIDATES: usize = 8;
 /// The largest distance, in statements, that counts as shortly after the previous statement's
 /// counterpart.
 const SHORTLY: i64 = 12;
-/// The largest distance that counts as after it.
+/// The largest distance, in statements, that counts as after the previous statement's counterpart.
 const BEHIND: i64 = 40;
 /// The weights of a counterpart that is shortly after the previous statement's counterpart, later,
-/// or far from it in the same function. Twice as much works as well (`docs/lessons/matching.md`).
+/// or far from it in the same function. Weights twice as large work equally well
+/// (`docs/lessons/matching.md`).
 const FOLLOWS: [f32; 3] = [1.0, 0.5, 0.2];
 
 /// The candidates of a statement, with the best sequence up to each.
 #[derive(Default)]
 struct Link {
     candidates: Vec<Judged>,
-    /// By candidate: the total up to here, and the predecessor in the previous link.
+    /// By candidate: the total score up to this link, and the predecessor in the previous link.
     sums: Vec<(f32, usize)>,
 }
 
@@ -102,7 +103,7 @@ mod tests {
         Judged { a, score, around }
     }
 
-    /// The best total over all sequences, by trying each.
+    /// The best total of all sequences, found by trying each.
     fn naive(all: &[Vec<(u32, f32)>], before: Option<u32>) -> f32 {
         let Some((first, rest)) = all.split_first() else {
             return 0.0;

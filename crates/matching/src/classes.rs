@@ -4,11 +4,12 @@ use rustc_hash::FxHashMap;
 
 use crate::Version;
 
-/// A number for each statement of two versions, equal for those with equal sequences of values.
+/// A number for each statement of two versions. Statements with equal sequences of values have
+/// equal numbers.
 pub(crate) struct Classes {
     pub a: Vec<u32>,
     pub b: Vec<u32>,
-    /// By number: the count of statements of the first version in the class.
+    /// For each class: the number of the first version's statements in it.
     pub size: Vec<u32>,
 }
 

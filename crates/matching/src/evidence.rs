@@ -6,25 +6,25 @@ use crate::features::Feature;
 use crate::sample::Overlap;
 use crate::{Class, Sketch, Statement};
 
-/// How the values of two statements compare; the strongest relation counts.
+/// How the values of two statements compare. If several relations hold, the strongest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Values {
-    /// They have nothing in common, as far as known.
+    /// The values have nothing in common, as far as known.
     Different,
-    /// Nothing is known, because no element of one sample could be in the other.
+    /// Nothing is known, because no element of one sample can be looked up in the other.
     Unknown,
     /// Some of the sampled values of the second version's statement occur in the first's.
     Some,
     /// All sampled values of the second version's statement occur in the first's, at least as
     /// often.
     Part,
-    /// At least half of the shorter sequence begins the other.
+    /// At least the first half of the shorter sequence is also the beginning of the other.
     Prefix,
-    /// The same multiset in another order.
+    /// The same multiset of values, in a different order.
     Permuted,
-    /// The same sequence with a constant added: an object lies elsewhere.
+    /// The same sequence with a constant added, because an object lies elsewhere.
     Shifted,
-    /// The same sequence.
+    /// The same sequence of values.
     Same,
 }
 
@@ -33,24 +33,25 @@ pub enum Values {
 pub struct Evidence {
     /// How the values compare.
     pub values: Values,
-    /// Both are the same operator.
+    /// Whether both are the same operator.
     pub operator: bool,
     /// The number of operands of the second version's statement whose producers correspond, and the
     /// total number.
     pub operands: (u32, u32),
-    /// The same for the users of its result.
+    /// The same numbers for the users of the statement's result.
     pub users: (u32, u32),
-    /// The same for the surrounding statements.
+    /// The same numbers for the surrounding statements.
     pub neighbours: (u32, u32),
-    /// The functions have the same name.
+    /// Whether the functions have the same name.
     pub name: bool,
-    /// The functions have the same code, and no other pair of unmatched functions has it.
+    /// Whether the functions have the same code, and no other pair of unmatched functions has this
+    /// code.
     pub same_code: bool,
 }
 
 #[cfg(test)]
 impl Evidence {
-    /// Only equal values and equal operators.
+    /// Evidence of only equal values and equal operators.
     pub(crate) const PLAIN: Self = Self {
         values: Values::Same,
         operator: true,
@@ -65,7 +66,7 @@ impl Evidence {
 /// The functions of two versions with the same name: an optional hint.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// By function of the second version: that of the first.
+    /// For each function of the second version: the function of the first with the same name.
     pub same: FxHashMap<u32, u32>,
 }
 
@@ -100,7 +101,8 @@ pub(crate) fn compare(a: &Sketch, b: &Sketch) -> Values {
 
 /// Reports the evidence from a pair's values.
 pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Feature, f32)) {
-    // A sequence of many different values is no coincidence; a sequence of a single value may be.
+    // A sequence of many different values is not a coincidence; a sequence of a single value may be
+    // one.
     let different = (b.telling().sample.len() as f32 - 1.0) / 4.0;
     let telling = 0.4 + 0.6 * different.min(1.0);
     let values = compare(a.telling(), b.telling());
@@ -139,7 +141,7 @@ pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Fe
             found if !b.telling().is_constant() && found.occurring > 0 => {
                 told(Feature::DifferentSteps, part(found));
             }
-            // Addresses may differ, computed values may not.
+            // Addresses may differ, but computed values may not.
             _ if b.values.count == 1
                 && b.values.may_be_addresses()
                 && a.values.may_be_addresses() =>
@@ -166,8 +168,8 @@ pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Fe
     }
 }
 
-/// The evidence from equal first values where later ones differ, because a failing run was right
-/// before it went wrong.
+/// The evidence from equal first values if later values differ. A failing run was right before it
+/// went wrong.
 fn beginning(values: Values, a: &Statement, b: &Statement) -> f32 {
     // Many branches are always decided in the same way.
     let told = b.operands.is_none() || !b.values.is_constant();
@@ -211,7 +213,7 @@ pub(crate) fn tell_addresses(a: &Statement, b: &Statement, told: &mut impl FnMut
     told(Feature::AddressFound, part(found));
 }
 
-/// The share of the elements known in both that occurs in both.
+/// Among the elements whose frequencies are known in both samples, the share that occurs in both.
 fn part(found: Overlap) -> f32 {
     found.occurring as f32 / found.known.max(1) as f32
 }

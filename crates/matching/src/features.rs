@@ -1,10 +1,10 @@
 //! The evidence for a pair of statements, as numbers, with the weight of each.
 //!
-//! The weights were fitted, not chosen. Each statement's candidates have probabilities proportional
-//! to the exponentials of their weighted sums; the weights make the right candidates as likely as
-//! possible (conditional logit, McFadden 1974). The right candidates come from the line tables of
-//! nine programs at -O2, which the matching itself never sees (`docs/CORPUS.md`: the programs of
-//! the first table that are built in versions, except regex). `bench fitting` repeats the fit.
+//! The weights were fitted, not chosen. The probability of a candidate is proportional to the
+//! exponential of its weighted sum. The weights make the right candidates as likely as possible
+//! (conditional logit, McFadden 1974). The right candidates come from the line tables of nine
+//! programs at -O2, which the matching itself never sees (all programs in the first table of
+//! `docs/CORPUS.md` that are built in versions, except regex). `bench fitting` repeats the fit.
 //! `docs/lessons/matching.md` reports how well the weights work on programs outside the fit.
 
 use crate::Class;
@@ -12,15 +12,16 @@ use crate::Class;
 /// The stage that the weights depend on: whether corresponding stretches are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Only the actions of statements as a whole are known.
+    /// Only the actions of the statements over the whole run are known.
     Wholes,
-    /// Their actions in corresponding stretches of both runs are also known.
+    /// The actions of the statements in corresponding stretches of both runs are also known.
     Regions,
 }
 
 macro_rules! features {
     ($($(#[$doc:meta])* $name:ident = $weights:expr,)*) => {
-        /// Evidence for or against a pair. Most values are from 0 to 1.
+        /// Evidence for or against a pair of statements, the first from the first version, the
+        /// second from the second. Most values are from 0 to 1.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Feature { $($(#[$doc])* $name,)* }
 
@@ -30,7 +31,7 @@ macro_rules! features {
         }
 
         /// The weights, by stage and kind.
-        #[allow(clippy::approx_constant, reason = "a weight that was fitted may be 3.14, or none is")]
+        #[allow(clippy::approx_constant, reason = "a fitted weight may happen to be 3.14")]
         const FITTED: [[f32; COLUMNS]; [$(Feature::$name),*].len()] = [$($weights),*];
     };
 }
@@ -38,7 +39,7 @@ macro_rules! features {
 /// The number of kinds of statements. Kinds differ in the features that identify a statement.
 pub const KINDS: usize = 6;
 
-/// Stages times kinds.
+/// The number of columns: stages times kinds.
 const COLUMNS: usize = 2 * KINDS;
 
 /// The weight of each feature, for statements of a kind, at a stage.
@@ -58,8 +59,8 @@ impl Column {
 pub struct Weights([Column; COLUMNS]);
 
 impl Weights {
-    /// Creates weights by column (kinds before stretches are known, then kinds with them) and
-    /// feature.
+    /// Creates weights by column and feature. The columns are the kinds before stretches are known,
+    /// and then the kinds with known stretches.
     pub fn new(of: impl Fn(usize, Feature) -> f32) -> Self {
         let column = |column| {
             let mut weights = [0.0; FITTED.len()];
@@ -105,173 +106,183 @@ pub fn column(stage: Stage, class: Class) -> usize {
 // Columns: computations, loads, stores, tests, branches and the rest, before stretches are known;
 // then with them.
 features! {
-    /// Neither the values nor the differences between neighbours have anything in common.
+    /// Neither the values of the two statements nor the differences between neighbouring values
+    /// have anything in common.
     Different = [0.03, -0.23, -0.08, 0.19, 0.24, -0.61, -0.12, -0.25, -0.13, -0.08, 0.06, -0.65],
-    /// The share of the differences between neighbours that both have, where they have no values in
-    /// common.
+    /// If the two statements have no values in common: the share of the differences between
+    /// neighbouring values that both have.
     DifferentSteps = [0.04, 0.81, 0.61, 0.56, 0.49, 0.66, -0.33, 0.39, 0.18, 0.23, 0.02, 0.22],
-    /// Both have only one value, which may be an address.
+    /// The two statements have different values. Each has only one value, which may be an address.
     DifferentAddress = [-1.23, -1.21, -1.21, -1.21, -1.21, -1.21, -2.01, -2.01, -1.99, -1.99, -1.99, -1.99],
-    /// It is unknown whether they have values in common.
+    /// It is unknown whether the two statements have values in common.
     Unknown = [0.16, 0.45, 0.34, 0.51, 0.60, 0.29, -0.11, -0.01, 0.02, 0.08, 0.26, -0.03],
-    /// Some values occur in both.
+    /// Some values occur in both statements.
     Some = [0.65, 0.27, 0.55, 0.45, 0.38, 0.97, 0.34, -0.02, 0.16, 0.06, 0.01, 0.42],
-    /// The share of the values that do.
+    /// The share of the values that occur in both statements.
     SomeFound = [0.77, 0.52, 0.77, 0.67, 0.68, 1.03, 0.45, 0.21, 0.44, 0.33, 0.39, 0.53],
-    /// All values of the second occur in the first, at least as often.
+    /// All values of the second statement occur in the first, at least as often.
     Part = [2.27, 1.99, 1.95, 1.84, 1.85, 1.88, 1.59, 1.34, 1.19, 1.10, 1.09, 1.13],
-    /// Scaled by the number of different values.
+    /// The feature `Part`, scaled by the number of different values.
     PartTelling = [1.01, 0.74, 0.76, 0.68, 0.66, 0.73, 0.61, 0.43, 0.38, 0.23, 0.27, 0.32],
-    /// One sequence begins the other.
+    /// One sequence of values is the beginning of the other.
     Prefix = [1.79, 1.75, 1.86, 1.60, 1.56, 1.78, 1.49, 1.42, 1.54, 1.27, 1.29, 1.44],
-    /// Scaled by the number of different values.
+    /// The feature `Prefix`, scaled by the number of different values.
     PrefixTelling = [0.74, 0.72, 0.76, 0.63, 0.58, 0.72, -0.33, -0.39, -0.32, -0.47, -0.50, -0.37],
-    /// The same multiset of values.
+    /// Both statements have the same multiset of values.
     Permuted = [-0.29, -0.29, -0.29, -0.29, -0.29, -0.30, -0.14, -0.14, -0.14, -0.14, -0.12, -0.15],
-    /// Scaled by the number of different values.
+    /// The feature `Permuted`, scaled by the number of different values.
     PermutedTelling = [-0.23, -0.23, -0.23, -0.23, -0.23, -0.24, -0.37, -0.37, -0.37, -0.37, -0.36, -0.37],
-    /// The same sequence with a constant added.
+    /// Both have the same sequence of values, except for an added constant.
     Shifted = [1.92, 1.79, 1.71, 1.73, 1.67, 1.78, 1.93, 1.76, 1.75, 1.71, 1.80, 1.81],
-    /// Scaled by the number of different values.
+    /// The feature `Shifted`, scaled by the number of different values.
     ShiftedTelling = [0.37, 0.25, 0.20, 0.22, 0.18, 0.26, -0.78, -0.89, -0.90, -0.92, -0.81, -0.84],
-    /// The same sequence of values.
+    /// Both have the same sequence of values.
     Same = [1.76, 1.34, 1.20, 1.24, 1.23, 1.40, 0.93, 0.54, 0.51, 0.81, 0.68, 0.92],
-    /// Scaled by the number of different values.
+    /// The feature `Same`, scaled by the number of different values.
     SameTelling = [2.02, 1.71, 1.65, 1.52, 1.38, 1.64, 1.19, 0.91, 0.82, 0.86, 0.72, 0.99],
-    /// The same sequence, with more than five different values.
+    /// Both have the same sequence of values, with more than five different values.
     SameLong = [0.48, 0.26, 0.25, 0.03, -0.20, 0.09, 0.52, 0.36, 0.24, 0.07, -0.08, 0.19],
     /// One divided by the number of statements in the first version with this sequence of values.
     SameRare = [0.48, 0.29, 0.31, 0.19, 0.25, 0.28, 0.55, 0.24, 0.09, 0.04, 0.21, 0.28],
-    /// The length of the common beginning, if they differ later.
+    /// The length of the common beginning of both sequences, if they differ later.
     Beginning = [-0.04, -0.09, -0.02, -0.02, 0.06, -0.04, 0.00, -0.08, 0.06, 0.00, 0.03, -0.02],
-    /// They take the same directions.
+    /// Both tests or branches take the same directions.
     DecidedSome = [-1.08, -1.08, -1.08, -1.03, -1.14, -1.08, -0.70, -0.70, -0.70, -0.66, -0.74, -0.70],
-    /// They take the same directions, the first at least as often.
+    /// Both take the same directions, the first statement at least as often.
     DecidedPart = [0.52, 0.52, 0.52, 0.54, 0.51, 0.52, 0.56, 0.56, 0.56, 0.59, 0.55, 0.56],
-    /// The decisions of one begin those of the other.
+    /// The decisions of one statement are the beginning of the other's decisions.
     DecidedPrefix = [0.43, 0.43, 0.43, 0.46, 0.41, 0.43, 0.56, 0.56, 0.56, 0.58, 0.56, 0.56],
-    /// The same decisions in another order.
+    /// Both make the same decisions in a different order.
     DecidedPermuted = [-0.59, -0.59, -0.59, -0.59, -0.61, -0.59, -0.31, -0.31, -0.31, -0.30, -0.34, -0.31],
-    /// The same decisions.
+    /// Both make the same decisions in the same order.
     DecidedSame = [0.51, 0.51, 0.51, 0.40, 0.63, 0.51, 0.63, 0.63, 0.63, 0.55, 0.73, 0.63],
-    /// The same decisions, or the same at the beginning, which are not all equal.
+    /// Both make the same decisions, or the same at the beginning, and these decisions are not all
+    /// equal.
     DecidedVaried = [0.21, 0.21, 0.21, 0.19, 0.24, 0.21, 0.16, 0.16, 0.16, 0.19, 0.14, 0.16],
-    /// The same operator; for comparisons, up to negation and swapped operands.
+    /// Both have the same operator. For comparisons, negation and swapped operands are ignored.
     SameOperator = [3.46, 3.21, 3.25, 3.31, 3.38, 3.29, 4.44, 4.16, 4.22, 4.38, 4.33, 4.28],
-    /// The same operator exactly.
+    /// Both have exactly the same operator.
     ExactOperator = [1.08, 0.84, 0.88, 0.88, 1.00, 0.91, 1.18, 0.90, 0.96, 1.06, 1.06, 1.02],
-    /// Loads or stores of different widths.
+    /// Both are loads, or both are stores, of different widths.
     OtherWidth = [3.24, 3.25, 3.30, 3.24, 3.24, 3.24, 4.73, 4.73, 4.81, 4.73, 4.73, 4.73],
-    /// Different comparisons.
+    /// Both are comparisons, but different ones.
     OtherTest = [-1.98, -1.98, -1.98, -2.02, -1.98, -1.98, -1.76, -1.76, -1.76, -1.79, -1.76, -1.76],
-    /// A comparison and a branch.
+    /// One is a comparison, and the other is a branch.
     TestAndBranch = [-0.92, -0.92, -0.92, -0.88, -0.99, -0.92, -1.92, -1.92, -1.92, -1.96, -1.94, -1.92],
-    /// One loads the value that the other computes.
+    /// One statement loads a value, and the other computes one.
     ComputeAndLoad = [-1.23, -1.01, -1.11, -1.11, -1.11, -1.11, -0.27, 0.01, -0.13, -0.13, -0.13, -0.13],
-    /// Different operators otherwise.
+    /// The operators differ in any other way.
     OtherOperator = [-0.22, -0.20, -0.20, -0.20, -0.20, -0.18, 1.67, 1.66, 1.66, 1.66, 1.66, 1.67],
-    /// The same addresses.
+    /// Both access the same addresses.
     AddressSame = [1.18, 1.20, 1.18, 1.18, 1.18, 1.18, 1.71, 1.77, 1.69, 1.71, 1.71, 1.71],
-    /// The differences between the addresses of neighbours are the same, and not all are 0.
+    /// The differences between consecutive addresses are the same in both, and not all are 0.
     AddressSteps = [1.09, 1.09, 1.10, 1.09, 1.09, 1.09, 1.04, 1.02, 1.07, 1.04, 1.04, 1.04],
-    /// Each always accesses one address.
+    /// Each statement always accesses the same address.
     AddressStepsConstant = [0.46, 0.52, 0.42, 0.46, 0.46, 0.46, -0.35, -0.35, -0.36, -0.35, -0.35, -0.35],
-    /// The share of the differences between addresses that occurs in both, if the sequences differ.
+    /// If the sequences of addresses differ: the share of the differences between addresses that
+    /// occurs in both.
     AddressFound = [-0.34, -0.26, -0.43, -0.34, -0.34, -0.34, -0.50, -0.44, -0.56, -0.50, -0.50, -0.50],
-    /// Only one of them accesses the stack.
+    /// Only one of the two statements accesses the stack.
     AddressElsewhere = [-3.73, -3.63, -3.90, -3.73, -3.73, -3.73, -2.65, -2.48, -2.88, -2.65, -2.65, -2.65],
-    /// The first is executed through a call that counts as inlined.
+    /// The first statement is executed through a call that counts as inlined.
     Inlined = [0.03, 0.67, 0.23, 0.56, 0.39, -0.09, -0.14, 0.54, 0.18, 0.63, 0.49, -0.13],
-    /// The number of these calls; eight or more count as 1.
+    /// The number of these calls, scaled so that eight or more count as 1.
     Depth = [-0.49, -0.28, -0.80, -0.51, -0.34, -0.48, -0.58, -0.29, -1.04, -0.38, -0.03, -0.39],
-    /// They add the same offset to their address.
+    /// Both add the same offset to their address.
     OffsetSame = [-0.91, -1.01, -0.82, -0.91, -0.91, -0.91, -1.57, -1.63, -1.55, -1.57, -1.57, -1.57],
-    /// They add different offsets.
+    /// The two statements add different offsets to their addresses.
     OffsetDiffers = [-2.52, -2.59, -2.49, -2.52, -2.52, -2.52, -2.63, -2.65, -2.67, -2.63, -2.63, -2.63],
-    /// Neither adds an offset.
+    /// Neither statement adds an offset to its address.
     OffsetZero = [-0.70, -0.61, -0.80, -0.70, -0.70, -0.70, -1.33, -1.38, -1.31, -1.33, -1.33, -1.33],
-    /// They were executed equally often.
+    /// Both statements were executed equally often.
     CountEqual = [0.57, 0.36, 0.44, 0.41, 0.41, 1.39, 0.71, 0.66, 0.70, 0.53, 0.52, 1.30],
-    /// The second was executed less often.
+    /// The second statement was executed less often than the first.
     CountLess = [-0.24, -0.29, -0.24, 0.10, 0.22, -0.53, -0.25, -0.41, -0.29, 0.10, 0.26, -0.63],
-    /// If so, its share of the first one's executions.
+    /// If the second was executed less often: its executions as a share of the first's.
     CountPart = [0.21, 0.27, 0.27, 0.37, 0.59, 0.21, 0.52, 0.52, 0.51, 0.58, 0.69, 0.45],
-    /// The second was executed more often: an optimiser hardly ever adds executions.
+    /// The second was executed more often than the first. An optimiser hardly ever adds executions.
     CountMore = [-0.02, 0.24, 0.11, -0.20, -0.33, -0.56, 0.45, 0.65, 0.48, 0.27, 0.12, 0.22],
-    /// 1 minus the share of the run's parts with executions of the second in which the first was
-    /// executed, too.
+    /// Among the parts of the run in which the second was executed: 1 minus the share in which the
+    /// first was executed, too.
     Together = [0.94, 0.92, 0.87, 1.12, 1.10, 0.99, 0.03, 0.10, 0.00, 0.18, 0.26, -0.01],
-    /// The proximity of the first executions in the order of the first version: one half with two
-    /// statements in between.
+    /// The proximity of the first executions in the order of the first version: one half if two
+    /// statements are in between.
     Near2 = [0.00, 0.09, 0.11, -0.01, 0.13, 0.20, -0.02, 0.11, 0.06, -0.02, 0.12, 0.11],
-    /// The same, but one half with sixteen in between.
+    /// The same proximity, but one half if sixteen statements are in between.
     Near16 = [-0.85, -0.78, -0.72, -0.79, -0.79, -0.68, -0.54, -0.39, -0.43, -0.43, -0.42, -0.46],
-    /// The same, but one half with a hundred and twenty-eight in between.
+    /// The same proximity, but one half if 128 statements are in between.
     Near128 = [2.62, 2.71, 2.73, 2.73, 2.73, 2.72, 1.35, 1.39, 1.22, 1.46, 1.41, 1.32],
-    /// The proximity of the last executions: one half with eight statements ending in between.
+    /// The proximity of the last executions: one half if eight statements end in between.
     EndsNear = [0.76, 0.68, 0.62, 0.74, 1.06, 0.86, 0.56, 0.62, 0.19, 0.23, 0.52, 0.29],
-    /// In no stretch is the first near its expected place.
+    /// The first statement is not near its expected place in any stretch.
     NeverTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.10, -0.87, -0.62, -0.99, -0.89, -1.09],
-    /// The same, for tests and branches.
+    /// For tests and branches: the first is not near its expected place in any stretch.
     NeverTogetherTest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.91, -0.91, -0.91, -0.97, -0.87, -0.91],
-    /// The same, although they share all of their more than five different values.
+    /// The first is not near its expected place in any stretch, although both share all of their
+    /// more than five different values.
     NeverTogetherLong = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.72, 1.60, 1.41, 1.52, 1.55, 1.53],
-    /// The share of the executions in stretches where the first was executed in the same stretch
-    /// with the same value.
+    /// Among the second's executions in stretches: the share for which the first was executed in
+    /// the same stretch with the same value.
     StretchTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.46, 0.04, 0.14, -0.03, 0.14, 0.25],
-    /// Scaled by the number of different values.
+    /// The feature `StretchTogether`, scaled by the number of different values.
     StretchTelling = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.77, 0.28, 0.37, -0.14, -0.49, 0.58],
-    /// The share of the executions in stretches where the first was the earliest in the stretch
+    /// The share of these executions for which the first was the earliest statement in the stretch
     /// with the same value and operator.
     StretchEarliest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.77, 1.49, 0.71, 0.42, 0.53, 0.29],
-    /// The share of the executions in stretches where the first was the latest such execution.
+    /// The share of these executions for which the first was the latest statement in the stretch
+    /// with the same value and operator.
     StretchLatest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.21, -0.59, 0.54, -0.35, -0.43, 0.27],
-    /// The share where it was executed between the partners of the executions before and after.
+    /// The share of these executions for which the first was executed between the partners of the
+    /// previous and the next execution.
     StretchWithin = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.59, -1.02, -1.18, -0.61, -0.56, -0.35],
-    /// The share where it also had the same value.
+    /// The share of these executions for which the first was executed between these partners with
+    /// the same value.
     StretchWithinSame = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.63, 0.73, 0.47, 0.37, 0.05, 0.86],
-    /// The proximity to that place: one half with eight executions in between.
+    /// The proximity to the place between these partners: one half if eight executions are in
+    /// between.
     StretchNear = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 2.41, 2.07, 1.82, 2.57, 2.67, 2.75],
-    /// The share where the alignment makes them a pair.
+    /// The share of the executions for which the alignment pairs the two statements.
     StretchAligned = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.00, 1.17, 1.09, 0.74, 0.98, 0.89],
-    /// Whether that share exceeds one half.
+    /// The alignment pairs the two statements in more than half of the executions.
     StretchAlignedMost = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.71, -0.57, -0.74, -0.73, -0.57, -0.84],
-    /// How common this displacement of objects between the versions is.
+    /// How common the displacement between the accessed addresses is among the objects of the two
+    /// versions.
     StretchPlaced = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 4.05, 3.92, 4.25, 4.05, 4.05, 4.05],
     /// The share of the operands' producers that correspond.
     Operands = [2.01, 1.06, 1.51, 1.53, 0.99, 1.30, 1.60, 0.81, 1.15, 1.09, 0.74, 0.77],
-    /// All correspond.
+    /// The producers of all operands correspond.
     OperandsAll = [0.35, -0.24, 0.32, 0.18, 0.19, -0.05, 0.35, -0.23, 0.38, 0.14, 0.17, -0.02],
-    /// The first may have constant operands where the second never has.
+    /// The first statement may have constant operands where the second never has any.
     ConstantsMore = [-0.70, -0.33, -0.24, -0.67, -0.25, -0.60, -0.70, -0.31, -0.26, -0.61, -0.26, -0.50],
     /// The share of the result's users that correspond.
     Users = [1.24, 0.58, 0.68, -0.01, 0.68, 0.93, 1.29, 0.27, 0.56, -0.11, 0.56, 0.81],
-    /// All correspond.
+    /// All users of the result correspond.
     UsersAll = [0.48, 0.53, 0.48, 0.17, 0.48, 0.73, 0.49, 0.38, 0.44, 0.29, 0.44, 0.60],
     /// For a load, the share of its data's stores that correspond; for a store, the share of its
-    /// data's loads. Less if only through copies.
+    /// data's loads. Links through copies count less.
     Written = [5.00, 5.23, 4.92, 5.00, 5.00, 5.00, 4.33, 4.61, 4.13, 4.33, 4.33, 4.33],
-    /// None of them corresponds.
+    /// None of these stores or loads corresponds.
     WrittenByOthers = [1.37, 1.66, 1.13, 1.37, 1.37, 1.37, 1.10, 1.45, 0.77, 1.10, 1.10, 1.10],
     /// The share of surrounding statements with counterparts nearby, weighted by proximity.
     Neighbours = [4.97, 4.62, 4.66, 5.24, 5.53, 4.92, 2.43, 2.14, 2.10, 2.47, 2.65, 2.20],
-    /// The counterpart of the previous statement is shortly before.
+    /// The counterpart of the previous statement is shortly before the candidate.
     Before = [0.27, 0.01, 0.19, 0.51, 0.08, 0.10, 0.23, -0.19, 0.19, 0.47, -0.04, -0.30],
-    /// The counterpart of the next statement is shortly after.
+    /// The counterpart of the next statement is shortly after the candidate.
     After = [0.46, 0.31, 0.08, 0.45, 0.60, 0.66, 0.38, 0.13, 0.13, 0.47, 0.03, 0.72],
-    /// Both hold.
+    /// The candidate is between the counterparts of the previous and the next statement.
     Between = [-0.41, -0.28, -0.56, -0.52, -0.53, -0.34, -0.05, -0.07, -0.30, -0.57, -0.13, -0.26],
-    /// It is the counterpart of another statement nearby that was executed as often.
+    /// The candidate is already the counterpart of another nearby statement that was executed as
+    /// often.
     Taken = [-0.21, -0.46, -0.31, -0.39, -0.33, -0.36, -0.32, -0.41, -0.16, -0.50, -0.57, -0.43],
-    /// That statement has a better score.
+    /// That other statement has a better score with the candidate.
     TakenBetter = [-0.26, -0.21, 0.09, 0.05, 0.02, -0.09, -0.36, -0.15, 0.18, -0.09, 0.04, -0.10],
-    /// It is the counterpart of the previous or next statement.
+    /// The candidate is already the counterpart of the previous or the next statement.
     SameMatchNext = [0.33, -0.01, 0.18, 0.18, 0.20, 0.03, 0.33, 0.20, 0.43, 0.10, 0.24, 0.16],
-    /// The share of the function's statements with counterparts in the same function; one third
-    /// counts as all.
+    /// The share of the function's statements that have counterparts in the candidate's function;
+    /// one third counts as all.
     Affinity = [1.69, 1.62, 1.82, 1.76, 1.89, 1.78, 2.53, 2.46, 2.55, 2.51, 2.51, 2.41],
-    /// At least a third have them.
+    /// At least a third of the function's statements have counterparts in the candidate's function.
     AffinityMost = [0.12, 0.18, 0.23, 0.10, 0.31, 0.21, -0.53, -0.68, -0.69, -0.81, -0.79, -0.85],
-    /// The functions have the same name. Not fitted.
+    /// The functions have the same name. This weight was not fitted.
     Name = [1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00],
 }

@@ -1,13 +1,15 @@
 //! Finds which statements of two versions of a program correspond, from the actions of their
 //! executions (Zhang and Gupta 2005, section 6.2).
 //!
-//! First by signatures: fixed-size [sketches](Sketch) of a statement's values and addresses, made
-//! in one pass. Then by structure: the producers of a statement's operands, the users of its
-//! result, and the order in which statements are first executed. Each round uses the matches of the
-//! previous one, until nothing changes. Finally by corresponding [stretches](Region) of both runs.
+//! First, statements are compared by signatures: fixed-size [sketches](Sketch) of a statement's
+//! values and addresses, made in one pass. Then they are compared by structure: the producers of a
+//! statement's operands, the users of its result, and the order in which statements are first
+//! executed. Each round uses the matches of the previous round, until nothing changes. Finally,
+//! they are compared in corresponding [stretches](Region) of both runs.
 //!
-//! Knowing which functions of the first version [stand by themselves](standing) in the second shows
-//! which statements should be distinguished by the surrounding calls.
+//! Some functions of the first version [still exist as functions](standing) in the second; the
+//! others were inlined. This shows which statements should be distinguished by the surrounding
+//! calls.
 //!
 //! Nothing here depends on WebAssembly: the creator of a [`Version`] decides what a statement is.
 //!

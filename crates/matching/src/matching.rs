@@ -16,7 +16,7 @@ use crate::{Evidence, Names, Version};
 pub struct Match {
     /// The statement of the first version.
     pub a: u32,
-    /// The evidence for it.
+    /// The evidence for the match.
     pub evidence: Evidence,
     /// Its total score.
     pub score: f32,
@@ -27,27 +27,28 @@ pub struct Match {
 pub struct Matching {
     /// By statement of the second version; `None` if nothing corresponds.
     pub of_b: Vec<Option<Match>>,
-    /// The number of rounds until nothing changed, or the limit was reached.
+    /// The number of rounds until nothing changed or the limit was reached.
     pub rounds: u32,
     /// By statement of the second version: the remaining candidates, the likeliest first, with
     /// their likelihoods: 0 to 1, at most 1 in total. They include the match, which is the
-    /// likeliest. After [renumbering](Self::renumbered), however, merged candidates may be likelier
-    /// together.
+    /// likeliest. After [renumbering](Self::renumbered), however, merged candidates may have a
+    /// higher likelihood in total.
     pub likely: Vec<Vec<(u32, f32)>>,
 }
 
-/// A candidate is not a match if its likelihood, relative to the likeliest one's, is below this.
+/// A candidate is not a match if its likelihood, divided by that of the likeliest candidate, is
+/// below this.
 const NEARLY: f32 = 0.1;
 
 impl Matching {
-    /// Returns the statements of the first version that correspond to one of the second, one or
-    /// more, as in Zhang and Gupta (2005, section 6.2). The chosen one comes first, usually the
-    /// likeliest. Then come other candidates that are at least a tenth as likely as the likeliest.
-    /// Each has its likelihood. Empty if it has no match.
+    /// Returns the statements of the first version that correspond to a statement of the second,
+    /// each with its likelihood, as in Zhang and Gupta (2005, section 6.2). The chosen statement,
+    /// usually the likeliest, comes first. Then come other candidates that are at least a tenth as
+    /// likely as the likeliest. Empty if the statement has no match.
     ///
-    /// Likelihoods come from the fitted weights, and assume that the statement has a counterpart.
-    /// The benchmark (`bench matching`) counts how many matches are right, by their stated
-    /// likelihood.
+    /// The likelihoods come from the fitted weights, and assume that the statement has a
+    /// counterpart. The benchmark (`bench matching`) counts how many matches of each likelihood are
+    /// right.
     pub fn matches(&self, b: u32) -> impl Iterator<Item = (u32, f32)> + '_ {
         let found = self.of_b.get(b as usize).and_then(Option::as_ref);
         let found = found.map(|found| found.a);
@@ -64,8 +65,8 @@ impl Matching {
         own.into_iter().chain(others)
     }
 
-    /// Converts it where some of the first version's statements are merged: `to` gives each
-    /// statement's number in `a`.
+    /// Converts the matching to a first version in which some statements are merged: `to` gives
+    /// each statement's number in `a`.
     pub fn renumbered(self, a: &Version, b: &Version, to: &[u32]) -> Self {
         let of_b = self.of_b.into_iter().zip(&b.statements);
         let of_b = of_b.map(|(found, statement)| {
@@ -95,31 +96,32 @@ impl Matching {
     }
 }
 
-/// Ties are in program order.
+/// Sorts candidates by likelihood, the likeliest first; ties are in program order.
 pub(crate) fn likeliest_first(likely: &mut [(u32, f32)]) {
     likely.sort_unstable_by(|x, y| y.1.total_cmp(&x.1).then(x.0.cmp(&y.0)));
 }
 
 /// Finds a counterpart in the first version for each statement of the second, the optimised one.
-/// Several may have the same.
+/// Several statements may have the same counterpart.
 ///
 /// O(statements) per round, times a bounded number of candidates for each.
 pub fn match_versions(a: &Version, b: &Version, names: Option<&Names>) -> Matching {
     Matcher::new(a, b, names).by_wholes()
 }
 
-/// Candidates of a statement, ascending, with the scores of their actions.
+/// The candidates of a statement, ascending, with the scores of their actions.
 type Kept = Mutex<Vec<(u32, f32)>>;
 
-/// Matches two versions, first by their statements' actions as a whole, then by those in
-/// corresponding stretches of both runs.
+/// Matches two versions, first by the actions of their statements as a whole, then by the actions
+/// in corresponding stretches of both runs.
 pub struct Matcher<'v> {
     pub(crate) both: Both<'v>,
     /// By stage and statement of the second version: the likeliest candidates by their actions as a
     /// whole, with their scores.
     likely: OnceLock<[Weighed; 2]>,
-    /// The same for other candidates that were examined, ascending, because each round examines
-    /// them again. The candidates of the first stage are dropped when the second begins.
+    /// The same for all other candidates that were examined, ascending. They are kept because each
+    /// round examines them again. The candidates of the first stage are dropped when the second
+    /// begins.
     weighed: [Vec<Kept>; 2],
 }
 
@@ -129,7 +131,8 @@ impl<'v> Matcher<'v> {
         Self::with_weights(a, b, names, Weights::default())
     }
 
-    /// Uses these weights instead of the fitted ones. O(statements × log statements).
+    /// Like [`new`](Self::new), with these weights instead of the fitted ones. O(statements × log
+    /// statements).
     pub fn with_weights(
         a: &'v Version,
         b: &'v Version,
@@ -149,8 +152,8 @@ impl<'v> Matcher<'v> {
         self.by_wholes_telling(None)
     }
 
-    /// The same without choosing matches together and without likelihoods: sufficient to know which
-    /// functions correspond.
+    /// Like [`by_wholes`](Self::by_wholes), but without choosing matches together and without
+    /// likelihoods. This is enough to know which functions correspond.
     pub fn roughly(&self) -> Matching {
         let none = vec![None; self.both.b.statements.len()];
         converge(&Rounds::new(self, None), none).0
@@ -167,9 +170,9 @@ impl<'v> Matcher<'v> {
         found
     }
 
-    /// Also uses corresponding stretches of both runs; `before` is the matching with which they
-    /// were found. O(statements) per round as before, plus the product of the two versions'
-    /// executions in each stretch.
+    /// Matches also by corresponding stretches of both runs; `before` is the matching with which
+    /// the stretches were found. O(statements) per round as before, plus the product of the two
+    /// versions' executions in each stretch.
     pub fn by_regions(&self, regions: &[Region<'_>], before: &Matching) -> Matching {
         self.by_regions_telling(regions, before, None)
     }
@@ -193,10 +196,10 @@ impl<'v> Matcher<'v> {
         found
     }
 
-    /// The matching that would result if each statement saw only right matches of all others.
-    /// `right` decides whether a statement of the second version and one of the first correspond.
-    /// `found` was found with these stretches, which were found with `before`. The result shows how
-    /// many errors are due only to errors nearby. Takes as long as
+    /// The matching that would result if each statement saw only right matches of all other
+    /// statements. `right` decides whether a statement of the second version corresponds to a
+    /// statement of the first. `found` was found with these stretches, which were found with
+    /// `before`. The result shows how many errors are due only to errors nearby. Takes as long as
     /// [`by_regions`](Self::by_regions).
     pub fn if_others_were_right(
         &self,
@@ -213,8 +216,8 @@ impl<'v> Matcher<'v> {
         }
     }
 
-    /// Reports the scores of a statement's candidates, which ascend, for the actions of both as a
-    /// whole.
+    /// Reports the scores of a statement's candidates by the actions of both statements as a whole.
+    /// The candidates must ascend.
     pub(crate) fn weigh(
         &self,
         stage: Stage,

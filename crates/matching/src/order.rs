@@ -1,11 +1,11 @@
 //! The order of statements' first executions, as evidence.
 //!
-//! Two versions do corresponding things in roughly the same order. Certain pairs are the only ones
-//! in both versions with their sequence of values. They tie the times of one run to those of the
-//! other. Between them, time is assumed to pass evenly. A single value that may be an address ties
-//! nothing. If equal amounts are allocated again and again, the n-th allocation in one version may
-//! have the address of one k times later in the other, and thousands of these pairs agree with each
-//! other.
+//! Two versions do corresponding things in roughly the same order. Certain pairs of statements are
+//! the only ones in both versions with their sequence of values. These pairs tie the times of one
+//! run to those of the other. Between the ties, time is assumed to pass evenly. A pair with a
+//! single value that may be an address is not used. If equal amounts are allocated again and again,
+//! the n-th allocation in one version may have the address of the (n + k)-th in the other.
+//! Thousands of such wrong pairs then agree with each other.
 
 use rustc_hash::FxHashMap;
 
@@ -19,16 +19,16 @@ pub(crate) struct Order {
     ties: Vec<(u64, u64)>,
     /// The statements of the first version, in the order of their first execution.
     pub ordered: Vec<u32>,
-    /// Their times.
+    /// The times of these first executions.
     times: Vec<u64>,
     /// The times of the last executions of the first version's statements, ascending.
     ends: Vec<u64>,
     /// For each part of the second run, the first and the last corresponding part of the first run,
     /// with some margin.
     parts: Vec<(usize, usize)>,
-    /// For each statement of the first version its place.
+    /// For each statement of the first version: its place in the order.
     pub place: Vec<u32>,
-    /// For each statement of the first version, the number of statements that end before it.
+    /// For each statement of the first version: the number of statements that end before it.
     pub ended_before: Vec<u32>,
 }
 
@@ -71,8 +71,7 @@ impl Order {
         order
     }
 
-    /// The parts of the first run that correspond to those of the second in which something was
-    /// executed.
+    /// The parts of the first run that correspond to the active parts of the second run.
     pub fn parts(&self, of_b: &Active) -> Vec<(usize, usize)> {
         of_b.windows().map(|part| self.parts[part]).collect()
     }
@@ -112,11 +111,12 @@ impl Order {
     }
 }
 
-/// The number of a version's statements with a sequence of values, and the first of them.
+/// The number of a version's statements with a certain sequence of values, and the first of these
+/// statements.
 type Seen<'v> = Option<(u32, &'v Statement)>;
 
-/// Returns the times of pairs of statements that are the only ones with their sequences of values,
-/// except single values that may be addresses.
+/// Returns the times of pairs of statements that are the only ones with their sequence of values.
+/// Pairs with a single value that may be an address are left out.
 fn certain(a: &Version, b: &Version) -> Vec<(u64, u64)> {
     let mut found: FxHashMap<(u8, u64, u64), [Seen<'_>; 2]> = FxHashMap::default();
     for (side, version) in [a, b].into_iter().enumerate() {
@@ -172,7 +172,7 @@ mod tests {
 
     use super::rising;
 
-    /// The length of the longest ascending subsequence, by trying all.
+    /// The length of the longest ascending subsequence, found by trying all.
     fn longest(pairs: &[(u64, u64)]) -> usize {
         let sets = 0u32..1 << pairs.len();
         let rises = |set: &u32| {

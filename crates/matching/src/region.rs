@@ -1,10 +1,11 @@
 //! Corresponding stretches of both runs, as sequences of executed statements.
 //!
-//! An optimiser inlines. A statement of the optimised version then does the work that one of the
-//! unoptimised version does only when called from one place, and their values as a whole say
-//! little. But their actions *at the same time* say much. Statements with the same sequence of
-//! values are [anchors](anchors): the k-th execution of one corresponds to the k-th of the other.
-//! Between two anchors, a few dozen executions of one version face about a hundred of the other.
+//! An optimiser inlines. A statement of the optimised version may then do only the work that its
+//! counterpart does when called from one place. Over the whole run, the values of the two
+//! statements then say little. But their actions *at the same time* say much. Statements with the
+//! same sequence of values are [anchors](anchors): the k-th execution of one corresponds to the
+//! k-th of the other. Between two anchors, a few dozen executions of one version face about a
+//! hundred of the other.
 
 use crate::order::rising;
 use crate::{Class, Matching, Values, Version};
@@ -21,7 +22,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// It accessed no memory.
+    /// Stands for no access to memory.
     pub const NO_ADDRESS: u64 = u64::MAX;
 }
 
@@ -35,7 +36,7 @@ pub struct Region<'r> {
     pub b: &'r [Instance],
     /// The beginning of the part of `a` that is certainly in the stretch.
     pub first: usize,
-    /// Its end.
+    /// The end of that part.
     pub last: usize,
 }
 

@@ -13,8 +13,8 @@ use crate::surroundings::{Around, Surroundings};
 use crate::votes::Votes;
 use crate::{Evidence, Match, Matcher, Matching, Values, Version};
 
-/// The maximum number of rounds, by stage. Few matches change after the third; the stage with
-/// stretches starts from earlier matches.
+/// The maximum number of rounds, by stage. Few matches change after the third round. The stage with
+/// stretches starts from the matches of the first stage.
 const ROUNDS: [u32; 2] = [3, 1];
 /// The maximum number of users or producers of matched statements that become candidates.
 pub(crate) const RELATED: usize = 24;
@@ -24,9 +24,9 @@ const OFTEN: f32 = 0.2;
 /// The minimum score of a match.
 const ENOUGH: f32 = 2.6;
 /// A pair likelier than this is a match even if its values differ and nothing nearby corresponds:
-/// the place of its execution may suffice.
+/// the place of its execution may be enough.
 const LIKELY_ENOUGH: f32 = 0.5;
-/// Less likely candidates are not aligned.
+/// Candidates less likely than this are not aligned.
 const UNLIKELY: f32 = 0.02;
 
 /// Continues from known matches until nothing changes, for each statement separately.
@@ -56,8 +56,8 @@ pub(crate) fn converge(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> (Match
     (found, affinity)
 }
 
-/// Continues from known matches until nothing changes, then once chooses the matches of each
-/// function together, followed by another round.
+/// Continues from known matches until nothing changes. Then it chooses the matches of each function
+/// together, once, and runs another round.
 pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matching {
     let (mut found, mut affinity) = converge(rounds, known);
     found.of_b = rounds.together(&found.of_b, &affinity);
@@ -68,8 +68,8 @@ pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matchin
     found
 }
 
-/// A candidate with its score. The comparison of values is determined only for the chosen
-/// candidate: doing so for all took a sixth of the time.
+/// A candidate with its score. The comparison of values is made only for the chosen candidate;
+/// making it for all candidates took a sixth of the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Judged {
     pub a: u32,
@@ -95,13 +95,13 @@ pub(crate) struct Rounds<'m> {
     /// The evidence from stretches of both runs.
     votes: Option<Votes>,
     stage: Stage,
-    /// By statement of the second version: the likeliest candidates, with the scores for both
+    /// By statement of the second version: the likeliest candidates, with their scores by both
     /// statements' actions, as a whole and in the stretches.
     likely: Vec<Vec<(u32, f32)>>,
 }
 
-/// By pair of functions of the second and the first version: the share of the second's statements
-/// with counterparts there.
+/// For each pair of functions, one from the second version and one from the first: the share of the
+/// former's statements that have counterparts in the latter.
 pub(crate) type Affinity = FxHashMap<(u32, u32), f32>;
 
 impl<'m> Rounds<'m> {
@@ -246,8 +246,8 @@ impl<'m> Rounds<'m> {
         self.next(&mended, &affinity)
     }
 
-    /// The remaining candidates of each statement, with their likelihoods; and for matched
-    /// statements, the likeliest.
+    /// The remaining candidates of each statement, with their likelihoods, and the likeliest
+    /// candidate of each matched statement.
     fn likelihoods(
         &self,
         known: &[Option<Match>],
@@ -369,7 +369,7 @@ impl<'m> Rounds<'m> {
         }
     }
 
-    /// Adds users of producers' counterparts, and producers of users' counterparts.
+    /// Adds the users of the producers' counterparts, and the producers of the users' counterparts.
     fn related(&self, at: u32, known: &[Option<Match>], into: &mut Vec<u32>) {
         let of = |b: u32| known[b as usize].as_ref().map(|m| m.a as usize);
         for &maker in self.both.of_b.makers[at as usize].iter().take(RELATED) {
@@ -405,7 +405,7 @@ impl<'m> Rounds<'m> {
         }
     }
 
-    /// Judges a candidate of the statement at the centre of `around`.
+    /// Judges a candidate of the statement whose surroundings are `around`.
     fn judge(&self, around: &Surroundings<'_>, a: u32, apart: f32) -> Judged {
         let class = self.b.statements[around.b as usize].class;
         let weights = self.both.weights.of(self.stage, class);
@@ -434,8 +434,8 @@ impl<'m> Rounds<'m> {
         }
     }
 
-    /// Reports all evidence for or against each candidate, for statements of the second version
-    /// with several.
+    /// Reports all evidence for or against each candidate, for those statements of the second
+    /// version that have several candidates.
     pub fn tell(&self, known: &[Option<Match>], to: &mut dyn FnMut(StageRecord)) {
         let affinity = self.affinity(known);
         for (at, statement) in (0..).zip(&self.b.statements) {
@@ -461,7 +461,7 @@ impl<'m> Rounds<'m> {
         }
     }
 
-    /// The distribution of each function's counterparts.
+    /// How the counterparts of each function's statements are distributed over functions.
     fn affinity(&self, known: &[Option<Match>]) -> Affinity {
         let mut votes = Affinity::default();
         let mut all: FxHashMap<u32, f32> = FxHashMap::default();

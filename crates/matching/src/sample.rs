@@ -6,18 +6,19 @@ const KEPT: usize = 24;
 /// The elements with the smallest hashes, and their frequencies (bottom-k sampling, Cohen and
 /// Kaplan 2007, on distinct elements).
 ///
-/// An element kept at the end has been kept since its first occurrence, because the bound only
-/// falls. So its count is exact, and all elements with a hash up to the [bound](Self::bound) are
-/// present. Two samples can therefore refute that one multiset contains the other.
+/// An element that is still kept at the end has been kept since its first occurrence, because the
+/// bound only falls. So its count is exact, and all elements with a hash up to the
+/// [bound](Self::bound) are present. So two samples can prove that one multiset does not contain
+/// the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Ascending.
+    /// The hashes of the kept elements, ascending.
     hashes: [u64; KEPT],
     counts: [u64; KEPT],
     kept: u8,
     /// The position of the latest element, if it is kept.
     recent: u8,
-    /// Elements with larger hashes are not kept.
+    /// The bound: elements with larger hashes are not kept.
     bound: u64,
 }
 
@@ -69,7 +70,7 @@ impl Sample {
         self.recent = at as u8;
     }
 
-    /// The kept elements, by their hashes, ascending, with their frequencies.
+    /// The hashes of the kept elements, ascending, with the elements' frequencies.
     pub fn elements(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let kept = usize::from(self.kept);
         let counts = self.counts[..kept].iter().copied();
@@ -85,17 +86,18 @@ impl Sample {
         Some(found.map_or(0, |at| self.counts[at]))
     }
 
-    /// All elements with hashes up to this are present.
+    /// Returns the bound: all elements with hashes up to it are present.
     pub fn bound(&self) -> u64 {
         self.bound
     }
 
-    /// The number of different elements kept: all, if there are fewer than 24.
+    /// The number of different elements kept. If fewer than 24 elements are kept, these are all
+    /// elements.
     pub fn len(&self) -> usize {
         usize::from(self.kept)
     }
 
-    /// Whether nothing was added.
+    /// Whether nothing has been added.
     pub fn is_empty(&self) -> bool {
         self.kept == 0
     }
@@ -128,11 +130,11 @@ impl Sample {
 /// How elements of one multiset occur in another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overlap {
-    /// The number of elements with known frequencies in both.
+    /// The number of elements whose frequencies are known in both multisets.
     pub known: u32,
-    /// The number of these that occur.
+    /// The number of these elements that occur in the other multiset.
     pub occurring: u32,
-    /// The number that occur at least as often.
+    /// The number of these elements that occur at least as often in the other multiset.
     pub as_often: u32,
 }
 

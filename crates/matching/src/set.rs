@@ -1,8 +1,8 @@
-//! Small sets of numbers, for queries that mostly fail.
+//! Small sets of numbers, for queries about numbers that are mostly absent.
 
 use std::ops::Deref;
 
-/// Ascending numbers, with a one-word filter (Bloom 1970).
+/// A set: ascending numbers, with a one-word filter (Bloom 1970).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Set {
     sorted: Vec<u32>,
@@ -10,7 +10,7 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    /// Whether it contains a number. O(log size); O(1) for most absent numbers.
+    /// Whether the set contains a number. O(log size); O(1) for most absent numbers.
     #[inline(always)]
     pub fn holds(&self, number: u32) -> bool {
         self.filter.may_hold(number) && self.sorted.binary_search(&number).is_ok()
@@ -36,7 +36,7 @@ impl Deref for Set {
     }
 }
 
-/// A word with a bit for each number contained; others may share it.
+/// A word with a bit for each number in the set; absent numbers may share a bit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Filter(u64);
 
@@ -58,7 +58,8 @@ impl FromIterator<u32> for Filter {
     }
 }
 
-/// Neighbours have different bits (multiplicative hashing, Knuth 1973).
+/// The bit of a number. Neighbouring numbers have different bits (multiplicative hashing, Knuth
+/// 1973).
 #[inline(always)]
 fn bit(number: u32) -> u64 {
     1 << (number.wrapping_mul(0x9e37_79b1) >> 26)

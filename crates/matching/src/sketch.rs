@@ -12,13 +12,14 @@ pub fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Odd, so that no element is lost in a polynomial with this base.
+/// The base of a polynomial hash. It is odd, so that no element is lost.
 const BASE: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// Numbers from here on may be data addresses: compilers leave the first kilobyte unused.
+/// Numbers from this one on may be data addresses; compilers leave the first kilobyte unused.
 pub const ADDRESSES: u64 = 1024;
 
-/// A summary of a sequence of values. Everything is exact except for collisions of 64-bit hashes.
+/// A summary of a sequence of values. Everything in it is exact, except for collisions of 64-bit
+/// hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sketch {
     /// The number of values.
@@ -27,16 +28,16 @@ pub struct Sketch {
     pub sequence: u64,
     /// A hash of the multiset, independent of the order.
     pub multiset: u64,
-    /// A hash of the differences between neighbours. It does not change if a constant is added to
-    /// all values, as when an object lies elsewhere.
+    /// A hash of the differences between neighbours. This hash does not change if a constant is
+    /// added to all values, as when an object lies elsewhere.
     pub steps: u64,
     /// The first value.
     pub first: u64,
-    /// The last.
+    /// The last value.
     pub last: u64,
-    /// The smallest.
+    /// The smallest value.
     pub smallest: u64,
-    /// The largest.
+    /// The largest value.
     pub largest: u64,
     /// Hashes of the first 1, 2, 4, 8, … values.
     pub prefixes: Vec<u64>,
@@ -82,8 +83,8 @@ impl Sketch {
         self.smallest >= ADDRESSES && self.largest < 1 << 32
     }
 
-    /// Returns the number of first values known to be equal in both: a power of two, all of the
-    /// shorter one, or 0.
+    /// Returns the number of first values that are known to be equal in both sequences: a power of
+    /// two, the length of the shorter sequence, or 0.
     pub fn common_prefix(&self, other: &Self) -> u64 {
         if self.count == other.count && self.sequence == other.sequence {
             return self.count;

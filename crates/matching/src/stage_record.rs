@@ -7,7 +7,8 @@ use crate::features::Feature;
 pub struct Candidate {
     /// The statement of the first version.
     pub a: u32,
-    /// The evidence for or against it. Each feature counts as often as it occurs, times its weight.
+    /// The evidence for or against the candidate. Each feature counts as often as it occurs,
+    /// multiplied by its weight.
     pub features: Vec<(Feature, f32)>,
 }
 

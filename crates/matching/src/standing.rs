@@ -1,4 +1,4 @@
-//! Finds functions of the first version that stand by themselves in the second.
+//! Finds functions of the first version that still exist as functions in the second.
 
 use std::cmp::Ordering;
 
@@ -8,13 +8,13 @@ use crate::evidence::compare;
 use crate::version::Entered;
 use crate::{Matching, Names, Values, Version};
 
-/// The maximum number of functions without a vote that are compared with one, among those entered
-/// as often.
+/// The maximum number of functions without a vote that are compared with a function. Only functions
+/// that were entered equally often are compared.
 const MOST: usize = 64;
-/// The score for twice as many statements with counterparts there, in units of the natural
-/// logarithm.
+/// The factor for the natural logarithm of a candidate's votes: the number of statements with
+/// counterparts in it.
 const VOTES: f32 = 0.5;
-/// The number of counterparts assumed for a function without any.
+/// The number added to the votes, so that a function without any has a score.
 const NO_VOTE: f32 = 0.3;
 /// The score for being entered equally often.
 const AS_OFTEN: f32 = 2.0;
@@ -26,16 +26,16 @@ const SAME_TYPE: f32 = 2.0;
 const SAME_NAME: f32 = 6.0;
 /// The score for a different number of parameters.
 const OTHER_NUMBER: f32 = -2.0;
-/// A parameter with at most this many different values says little, and counts half.
+/// A parameter with at most this many different values says little, so it counts half.
 const FEW: usize = 3;
 
 /// The functions of the first version that are the likeliest counterparts of functions in the
-/// second. The others were inlined, or not compiled at all.
+/// second. The other functions were inlined, or not compiled at all.
 ///
-/// The counterparts of a function's statements lie in several functions if these were inlined into
-/// it. If many small functions were, most are outside the function itself. So the frequency of
-/// entries, the parameters, the types and, if known, the names of functions also count.
-/// O(statements + functions × log functions).
+/// If other functions were inlined into a function, the counterparts of its statements lie in
+/// several functions. If many small functions were inlined, most counterparts are outside the
+/// function itself. So the frequency of entries, the parameters, the types and, if known, the names
+/// of functions also count. O(statements + functions × log functions).
 pub fn standing(
     a: &Version,
     b: &Version,
@@ -88,13 +88,14 @@ pub fn standing(
     standing
 }
 
-/// Ties go to the function entered first: it may call another with its own arguments.
+/// Compares by score. Ties go to the function that was entered first, because it may pass its own
+/// arguments on to another function.
 fn by_score_and_first(x: &(f32, u64, u32), y: &(f32, u64, u32)) -> Ordering {
     let first = (y.1, y.2).cmp(&(x.1, x.2));
     x.0.total_cmp(&y.0).then(first)
 }
 
-/// The frequency of entries, and the type.
+/// A function's frequency of entries, and its type.
 type Key = (u64, u64);
 
 /// The functions that were entered, except some, grouped by frequency and type, in the order of
@@ -112,9 +113,9 @@ fn groups(version: &Version, but: &FxHashSet<u32>) -> FxHashMap<Key, Vec<u32>> {
     groups
 }
 
-/// Returns the score of a function of the first version as the counterpart of one of the second.
-/// The weights maximise the number of functions of bzip2, Lua, zstd, batsat, jpeg, pulldown-cmark
-/// and syn that get a counterpart with their name.
+/// Returns the score of a function of the first version as the counterpart of a function of the
+/// second. The weights maximise the number of functions of bzip2, Lua, zstd, batsat, jpeg,
+/// pulldown-cmark and syn that get the counterpart with the same name.
 fn score(votes: u32, a: &Entered, b: &Entered) -> f32 {
     let by_votes = VOTES * (votes as f32 + NO_VOTE).ln();
     let by_count = match a.count.cmp(&b.count) {

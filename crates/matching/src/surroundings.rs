@@ -12,12 +12,14 @@ const NEAR: u32 = 4;
 const SHARING: u32 = 8;
 /// The distance that counts as shortly before or after a neighbour's counterpart.
 const SHORTLY: u32 = 12;
-/// The maximum distance of counterparts. An unoptimised version has several statements for each.
+/// The maximum distance between the counterparts of nearby statements. An unoptimised version has
+/// several statements for each optimised statement.
 const APART: u32 = 24;
-/// Equal values identify a statement as long as at most this many in the first version share them.
+/// Equal values identify a statement as long as at most this many statements of the first version
+/// share them.
 const COMMON: f32 = 4.0;
 
-/// The number of surrounding statements that support a pair, and the number of all.
+/// The numbers of surrounding statements that support a pair, each with the total number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Around {
     pub operands: (u32, u32),
@@ -32,7 +34,7 @@ struct Related {
     found: Option<u32>,
     /// Whether it is the statement itself.
     is_itself: bool,
-    /// The class of its values, and of its counterpart's.
+    /// The class of its values, and the class of its counterpart's values.
     class: u32,
     class_of_match: Option<u32>,
 }
@@ -42,7 +44,7 @@ struct Nearby {
     a: u32,
     /// Its function in the first version.
     function: u32,
-    /// Whether the statement is before this one.
+    /// Whether the nearby statement is before this statement.
     before: bool,
 }
 
@@ -58,7 +60,7 @@ pub(crate) struct Surroundings<'m> {
     users: Vec<Related>,
     neighbours: Vec<Nearby>,
     /// The counterparts of the stores that wrote a load's data, or of the loads that read a store's
-    /// data: ascending, with the number of each.
+    /// data: ascending, with the number of occurrences of each.
     written: Vec<(u32, u32)>,
     /// The matches of the statements just before and after.
     next: [Option<Nearby>; 2],
@@ -124,7 +126,7 @@ impl<'m> Surroundings<'m> {
         }
     }
 
-    /// Reports their evidence for a candidate.
+    /// Reports the evidence of the surroundings for a candidate.
     pub fn tell(&self, a: u32, told: &mut impl FnMut(Feature, f32)) -> Around {
         let function = self.both.a.statements[a as usize].function;
         let constants = &self.both.of_a.constants[a as usize];
@@ -209,10 +211,10 @@ impl<'m> Surroundings<'m> {
     }
 
     /// The strength, 0 to 1, of the evidence that a producer or user of the pair's second statement
-    /// has a counterpart among those of the first. A common class of values counts less the more
-    /// statements share it.
+    /// has a counterpart among those of the first. The more statements share a common class of
+    /// values, the less the class counts.
     fn corresponds(&self, related: &Related, (a, statements, classes): (u32, &Set, &Set)) -> f32 {
-        // For a value made from itself, such as a counter, that is no evidence.
+        // For a value that is computed from itself, such as a counter, this is not evidence.
         let found = related
             .found
             .filter(|found| *found != a || related.is_itself);
@@ -233,7 +235,7 @@ impl<'m> Surroundings<'m> {
     fn neighbours(&self, a: u32, function: u32) -> ((u32, u32), f32) {
         let (mut found, mut sum) = (0, 0.0);
         for near in &self.neighbours {
-            // A shared counterpart is no evidence for it.
+            // A shared counterpart is not evidence for the pair.
             let ordered = near.a != a && near.before == (near.a < a);
             let apart = near.a.abs_diff(a);
             if near.function == function && ordered && apart <= APART {
@@ -245,9 +247,9 @@ impl<'m> Surroundings<'m> {
         ((found, all as u32), sum / all.max(1) as f32)
     }
 
-    /// For a load, takes the stores that directly wrote its data; for a store, the loads that read
-    /// its data. Returns the share whose counterparts write or read the data of the candidate; less
-    /// through copies. Returns `None` if no counterpart is known.
+    /// For a load, examines the stores that directly wrote its data; for a store, the loads that
+    /// read its data. Returns the share of these whose counterparts write or read the data of the
+    /// candidate. Links through copies count less. Returns `None` if no counterpart is known.
     fn by_writing(&self, a: u32) -> Option<f32> {
         let of_a = match self.both.b.statements[self.b as usize].class {
             Class::Load => &self.both.a.statements[a as usize].writers[..],
@@ -266,8 +268,8 @@ impl<'m> Surroundings<'m> {
         (all > 0).then(|| sum / all as f32)
     }
 
-    /// Reports whether it is between the counterparts of the previous and next statements, and
-    /// whether it is one of these.
+    /// Reports whether the candidate is between the counterparts of the previous and next
+    /// statements, and whether it is one of these counterparts.
     fn tell_order(&self, a: u32, function: u32, told: &mut impl FnMut(Feature, f32)) {
         let [before, behind] = [0, 1].map(|side| {
             let next = self.next[side].as_ref();
@@ -315,7 +317,7 @@ fn in_common(x: &[u64], y: &[u64]) -> usize {
 }
 
 /// Returns the counterparts of the stores that directly wrote a load's data, or of the loads that
-/// read a store's data: ascending, with the number of each.
+/// read a store's data: ascending, with the number of occurrences of each.
 fn written(both: &Both<'_>, b: u32, known: &[Option<Match>]) -> Vec<(u32, u32)> {
     let statement = &both.b.statements[b as usize];
     let of_b = match statement.class {
@@ -391,7 +393,7 @@ mod tests {
         })
     }
 
-    /// The same by definition, for features that are not sums of weights.
+    /// Computes the features from their definition, for features that are not sums of weights.
     fn expected(both: &Both<'_>, a: u32, b: u32, known: &[Option<Match>]) -> Vec<(Feature, f32)> {
         let (of_a, of_b) = (&both.a.statements, &both.b.statements);
         let mut told = Vec::new();

@@ -4,24 +4,24 @@ use rustc_hash::FxHashMap;
 
 use crate::{Active, Sketch};
 
-/// The kind of a statement: statements of different kinds do not correspond.
+/// The kind of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
-    /// It computes a value.
+    /// A statement that computes a value.
     Compute,
-    /// It compares: its value is 0 or 1.
+    /// A comparison: its value is 0 or 1.
     Test,
-    /// It reads memory.
+    /// A statement that reads memory.
     Load,
-    /// It writes memory: its value is the one written.
+    /// A statement that writes memory: its value is the value written.
     Store,
     /// A branch with two directions.
     Branch,
     /// A branch with several directions.
     Table,
-    /// It calls: its values are the arguments.
+    /// A call: its values are the arguments.
     Call,
-    /// It returns from a function: its value is the one returned.
+    /// A return from a function: its value is the value returned.
     Return,
     /// Anything else.
     Other,
@@ -33,7 +33,8 @@ impl Class {
         matches!(self, Self::Load | Self::Store)
     }
 
-    /// Statements of the same group may correspond: a version may test and branch in one operator.
+    /// Only statements of the same group may correspond. Tests and branches share a group, because
+    /// a version may test and branch in one operator.
     pub(crate) fn group(self) -> u8 {
         match self {
             Self::Compute | Self::Load => 0,
@@ -72,7 +73,8 @@ pub struct Statement {
     pub operands: Option<Box<Sketch>>,
     /// The addresses that it accessed.
     pub addresses: Option<Box<Sketch>>,
-    /// The exact operator: a comparison, its negation, and its form with swapped operands differ.
+    /// The exact operator, in which a comparison, its negation, and its form with swapped operands
+    /// differ.
     pub exact: u64,
     /// The offset that a load or a store adds to its address.
     pub offset: u64,
@@ -89,13 +91,14 @@ pub struct Statement {
     pub active: Active,
     /// The possible origins of its operands, through copies: all known ones, each at most once.
     pub producers: Box<[Producer]>,
-    /// For a load, the stores that wrote its data, ascending, directly or through copies; with the
-    /// strength of the link, from 1 (direct) down to 0.
+    /// For a load, the stores that wrote its data, ascending, directly or through copies; each with
+    /// the strength of the link, from 1 (direct) down to 0.
     pub writers: Box<[(u32, f32)]>,
 }
 
 impl Statement {
-    /// It is not in its function's code, but in code that counts as inlined.
+    /// The ordinal of a statement that is not in its function's code, but in code that counts as
+    /// inlined.
     pub const INLINED: u32 = u32::MAX;
 
     /// A statement of a function and a class without known actions.
@@ -120,7 +123,8 @@ impl Statement {
         }
     }
 
-    /// The sketch that identifies it best: for tests the compared values, otherwise the values.
+    /// The sketch that identifies the statement best: for tests and branches the compared values,
+    /// otherwise the values.
     pub fn telling(&self) -> &Sketch {
         self.operands.as_deref().unwrap_or(&self.values)
     }
@@ -129,9 +133,9 @@ impl Statement {
 /// The location of a statement's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lies {
-    /// All on the stack.
+    /// All addresses are on the stack.
     OnStack,
-    /// None on the stack.
+    /// No address is on the stack.
     Elsewhere,
 }
 
@@ -140,7 +144,7 @@ pub(crate) enum Lies {
 pub struct Entered {
     /// The number of entries.
     pub count: u64,
-    /// The time of the first.
+    /// The time of the first entry.
     pub first: u64,
     /// Its type: equal numbers mean equal types, in both versions.
     pub ty: u64,

@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::region::{Instance, Region};
 use crate::{ADDRESSES, Match, Matching, Version};
 
-/// A fraction of 1, or a sum of fractions. In fixed point, so that sums by several threads do not
-/// depend on the order.
+/// A fraction of 1, or a sum of fractions. It is in fixed point, so that sums by several threads do
+/// not depend on their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Parts(u64);
 
@@ -17,7 +17,7 @@ impl Parts {
     /// The number of units in 1, which is the resolution of 32-bit floats near 1.
     const ONE: f32 = (1 << 24) as f32;
 
-    /// The nearest representation of a number from 0 to 1.
+    /// Returns the nearest representation of a number from 0 to 1.
     fn of(part: f32) -> Self {
         Self((part * Self::ONE).round() as u64)
     }
@@ -27,30 +27,33 @@ impl Parts {
     }
 }
 
-/// The number of times that two statements were executed at the same time.
+/// How often two statements were executed at corresponding times, counted over the executions of
+/// the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tally {
-    /// The first was executed at that time with the same value.
+    /// The number of times that the first was executed in the stretch with the same value.
     pub together: u32,
-    /// It was the first in that stretch with this value and operator.
+    /// The number of times that it was the earliest in the stretch with this value and operator.
     pub earliest: u32,
-    /// It was the last in that stretch with this value and operator.
+    /// The number of times that it was the latest in the stretch with this value and operator.
     pub latest: u32,
-    /// An alignment of both sequences makes them a pair.
+    /// The number of times that an alignment of both sequences pairs the two statements.
     pub aligned: u32,
     /// The number of times that the first accessed an address with a common displacement between
-    /// the runs. Each counts as 1 if most objects have that displacement, and less if few have.
+    /// the runs. Each time counts as 1 if most objects have that displacement, and less if few have
+    /// it.
     pub placed: Parts,
     /// The number of times that the first was executed between the partners of the executions
     /// before and after it.
     pub within: u32,
-    /// The same, also with the same value.
+    /// The number of times that the first was executed between these partners with the same value.
     pub within_same: u32,
-    /// Its total proximity to that place: 1 for each time that it was between.
+    /// The first statement's total proximity to the place between these partners: 1 for each time
+    /// that it was there.
     pub near: Parts,
 }
 
-/// The distance from the expected place at which executions are examined.
+/// The distance from the expected place up to which executions are examined.
 const AROUND: usize = 32;
 
 /// The evidence from the regions.
@@ -58,11 +61,12 @@ const AROUND: usize = 32;
 pub(crate) struct Votes {
     /// By statement of the second version: the number of its executions in regions.
     pub executions: Vec<u32>,
-    /// By statement of the second version: the statements of the first executed together with it.
+    /// By statement of the second version: the statements of the first that were executed together
+    /// with it.
     pub with: Vec<FxHashMap<u32, Tally>>,
 }
 
-/// The score of a certain candidate. Other evidence, such as equal values, adds up to about as
+/// The score of a certain candidate. All other evidence, such as equal values, adds up to about as
 /// much.
 const PRIOR: f32 = 3.0;
 /// The maximum number of cells in an alignment's table.
@@ -135,7 +139,8 @@ impl Tally {
     }
 }
 
-/// The data of one execution of the first version, for comparison with all of the second.
+/// The data of one execution of the first version, for comparison with all executions of the
+/// second.
 #[derive(Clone, Copy, Debug)]
 struct Column {
     /// The number of its statement in the stretch.
@@ -144,12 +149,12 @@ struct Column {
     operator: u64,
 }
 
-/// Scratch space.
+/// Scratch space for one stretch at a time.
 #[derive(Debug, Default)]
 struct Room {
     table: Table,
     columns: Vec<Column>,
-    /// The statements of the first version in the stretch, and the number of each.
+    /// The statements of the first version in the stretch; `locals` has the number of each.
     statements: Vec<u32>,
     locals: FxHashMap<u32, u32>,
     /// By statement in the stretch: its score as a likely candidate.
@@ -215,7 +220,8 @@ struct Counting<'v> {
 }
 
 impl Counting<'_> {
-    /// Counts joint executions, and fills the table of the alignment. `room` is the stretch's.
+    /// Counts joint executions, and fills the table of the alignment. `room` has been prepared for
+    /// the stretch.
     fn together(&self, region: &Region<'_>, room: &mut Room, sums: &Sums) {
         let columns = region.a.len();
         room.table.clear(region.b.len(), columns);
@@ -273,7 +279,7 @@ impl Counting<'_> {
     }
 
     /// Counts the pairs of the alignment, and executions near the place given by the surrounding
-    /// pairs. `room` is the stretch's.
+    /// pairs. `room` has been prepared for the stretch.
     fn aligned(&self, region: &Region<'_>, pairs: &[(usize, usize)], room: &mut Room, sums: &Sums) {
         let columns = region.a.len();
         let mut next = 0;
@@ -378,7 +384,7 @@ fn moved(regions: &[Region<'_>], known: &[Option<Match>]) -> Moved {
     usual.collect()
 }
 
-/// The table of an alignment: the heaviest chain of pairs that ascends in both sequences (Needleman
+/// The table of an alignment: the heaviest chains of pairs that ascend in both sequences (Needleman
 /// and Wunsch 1970, without a gap cost).
 #[derive(Debug, Default)]
 struct Table {
@@ -437,7 +443,7 @@ mod tests {
     use super::*;
     use crate::{Class, Evidence};
 
-    /// The weight of the heaviest chain that ascends in both, by trying all.
+    /// The weight of the heaviest chain that ascends in both sequences, found by trying all.
     fn heaviest(weights: &[f32], rows: usize, columns: usize) -> f32 {
         let cells = 0..1u32 << (rows * columns);
         let rises = |set: u32| {
@@ -474,7 +480,7 @@ mod tests {
     }
 
     proptest! {
-        /// The counts around the pairs of an alignment, by definition.
+        /// The counts around the pairs of an alignment, computed from their definition.
         #[test]
         fn what_is_near_to_where_it_is_expected_is_counted(
             of_a in prop::collection::vec(0u32..4, 1..60),
@@ -515,8 +521,8 @@ mod tests {
                 let to = after.map_or(region.last, |pair| pair.1).max(from);
                 for other in 0..4 {
                     let columns = (0..of_a.len()).filter(|&at| of_a[at] == other);
-                    // Executions in `from..to` have distance 0; if there are none, the place in
-                    // between has.
+                    // Executions in `from..to` have distance 0; if there are none, the place
+                    // between them has distance 0.
                     let apart = columns.map(|at| match at {
                         _ if at < from => from - at,
                         _ if at >= to => at + 1 - to,
@@ -541,8 +547,8 @@ mod tests {
         }
     }
 
-    /// The votes of regions, by definition: each execution of the second version against each of
-    /// the first.
+    /// The votes of regions, computed from their definition: each execution of the second version
+    /// is compared with each of the first.
     fn together_by_definition(
         (a, b): (&Version, &Version),
         regions: &[Region<'_>],

@@ -51,7 +51,7 @@ pub(crate) struct Totals {
     pub unit: &'static str,
     /// The number of units in this answer.
     pub shown: u64,
-    /// The total number; `null` if unknown.
+    /// The total number of units; `null` if unknown.
     pub all: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct ToolResult {
     pub text: String,
     pub totals: Totals,
     pub next: Vec<Next>,
-    /// The arguments with which the next call continues, replacing those of this one.
+    /// The arguments of this call that the next call has to replace in order to continue.
     pub more: Option<Value>,
 }
 
@@ -173,8 +173,8 @@ pub(crate) fn document_of(report: &impl Render) -> Result<Value> {
     Ok(serde_json::from_slice(&out)?)
 }
 
-/// As many rows of `all`, from `offset` on, as fit, but at most `most`. `shown` gives the text of
-/// some rows.
+/// Returns as many rows of `all`, from `offset` on, as fit, but at most `most`. `shown` gives the
+/// text of some rows.
 pub(crate) fn page<R>(
     all: &[R],
     offset: usize,
@@ -223,11 +223,12 @@ fn cut(line: &str) -> String {
     }
 }
 
-/// Cuts long lists of a document, and returns the place of each, and its original length.
+/// Cuts long lists of a document, and returns the place and the original length of each of these
+/// lists.
 fn shorten(document: &mut Value) -> Map<String, Value> {
     let mut cut = Map::new();
-    // Documents are as deep as their structs: nothing here recurses on input but JSON that we made
-    // ourselves.
+    // Documents are as deep as their structs, so this recursion is bounded: the JSON is our own,
+    // not input.
     fn each(value: &mut Value, at: &str, cut: &mut Map<String, Value>) {
         match value {
             Value::Array(entries) => {
@@ -261,7 +262,7 @@ mod tests {
         let found = ToolResult::new(json!({ "text": text }), text.to_owned(), Totals::default());
         let result = found.result("why", &Map::new(), vec![text.to_owned()]);
         let shown = result["content"][0]["text"].as_str().unwrap();
-        // The mark itself, and the note, which stands outside of marks on a line of ours.
+        // The mark itself, and the note, which is on our own line, outside the marks.
         assert!(shown.matches("\n</recorded>\n").count() == 1, "{shown}");
         assert!(shown.contains("</·recorded>"), "{shown}");
         assert!(!shown.contains('\u{202e}'), "{shown}");

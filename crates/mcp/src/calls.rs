@@ -1,9 +1,9 @@
-//! Commands in texts, written as calls of tools: `afterimage why app.aft --at @0x1f3#7` is `why
+//! Rewrites commands in text as calls of tools: `afterimage why app.aft --at @0x1f3#7` is `why
 //! {"at":"@0x1f3#7"}`.
 
 use serde_json::{Map, Value};
 
-/// Tools that have the name of a command, except for dashes, with the names of their options.
+/// Commands, and the tools that answer the same questions.
 const TOOLS: [(&str, &str); 8] = [
     ("why", "why"),
     ("why-not", "why_not"),
@@ -15,7 +15,7 @@ const TOOLS: [(&str, &str); 8] = [
     ("memory", "history"),
 ];
 
-/// Options as texts write them, and the corresponding parts of tools.
+/// Options as reports write them, and the corresponding arguments of tools.
 const OPTIONS: [(&str, &str); 8] = [
     ("--instances A..B, or --limit N", "`instances`: A..B"),
     ("--code all, or --frame N", "`frame`: N"),
@@ -30,7 +30,7 @@ const OPTIONS: [(&str, &str); 8] = [
     ("; --code all shows them", ""),
 ];
 
-/// Writes the commands in a text as calls of tools, where there is one.
+/// Rewrites the commands in a text as calls of tools, where a tool exists.
 pub(crate) fn commands_as_calls(text: &str) -> String {
     let mut text = text.to_owned();
     for (option, argument) in OPTIONS {
@@ -88,8 +88,8 @@ fn call(text: &str) -> Option<(String, usize)> {
     Some((format!("{tool} {}", Value::Object(arguments)), used))
 }
 
-/// Returns the first word of a command line, without its quotes, and its length in bytes with the
-/// space before it.
+/// Returns the first word of a command line, without its quotes, and its length in bytes, including
+/// the space before it.
 fn word(text: &str) -> Option<(String, usize)> {
     let start = text.len() - text.trim_start_matches(' ').len();
     let rest = &text[start..];

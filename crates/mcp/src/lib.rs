@@ -1,12 +1,12 @@
 //! Recordings for agents: a server of the Model Context Protocol over two streams.
 //!
-//! In: lines of JSON-RPC. Out: the same. Each tool is a question of the library [`afterimage`]; its
-//! answer has at most [`LINES`] lines of text, and the same content as a document described in
-//! `docs/JSON.md`. Tools keep no state: every call names the recording, and every answer names the
-//! calls that may come next.
+//! Input: lines of JSON-RPC. Output: lines of JSON-RPC. Each tool is a question of the library
+//! [`afterimage`]; its answer has at most [`LINES`] lines of text, and the same content as a
+//! document described in `docs/JSON.md`. Tools keep no state: every call names the recording, and
+//! every answer names the calls that may come next.
 //!
-//! Three rules hold for all of them. Paths are opened only under the given roots. Nothing runs that
-//! the caller did not name: a recording is only executed again, isolated from the host. The
+//! Three rules hold for all tools. Paths are opened only under the given roots. Nothing runs except
+//! recordings that the caller named, and these are re-executed in isolation from the host. The
 //! recorded program's output and source text appear between marks that identify them.
 //!
 //! Rejected: a library for the protocol (`docs/DEPENDENCIES.md` says why).

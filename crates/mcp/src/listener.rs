@@ -61,7 +61,7 @@ impl Monitor for Listener {
         }
         Arc::new(move |done| {
             let mut heard = listener.heard();
-            // It only grows, also from one work to the next.
+            // Progress only grows, even from one task to the next.
             heard.done = heard.done.max(heard.base + done);
             let now = Instant::now();
             if heard.last.is_some_and(|last| now - last < OFTEN) {
@@ -115,7 +115,7 @@ mod tests {
         listener.begin(Work::Path, None)(7);
         listener.begin_call(Some(json!("token")), &output);
         for work in [Work::Path, Work::Values] {
-            // The next progress is sent at once.
+            // The next progress message is sent at once.
             listener.heard().last = None;
             let progress = listener.begin(work, Some(50));
             progress(40);

@@ -11,14 +11,14 @@ pub struct Roots(Vec<PathBuf>);
 
 /// The maximum number of recordings that are named when one is not found.
 const NAMED: usize = 8;
-/// The maximum number of files and folders examined to find them.
+/// The maximum number of files and folders to examine when searching for recordings.
 const LOOKED_AT: usize = 2000;
 
 impl Roots {
-    /// These folders.
+    /// Creates roots from these folders.
     ///
     /// # Errors
-    /// If one does not exist, or is not a folder.
+    /// If a folder does not exist, or a path is not a folder.
     pub fn new(folders: &[PathBuf]) -> Result<Self> {
         let real = |folder: &PathBuf| {
             let real = folder.canonicalize();
@@ -39,7 +39,7 @@ impl Roots {
     /// Returns the target of a path. A relative path is searched for in each root.
     ///
     /// # Errors
-    /// If it leads out of all roots, or does not exist.
+    /// If the path leads out of all roots, or does not exist.
     pub(crate) fn resolve(&self, text: &str) -> Result<PathBuf> {
         let path = Path::new(text);
         let places = self.0.iter().map(|root| root.join(path));

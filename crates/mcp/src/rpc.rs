@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use afterimage::present::{Content, Visible};
 use serde_json::{Map, Value, json};
 
-/// The maximum length of a message. Longer ones are refused, and not read into memory.
+/// The maximum length of a message. Longer messages are refused, and not read into memory.
 const LONGEST: u64 = 4 << 20;
 
 /// The fault in a message: a JSON-RPC error code, and a sentence.
@@ -51,11 +51,12 @@ pub(crate) enum Message {
         method: String,
         parameters: Map<String, Value>,
     },
-    /// A response, which requests nothing.
+    /// A response, which needs no answer.
     Response,
 }
 
-/// Reads the next line; on a fault, returns it with the request's id. `None` at the end.
+/// Reads the next message, or `None` at the end. If the message has a fault, returns the fault with
+/// the request's id.
 pub(crate) fn read(
     input: &mut dyn BufRead,
 ) -> io::Result<Option<Result<Message, (Value, RpcError)>>> {
@@ -176,7 +177,7 @@ impl Output {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": parameters }));
     }
 
-    /// Writes a message. If writing fails, the client has gone.
+    /// Writes a message. If writing fails, the client is assumed to have gone.
     fn send(&self, message: &Value) {
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut line = Visible::new(Vec::new(), Content::Text);

@@ -28,8 +28,8 @@ fn schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
     schema
 }
 
-/// Returns the schema of a document of `docs/JSON.md`; if it has rows, they are in a list of this
-/// name.
+/// Returns the schema of a document of `docs/JSON.md`; if the document has rows, they are in a list
+/// of this name.
 pub(crate) fn document(name: &str, rows: Option<&str>) -> Value {
     let found = descriptions().into_iter().find(|one| one.name == name);
     let Some(Description {
@@ -98,7 +98,7 @@ pub(crate) fn answer(reports: Vec<Value>) -> Value {
     whole
 }
 
-/// Moves a schema's definitions to the schema that it becomes a part of. A name has the same
+/// Moves the definitions of a schema to the schema that will contain it. A name has the same
 /// meaning in all documents.
 fn take_definitions(from: &mut Value, to: &mut Value) {
     let Some(object) = from.as_object_mut() else {

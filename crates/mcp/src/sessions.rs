@@ -1,6 +1,6 @@
-//! Recordings that are open, by their paths.
+//! The open recordings, by their paths.
 //!
-//! A recording stays open between calls, so that the next answer is warm. Before each call its file
+//! A recording stays open between calls, so that the next answer is fast. Before each call its file
 //! is checked. A file changed by another process is opened again, and a file that was replaced or
 //! truncated is reported.
 
@@ -69,7 +69,7 @@ impl Sessions {
     /// Opens recordings, or reuses open ones, and passes them to `ask`.
     ///
     /// # Errors
-    /// If a path is outside of the roots, or a file is not a recording, or `ask` fails.
+    /// If a path is outside the roots, or a file is not a recording, or `ask` fails.
     pub(crate) fn with<R>(
         &mut self,
         texts: &[&str],

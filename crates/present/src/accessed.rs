@@ -20,7 +20,7 @@ const MAGIC: &[u8; 8] = b"AFADDRS1";
 pub type NextAccessed<'s> = dyn FnMut() -> Result<Option<AccessedAddresses>, PresentError> + 's;
 
 /// Writes all addresses as text: each line has an instruction and consecutive addresses. Returns
-/// whether there are more than may be shown.
+/// whether `limit` left out any lines.
 ///
 /// # Errors
 /// If `out` fails or the run cannot be followed.
@@ -47,8 +47,8 @@ pub fn accessed_text(
     Ok(false)
 }
 
-/// All addresses that loads and stores accessed. Those of each instruction are in order and without
-/// gaps. Accesses that trapped are not included.
+/// All addresses that loads and stores accessed. The addresses of each instruction are in order and
+/// without gaps. Accesses that trapped are not included.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AccessedHead {}
 

@@ -31,7 +31,7 @@ pub struct ActivationReport {
     /// The time of its last block, including its callees; `null` if it had not ended when the run
     /// did.
     pub end_t: Option<u64>,
-    /// The number of blocks executed from its first to its last.
+    /// The number of blocks executed from its first block to its last, including its callees.
     pub blocks: u64,
     /// The number of activations around it.
     pub depth: usize,
@@ -46,12 +46,12 @@ pub struct ActivationReport {
     pub path: String,
     /// The number of arrivals at lines in the path.
     pub arrivals: u64,
-    /// Where the path continues, as a position, if these are not all arrivals.
+    /// If the path is cut off: the position where it continues.
     pub more: Option<String>,
-    /// Its lines in order, those of its own file first. Short gaps of lines that were not executed
-    /// are included.
+    /// Its lines in order, the lines of its own file first. Short gaps of lines that were not
+    /// executed are included.
     pub lines: Vec<ActivationLine>,
-    /// The number of arrivals whose changes of variables were examined, from the first on.
+    /// The number of arrivals, from the first on, at which changes of variables were examined.
     pub watched: u64,
     /// Why the variables are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,7 +146,7 @@ pub struct ActivationWrite {
 pub struct ActivationCall {
     /// The function.
     pub function: Function,
-    /// The number of times they were written.
+    /// The number of times it was called.
     pub times: u64,
     /// The first of these calls, as a position: `parse#7`; `null` for an import.
     pub at: Option<String>,

@@ -86,7 +86,7 @@ impl Run {
         }
     }
 
-    /// Adds an execution if it continues the run. Returns whether it does.
+    /// Adds an execution if its address continues the sequence. Returns whether it does.
     fn take(&mut self, access: Access) -> bool {
         // An access that trapped has a line of its own.
         if access.trap.is_some() {
@@ -242,7 +242,8 @@ pub fn address_rows(
 }
 
 /// Writes a summary of the accesses of loads and stores as a table. Rows are in program order or,
-/// if their number is limited, the most frequently executed first. Returns whether there are more.
+/// if their number is limited, the most frequently executed first. Returns whether the limit left
+/// out any rows.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.
@@ -370,16 +371,16 @@ pub struct AddressStatsRow {
     pub bytes: u64,
     /// The number of distinct addresses.
     pub addresses: Option<u64>,
-    /// The smallest.
+    /// The smallest address.
     pub smallest: u64,
-    /// The largest.
+    /// The largest address.
     pub largest: u64,
     /// The number of distinct strides. A stride is the difference between the addresses of two
     /// consecutive executions.
     pub strides: Option<u64>,
     /// The most frequent stride.
     pub stride: Option<i64>,
-    /// The number of occurrences.
+    /// The number of times the most frequent stride occurred.
     pub stride_times: Option<u64>,
 }
 
@@ -422,7 +423,7 @@ pub fn address_stats_rows(
     Ok(())
 }
 
-/// The number, if known exactly.
+/// The count, if it is known exactly.
 pub(crate) fn exact(distinct: Distinct) -> Option<u64> {
     match distinct {
         Distinct::Exactly(count) => Some(count),

@@ -21,24 +21,24 @@ use crate::{PresentError, Sources, Style};
 /// The files and functions to annotate.
 #[derive(Clone, Debug)]
 pub struct Annotation {
-    /// The functions to annotate. If these are all, whole files are shown; otherwise the lines that
-    /// the functions cover, and two lines of context.
+    /// The functions to annotate. If all functions are selected, whole files are shown. Otherwise,
+    /// only the lines that the functions cover are shown, with two lines of context.
     pub scope: Scope,
-    /// The number of functions without available source to write as WebAssembly text; those with
-    /// most instructions come first. The report counts the others.
+    /// The largest number of functions without available source to write as WebAssembly text. Those
+    /// with the most executed instructions come first. The report only counts the others.
     pub listings: usize,
-    /// The code to annotate. If it selects none, all is annotated.
+    /// The code to annotate. If this selects no code, all code is annotated.
     pub code: Option<CodeFilter>,
 }
 
-/// The number of missing files to name; the others are summed up.
+/// The number of missing files to name; the report only counts the others.
 const MISSING: usize = 10;
 
-/// Writes source files with the arrivals at each line and its share of the program's instructions,
-/// the file with most instructions first.
+/// Writes source files with the arrivals at each line, and the line's share of the program's
+/// instructions. The file with the most executed instructions comes first.
 ///
 /// # Errors
-/// If `out` or the profile fails.
+/// If `out` fails or the profile cannot be evaluated.
 pub fn annotate(
     out: &mut dyn Write,
     profile: &Profile<'_>,
@@ -197,8 +197,7 @@ impl File {
             "count", "share", "line"
         );
         writeln!(out, "{}", style.paint(Paint::Bold, &header))?;
-        // The debug information may be of another version of the file, with more lines than this
-        // one.
+        // The debug information may come from a different version of the file, with more lines.
         let beyond = self
             .lines
             .keys()

@@ -201,9 +201,9 @@ pub fn absent(function: &str, left_out: &str) -> String {
 /// The dynamic call graph; with `--function`, only this function and the edges from and to it.
 ///
 /// `own` counts the blocks that these activations executed themselves. `inclusive` counts the
-/// blocks that were executed while they were open. For nested activations of the same function,
-/// only the outermost counts, so the sum over a function's callers counts each block at most once.
-/// After a tail call, the caller is the caller of the function that made it.
+/// blocks that were executed while these activations were open. For nested activations of the same
+/// function, only the outermost counts. So the sum over a function's callers counts each block at
+/// most once. After a tail call, the caller is the caller of the function that made it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallsDocument {
     /// The number of blocks that the run executed.
@@ -232,7 +232,7 @@ pub struct CallsFunction {
     pub calls: u64,
     /// The number of blocks that its activations executed themselves.
     pub own: u64,
-    /// The number of blocks executed while they were open.
+    /// The number of blocks executed while its activations were open.
     pub inclusive: u64,
 }
 
@@ -247,7 +247,7 @@ pub struct CallsEdge {
     pub calls: u64,
     /// The number of blocks that these activations executed themselves.
     pub own: u64,
-    /// The number of blocks executed while they were open.
+    /// The number of blocks executed while these activations were open.
     pub inclusive: u64,
 }
 
@@ -378,7 +378,7 @@ pub fn call_text<S: afterimage_wpp::Segments>(
 /// One call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallDocument {
-    /// The number of the call among those of its function, from 1.
+    /// The number of the call among the calls of its function, from 1.
     pub call: u64,
     /// The call, followed by those around it, the innermost first.
     pub stack: Vec<CallRow>,
@@ -436,7 +436,7 @@ pub struct CallView<'r, S> {
     pub scene: Scene<'r, S>,
     /// The call, preceded by those around it, the outermost first.
     pub calls: Vec<CallEntry>,
-    /// The number of the call among those of its function.
+    /// The number of the call among the calls of its function.
     pub number: u64,
 }
 

@@ -170,9 +170,9 @@ pub struct InstrumentDocument {
     pub bytes: usize,
     /// The number of counters.
     pub counters: u32,
-    /// The name of the exported memory that holds them.
+    /// The name of the exported memory that holds the counters.
     pub memory_export: &'static str,
-    /// Whether it works without another program.
+    /// Whether the module works without another program.
     pub standalone: bool,
 }
 

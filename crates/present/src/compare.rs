@@ -50,7 +50,7 @@ pub struct CompareDocument<R = Vec<CompareRow>> {
     pub available: usize,
     /// Whether `rows` contains all of them.
     pub complete: bool,
-    /// The number of functions or lines without a row because they ran in neither.
+    /// The number of functions or lines without a row because they ran in neither profile.
     pub never: usize,
     /// The number of executed functions without a row because they have no name to match.
     pub unnamed: usize,

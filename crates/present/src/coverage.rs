@@ -52,7 +52,7 @@ pub(crate) struct CoveredFile {
     pub(crate) branches: Vec<(u32, BranchRow)>,
 }
 
-/// The number that ran, and the total number.
+/// The number of items that ran, and the total number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ran {
     pub(crate) ran: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Summarizes counts, one per item.
+    /// Summarises counts, one per item.
     fn of(counts: impl Iterator<Item = u64>) -> Self {
         let mut sum = Self::default();
         counts.for_each(|count| sum.add_one(count > 0));
@@ -106,7 +106,7 @@ impl<'p> Coverage<'p> {
     /// Collects the counts of all files, or of the files that a filter shows.
     ///
     /// # Errors
-    /// If the profile fails.
+    /// If the profile cannot be evaluated.
     pub(crate) fn of(
         profile: &'p Profile<'_>,
         scope: &Scope,

@@ -32,7 +32,7 @@ pub struct CurrencyReport {
     pub arrivals: [u64; 2],
     /// The stops that were examined.
     pub rows: Vec<CurrencyRow>,
-    /// The first stop at which it is not current, and why.
+    /// The first stop at which the variable is not current, and why.
     pub explained: Option<(u64, CurrencyCause)>,
 }
 
@@ -63,9 +63,9 @@ pub struct CurrencyRow {
 /// Whether the shown value is the expected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is the expected one.
+    /// The shown value is the expected one.
     Current,
-    /// It is not the expected one.
+    /// The shown value is not the expected one.
     NotCurrent {
         /// The differing part, as written after the expression; empty for the whole.
         part: String,
@@ -78,14 +78,14 @@ pub enum Verdict {
     /// The shown value differs, but the source has not assigned the variable yet, so any value is
     /// right.
     NotSet,
-    /// It is unknown whether they are the same.
+    /// It is unknown whether the shown and the expected value are the same.
     NotComparable {
         /// The reason.
         why: String,
     },
     /// The corresponding moment of the unoptimised run is unknown.
     NotTold {
-        /// Why counting's counterpart was rejected, if it found one.
+        /// If counting found a counterpart: why it was rejected.
         why: Option<Unreported>,
     },
 }
@@ -102,7 +102,7 @@ pub enum Unreported {
         /// The value in the unoptimised run.
         unoptimised: Value,
     },
-    /// Executions in a block may have been reordered. They gave the same values.
+    /// All executions gave the same values, but those within a block may have been reordered.
     Alike {
         /// The column.
         column: Option<u32>,
@@ -141,8 +141,8 @@ pub enum Cause {
     Early {
         /// A time of the unoptimised run.
         time: u64,
-        /// Whether it is in a WebAssembly local. Code that computes a value for a local does not
-        /// show which of the variables that share it is meant.
+        /// Whether the variable is in a WebAssembly local. Several variables may share a local, and
+        /// code that computes a value for it does not show which variable is meant.
         in_local: bool,
     },
     /// Sunk or delayed: the optimised run executes the assignment later, at this time.
@@ -155,9 +155,9 @@ pub enum Cause {
         /// A time of the optimised run.
         time: u64,
     },
-    /// The optimised program has no code of the assignment's line.
+    /// The optimised program has no code for the assignment's line.
     Removed,
-    /// It has code of the line, but did not execute it in that call.
+    /// The optimised program has code for the line, but did not execute it in that call.
     NotExecuted,
     /// Unknown.
     Unknown {

@@ -42,9 +42,9 @@ pub struct FactRow {
     pub op: OpId,
     /// The answer.
     pub answer: FactAnswer,
-    /// For each decider, the first executions that it decided, and whether these are all.
+    /// For each decider, the first executions that it decided, and whether the list is complete.
     pub instances: Vec<(Vec<InstanceRun>, bool)>,
-    /// The execution in question, if there was only one.
+    /// The execution in question, if the question was about only one.
     pub one: Option<FactInstance>,
 }
 
@@ -111,7 +111,7 @@ impl FactScene<'_> {
     }
 }
 
-/// Describes in words how often it held.
+/// Describes in words how often the fact held.
 fn verdict(answer: &FactAnswer) -> String {
     match answer.holds {
         0 => "never".to_owned(),
@@ -125,8 +125,8 @@ fn verdict(answer: &FactAnswer) -> String {
     }
 }
 
-/// Writes answers for a person: for each operator a sentence, the deciding sites, and on request
-/// its path traces.
+/// Writes answers for a person: for each operator a sentence, the deciding sites and, on request,
+/// the path traces.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.
@@ -186,7 +186,7 @@ fn of_row(out: &mut dyn Write, scene: &FactScene<'_>, row: &FactRow) -> Result<(
     for (k, &(decider, times)) in answer.decided.iter().enumerate() {
         let (what, place) = scene.decider(decider)?;
         let which = match row.instances.get(k) {
-            // If it was all of them, there is no need to list them.
+            // If one site decided all executions, there is no need to list them.
             Some(_) if times == answer.executions => "all".to_owned(),
             Some((runs, all)) => numbers(runs, *all),
             None => String::new(),
@@ -376,7 +376,7 @@ pub struct DataflowAnswer {
     pub holds: Option<u64>,
     /// The deciding sites, most frequent first.
     pub decided: Vec<DataflowDecided>,
-    /// The execution in question, if there was only one.
+    /// The execution in question, if the question was about only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one: Option<DataflowOne>,
     /// The number of queries raised.
@@ -407,7 +407,7 @@ pub struct DataflowDecided {
     /// from `first` to `last`, repeated every `stride`, `times` times in total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instances: Option<Vec<[u64; 4]>>,
-    /// Whether these are all.
+    /// Whether `instances` lists all these executions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub all_instances: Option<bool>,
 }
@@ -444,7 +444,7 @@ pub struct DataflowOne {
 pub struct DataflowPath {
     /// The number of calls that took it.
     pub calls: u64,
-    /// The number of blocks that each executed itself.
+    /// The number of blocks that each of these calls executed itself.
     pub blocks: u64,
     /// The blocks at which the operator was executed.
     pub executions: Vec<[u64; 3]>,

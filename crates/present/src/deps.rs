@@ -49,7 +49,7 @@ pub enum DepsAlong {
     Data,
     /// Control dependences.
     Control,
-    /// Both.
+    /// Both data and control dependences.
     Both,
 }
 
@@ -92,7 +92,7 @@ pub struct DepsStatement {
     pub number: u64,
     /// The values that it gave.
     pub values: Vec<TypedValue>,
-    /// Why it trapped, if the run ended with this execution, which then gave no value.
+    /// Why the execution trapped, if the run ended with it. It then gave no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<String>,
     /// Its dependences, if requested.
@@ -130,7 +130,7 @@ pub struct Dependence {
     /// The bytes that the host read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<MemoryRange>,
-    /// The first of these, in hexadecimal.
+    /// The first of these bytes, in hexadecimal.
     #[serde(serialize_with = "contents", skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Option<String>")]
     pub contents: Vec<u8>,
@@ -179,18 +179,18 @@ pub enum DependsOn {
         /// Its time.
         t: u64,
     },
-    /// The host supplied it.
+    /// The host supplied the data.
     Host(HostGave),
     /// The host called the function.
     HostCall,
-    /// An argument of the host's call of the function.
+    /// An argument that the host passed to the function.
     Argument {
         /// The number of the argument, from 1.
         argument: u32,
     },
     /// A constant of the code.
     Constant,
-    /// A local that nothing wrote.
+    /// A local that had not been written yet.
     Zero,
     /// The module defined the initial contents, and nothing wrote there before.
     Module,
@@ -236,9 +236,9 @@ pub struct HostGave {
 /// dependences.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct DepsUsers {
-    /// The first of them.
+    /// The first dependents.
     pub uses: Vec<DepsUse>,
-    /// The number of further ones.
+    /// The number of further dependents.
     pub more: u64,
     /// Describes parts of the run about which nothing is known, because no values are stored for
     /// them.
@@ -256,7 +256,7 @@ impl DepsUsers {
 /// Something that depends on an execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DepsUse {
-    /// The part of it that depends on the execution, as for a dependence.
+    /// The part of the dependent that depends on the execution, as in `role` of a dependence.
     pub role: String,
     /// The dependent.
     #[serde(flatten)]
@@ -276,13 +276,13 @@ pub enum UsedBy {
     Block(BlockRun),
 }
 
-/// A statement that used something.
+/// A statement that used the result of an execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OperatorUse {
     /// The statement and its time.
     #[serde(flatten)]
     pub execution: DepsExecution,
-    /// The values that it computed from it.
+    /// The values that the statement computed from the result.
     pub values: Vec<TypedValue>,
     /// The number of bytes of memory it used.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -293,7 +293,7 @@ pub struct OperatorUse {
     /// The bytes that the host read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<MemoryRange>,
-    /// Why it trapped, if the run ended with that.
+    /// Why the statement trapped, if that ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<String>,
 }

@@ -39,19 +39,19 @@ pub struct DiffReport<'r> {
     pub names: [&'r str; 2],
     /// The program.
     pub program: &'r Program,
-    /// The number of blocks that they executed.
+    /// The number of blocks that each execution executed.
     pub lengths: [u64; 2],
-    /// The first difference; `None` if they are the same.
+    /// The first difference; `None` if the executions are the same.
     pub first: Option<FirstDifference>,
     /// Where control diverges, if it does.
     pub parting: Option<PartingDifference>,
-    /// Where their output differs.
+    /// The places where the output of the executions differs.
     pub outputs: Vec<OutputPlaces>,
     /// The lines with different counts, largest differences first; `None` if lines are unknown.
     pub lines: Option<Vec<LineDifference>>,
     /// The number of lines of code known in both.
     pub known_lines: usize,
-    /// How they ended, if they ended differently.
+    /// How the executions ended, if they ended differently.
     pub endings: Option<[DiffEnding; 2]>,
     /// The differences between their programs, if these are different but alike.
     pub alike: Option<AlikeReport>,
@@ -62,9 +62,10 @@ pub struct DiffReport<'r> {
 /// How an execution ended, if the other ended differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffEnding {
-    /// In words, to follow the name of the recording; `None` if that is not recorded.
+    /// How the execution ended, in words that follow the name of the recording; `None` if that is
+    /// not recorded.
     pub text: Option<String>,
-    /// The command that explains it further, if any.
+    /// The command that explains the ending further, if any.
     pub question: Option<String>,
 }
 
@@ -105,9 +106,10 @@ pub struct ReplacedReport {
 pub struct FirstDifference {
     /// The difference.
     pub difference: Difference,
-    /// The number of the execution of its operator: the same in both, if both execute it.
+    /// The number of the operator's execution. It is the same in both runs, if both execute the
+    /// operator.
     pub number: u64,
-    /// The calls that are open there.
+    /// The calls that are open at the difference.
     pub calls: Vec<CallPlace>,
 }
 
@@ -116,7 +118,7 @@ pub struct FirstDifference {
 pub struct OutputPlaces {
     /// The difference.
     pub difference: OutputDifference,
-    /// The numbers of the executions of the calls that write it.
+    /// The numbers of the executions of the calls that write the differing output.
     pub numbers: [u64; 2],
 }
 
@@ -129,7 +131,7 @@ pub struct PartingDifference {
     pub decided: Vec<(Step, Step)>,
     /// The number of the execution of the deciding operator.
     pub number: u64,
-    /// The calls that are open there.
+    /// The calls that are open where control diverges.
     pub calls: Vec<CallPlace>,
 }
 
@@ -138,7 +140,7 @@ pub struct PartingDifference {
 pub struct LineDifference {
     /// The line.
     pub line: Line,
-    /// The number of arrivals in each.
+    /// The number of arrivals in each execution.
     pub counts: [u64; 2],
 }
 
@@ -208,7 +210,7 @@ impl Spot {
 }
 
 /// The displayed name of an imported function: its name in the interface, if the module gives it a
-/// longer one.
+/// longer name.
 fn import_name(names: &Names, function: FuncId) -> String {
     let name = names.function(function);
     let short = name.strip_prefix("__imported_wasi_snapshot_preview1_");
@@ -239,7 +241,7 @@ impl NextQuestion {
     }
 }
 
-/// Adds a question, unless it is already there.
+/// Adds a question, unless the list already has it.
 fn ask(questions: &mut Vec<NextQuestion>, question: NextQuestion) {
     if !questions.contains(&question) {
         questions.push(question);
@@ -262,7 +264,7 @@ fn why_command(name: &str, place: &str, number: u64) -> String {
 fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Option<String> {
     let at = why_command(name, place, number);
     match (&step.what, &other.what) {
-        // The run ended with it, which has a question of its own.
+        // The run ended with this step, and the end has its own question.
         (What::Trap(..), _) => Some(format!("afterimage why {} --trap", shell_name(name))),
         (
             What::HostReturn(..)
@@ -289,7 +291,7 @@ fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Op
 fn slice_about(place: &str, number: u64, step: &Step) -> SliceQuery {
     match &step.what {
         What::Trap(..) => SliceQuery::new(SliceAbout::Trap),
-        // It comes from the host, so nothing led there.
+        // It comes from the host, so nothing led to it.
         What::HostReturn(..) | What::HostWrite(..) => SliceQuery {
             direction: Direction::Forward,
             ..slice_of(place, number)
@@ -298,7 +300,7 @@ fn slice_about(place: &str, number: u64, step: &Step) -> SliceQuery {
     }
 }
 
-/// The commands that explain the first differing byte, for each execution that wrote one there.
+/// For each execution that wrote the first differing byte: the command that explains it.
 fn asked_of_output<'q>(
     names: [&'q str; 2],
     output: &'q OutputDifference,
@@ -333,8 +335,8 @@ fn ended(
 }
 
 impl DiffReport<'_> {
-    /// Returns follow-up questions about the end of one of them, the operator that decided where
-    /// control went, the output, or the first difference.
+    /// Returns follow-up questions about the end of one of the executions, the operator that
+    /// decided where control went, the output, or the first difference.
     ///
     /// # Errors
     /// If the module cannot be read.

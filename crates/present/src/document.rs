@@ -1,8 +1,8 @@
 //! JSON documents: their common form, and their descriptions.
 //!
-//! A document is a plain struct. It is written as one object on one line, or as a head of that form
-//! followed by rows, each an object on its own line. The struct and its comments give its JSON
-//! Schema, and the schema gives `docs/JSON.md`, so the three cannot diverge.
+//! A document is a plain struct. It is written as one object on one line, or as a head in that
+//! form, followed by rows, each of them an object on its own line. The struct and its comments give
+//! its JSON Schema, and the schema gives `docs/JSON.md`, so the three cannot diverge.
 
 pub mod objects;
 
@@ -31,7 +31,8 @@ pub trait Document: Serialize {
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub enum NoRows {}
 
-/// Rows made one at a time while being written, because all of them may not fit into memory.
+/// Rows that are made one at a time while being written, because all rows together may not fit into
+/// memory.
 pub(crate) struct Lazy<I>(pub I);
 
 impl<I: Iterator<Item: Serialize> + Clone> Serialize for Lazy<I> {
@@ -40,7 +41,7 @@ impl<I: Iterator<Item: Serialize> + Clone> Serialize for Lazy<I> {
     }
 }
 
-/// Returns the first `top` items of a list, and the number of further ones.
+/// Returns the first `top` items of a list, and the number of items left out.
 pub(crate) fn at_most<T>(mut all: Vec<T>, top: Option<usize>) -> (Vec<T>, usize) {
     let more = all.len().saturating_sub(top.unwrap_or(usize::MAX));
     all.truncate(all.len() - more);
@@ -81,13 +82,13 @@ pub trait TakeRows<D: Document> {
     /// Takes the head.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the head cannot be written.
     fn head(&mut self, head: D) -> Result<(), PresentError>;
 
     /// Takes a row.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the row cannot be written.
     fn row(&mut self, row: D::Row) -> Result<(), PresentError>;
 }
 

@@ -12,7 +12,8 @@ use crate::number::{counted, grouped};
 use crate::plain::plain;
 
 /// Writes a function's control-flow graph in the language of Graphviz, with the executions of every
-/// block and edge. Code that never ran is gray; back edges are dashed, exceptional ones dotted.
+/// block and edge. Code that never ran is grey; back edges are dashed, and exceptional edges are
+/// dotted.
 ///
 /// # Errors
 /// If the function is imported, or `out` fails.
@@ -117,7 +118,7 @@ pub fn cfg_text(
 /// tables by one caller go to one vertex, because counts do not say which functions they reached.
 ///
 /// # Errors
-/// If `out` or the profile fails.
+/// If `out` fails or the profile cannot be evaluated.
 pub fn calls_dot(
     out: &mut dyn Write,
     profile: &Profile<'_>,

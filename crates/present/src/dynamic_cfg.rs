@@ -75,8 +75,8 @@ pub fn dynamic_cfg_text(
 }
 
 /// Writes the graph in the language of Graphviz: nodes with their blocks and timestamps, edges with
-/// their counts. Code of the function that this call never executed is gray and dashed; if there is
-/// very much of it, only parts next to executed code are drawn.
+/// their counts. Code of the function that this call never executed is grey and dashed. If there is
+/// too much of it, only the parts next to executed code are drawn.
 ///
 /// # Errors
 /// If `out` fails.
@@ -113,7 +113,8 @@ pub fn dynamic_cfg_dot(
     let code = |block: BlockId| cfg.blocks[block].kind == BlockKind::Code;
     let edges = cfg.edges.values().filter(|edge| {
         let both = place.contains_key(&edge.from) && place.contains_key(&edge.to);
-        // With very many blocks, only those are drawn where a call could have gone another way.
+        // If there are very many blocks, only those where the call could have taken a different
+        // path are drawn.
         let near = never.len() <= DRAWN || place.contains_key(&edge.from);
         code(edge.from) && code(edge.to) && !both && near
     });
@@ -214,9 +215,9 @@ pub struct DynamicNode {
 /// Consecutively executed nodes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicEdge {
-    /// The index of the first in `nodes`.
+    /// The index of the first node in `nodes`.
     pub from: usize,
-    /// The index of the second in `nodes`.
+    /// The index of the second node in `nodes`.
     pub to: usize,
     /// The number of occurrences.
     pub count: u64,

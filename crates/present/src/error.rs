@@ -11,10 +11,10 @@ use crate::render::Format;
 /// Why a report cannot be written in the requested form.
 #[derive(Debug, Error)]
 pub enum PresentError {
-    /// The receiver failed.
+    /// The report cannot be written to its receiver.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The contents cannot be derived.
+    /// The contents cannot be derived from the profile.
     #[error(transparent)]
     Profile(#[from] ProfileError),
     /// The format shows source lines, and none is known.

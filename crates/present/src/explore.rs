@@ -27,13 +27,13 @@ impl Document for FilesDocument {
 pub struct FilesEntry {
     /// The path, as in the debug information.
     pub file: String,
-    /// The part of it that commands accept.
+    /// The part of the path that commands accept.
     pub name: String,
     /// Whether it belongs to a library.
     pub library: bool,
     /// The number of its lines with code.
     pub lines: u64,
-    /// The number of these that were executed.
+    /// The number of these lines that were executed.
     pub executed: u64,
     /// The number of executed instructions that come from it.
     pub instructions: u64,
@@ -44,11 +44,11 @@ pub struct FilesEntry {
 pub struct SourceDocument {
     /// The path, as in the debug information.
     pub file: String,
-    /// The part of it that commands accept.
+    /// The part of the path that commands accept.
     pub name: String,
     /// Whether it belongs to a library.
     pub library: bool,
-    /// Why there is no text; `null` if there is.
+    /// Why there is no text; `null` if the text is available.
     pub missing: Option<String>,
     /// The functions that begin in this file.
     pub functions: Vec<SourceFunction>,
@@ -162,14 +162,14 @@ pub struct FlowBlock {
 /// The edges from one block to another.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowEdge {
-    /// Their numbers. Edges with the same two ends count together.
+    /// The numbers of the edges. Edges with the same two ends count together.
     pub edges: Vec<u32>,
     /// The block that they leave.
     pub from: u32,
     /// The block that they enter.
     pub to: u32,
-    /// How often the block that they leave was executed in the stretch and then left along them. An
-    /// edge that leaves a call counts if the call also returned in the stretch.
+    /// The number of executions of the block `from` in the stretch after which control took one of
+    /// these edges. An edge that leaves a call counts if the call also returned in the stretch.
     pub count: u64,
 }
 
@@ -180,7 +180,7 @@ pub struct FlowTrace {
     pub trace: u64,
     /// The number of calls in the stretch that took it.
     pub calls: u64,
-    /// The number of these that never returned.
+    /// The number of these calls that never returned.
     pub unfinished: u64,
     /// The number of its blocks.
     pub length: u64,
@@ -193,10 +193,10 @@ pub struct FlowTrace {
 pub struct OutputDocument {
     /// The calls that wrote to standard output or standard error, in order.
     pub writes: Vec<OutputWrite>,
-    /// The number of bytes written to each in the whole run.
+    /// The number of bytes written to each stream in the whole run.
     pub totals: OutputTotals,
     /// Whether the output is complete. If not, it ends at the limit or, for a run whose values are
-    /// not built, where obtaining more would take long.
+    /// not built, at the point from which more output would take long to obtain.
     pub complete: bool,
 }
 
@@ -215,7 +215,7 @@ pub struct OutputTotals {
     pub stderr: u64,
 }
 
-/// A call that put something out.
+/// A call that wrote output.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputWrite {
     /// `stdout` or `stderr`.
@@ -273,7 +273,7 @@ pub struct InfluencedOutput {
     pub t: u64,
     /// The number of the first byte, from 0, in the form that `why --stdout` takes.
     pub first: u64,
-    /// Their number.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
@@ -286,12 +286,12 @@ pub struct ExecutionsDocument {
     pub count: u64,
     /// The number of the first execution in the requested stretch.
     pub first: u64,
-    /// The number of executions in it.
+    /// The number of executions in the stretch.
     pub within: u64,
     /// Executions in the stretch: all of them, or as many as the limit allows, evenly spread by
     /// number.
     pub executions: Vec<ExecutionTime>,
-    /// The number of executions up to the requested moment, its block included.
+    /// The number of executions up to the requested moment, including the moment's block.
     pub by: Option<u64>,
 }
 

@@ -58,7 +58,7 @@ pub struct InfoReport {
     pub clock: Option<u64>,
     /// The number of events in the log; `null` as for `ending`.
     pub events: Option<u64>,
-    /// The number of these that are calls of imports.
+    /// The number of these events that are calls of imports.
     pub host_calls: Option<u64>,
     /// The lenses that were built: `counts`, `paths`, `full`.
     pub lenses: Vec<&'static str>,
@@ -139,7 +139,7 @@ pub struct InfoPath {
     pub nodes: u64,
     /// The size in bytes of the segments, and of the data that readers need to open one.
     pub stored_bytes: u64,
-    /// The same in bits per block; `null` if none was executed.
+    /// This size in bits per block; `null` if no block was executed.
     pub bits_per_block: Option<f64>,
     /// A description of the parts left out on request; empty if there are none.
     pub left_out: String,
@@ -150,19 +150,19 @@ pub struct InfoPath {
 pub struct InfoValues {
     /// The first block with stored values.
     pub first: u64,
-    /// The last one.
+    /// The last block with stored values.
     pub last: u64,
     /// The number of statements executed in the window, except in functions that were left out.
     pub statements: u64,
-    /// The functions that were left out, in words; empty for none.
+    /// The functions that were left out, in words; empty if there are none.
     pub left_out: String,
     /// The number of epochs.
     pub epochs: u64,
-    /// Their size in the file in bytes, with their index.
+    /// The size of the epochs in the file in bytes, including their index.
     pub stored_bytes: u64,
-    /// The same per statement.
+    /// This size per statement.
     pub bytes_per_statement: Option<f64>,
-    /// The size of each part, before its chunks are compressed.
+    /// The size of each part before its chunks are compressed.
     pub parts: Vec<InfoPart>,
 }
 
@@ -171,9 +171,9 @@ pub struct InfoValues {
 pub struct InfoPart {
     /// Its contents.
     pub what: &'static str,
-    /// The count of numbers.
+    /// The number of numbers in the part.
     pub numbers: u64,
-    /// Their size in bytes.
+    /// The size of the numbers in bytes.
     pub bytes: u64,
 }
 
@@ -184,28 +184,28 @@ pub struct InfoCheckpoints {
     pub intervals: u64,
     /// The last block of the last interval.
     pub last: u64,
-    /// Their size in the file in bytes.
+    /// The size of the checkpoints in the file in bytes.
     pub stored_bytes: u64,
-    /// The same per statement with a stored value; `null` if there are none.
+    /// This size per statement with a stored value; `null` if there are no such statements.
     pub bytes_per_statement: Option<f64>,
 }
 
-/// A simulation that is kept.
+/// A simulation whose result is stored.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoSimulation {
     /// The options that request it.
     pub simulation: String,
     /// The number of executions for which a bit is stored.
     pub executions: u64,
-    /// The number of them that missed.
+    /// The number of these executions that missed.
     pub missed: u64,
     /// Its size in the file in bytes.
     pub stored_bytes: u64,
-    /// The same in bits per execution; `null` if there were none.
+    /// This size in bits per execution; `null` if there were no executions.
     pub bits_per_execution: Option<f64>,
 }
 
-/// A slice that is kept.
+/// A slice that is stored.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoSlice {
     /// Its name.
@@ -214,7 +214,7 @@ pub struct InfoSlice {
     pub about: String,
     /// The number of statements in it.
     pub statements: u64,
-    /// The number of their executions.
+    /// The number of executions of these statements.
     pub executions: u64,
 }
 
@@ -419,7 +419,8 @@ fn text(out: &mut dyn Write, d: &InfoReport, style: Style) -> Result<(), Present
     disclosed::text(out, d, style)
 }
 
-/// Formats a number with three decimals, or with as many as its first two significant digits need.
+/// Formats a number with three decimals, or with more if its first two significant digits need
+/// them.
 pub(super) fn significant(number: f64) -> String {
     let decimals = (3..20).find(|&decimals| number * 10f64.powi(decimals) >= 10.0);
     let decimals = decimals.filter(|_| number > 0.0).unwrap_or(3);

@@ -6,9 +6,10 @@ use afterimage_profile::{Line, Profile, ProfileError};
 
 use crate::sources::Cache;
 
-/// The lines with calls for which code of these lines, mostly a library's, was inlined. For each
-/// call, this is the innermost call around it whose source is available. Each line gets the caller
-/// for which most of its instructions were executed, and the number of other callers.
+/// Returns the callers into which the code of `lines`, mostly a library's, was inlined. The caller
+/// of an inlined operator is the line of the innermost call around it whose source is available.
+/// Each line gets the caller in which most of its instructions were executed, and the number of
+/// other callers.
 ///
 /// O(operators of the program).
 pub(crate) fn callers(
@@ -59,8 +60,8 @@ mod tests {
     use super::*;
     use crate::sources::Sources;
 
-    /// Each operator is on line 100 of a library. It is inlined there for another line of the
-    /// library, which is inlined for a line of the program: all except the last for line 3.
+    /// Each operator is on line 100 of a library. It was inlined into another line of the library,
+    /// and that into a line of the program. For all operators except the last, this is line 3.
     struct Inlined {
         files: [String; 2],
         last: OrigOffset,
@@ -124,7 +125,7 @@ mod tests {
         let mut cache = Cache::new(&OfProgram);
         let found = callers(&profile, &HashSet::from([library]), &mut cache).unwrap();
         assert_eq!(found, HashMap::from([(library, (Line::from(at(1, 3)), 1))]));
-        // Lines that were not asked about have no result.
+        // Only the requested lines have a result.
         let other = HashSet::from([Line::from(at(0, 50))]);
         assert!(callers(&profile, &other, &mut cache).unwrap().is_empty());
     }

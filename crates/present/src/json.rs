@@ -16,20 +16,20 @@ use crate::document::{Document, Lazy, NoRows, begin};
 
 /// Exact counts. Without `--limit`, all rows are included, even those of code that never ran.
 ///
-/// The execution of an instruction of line L is an *arrival* at L in any of these cases. The
-/// previous instruction of the same activation belongs to another line or to none, or does not
-/// exist. Control went around a loop that can iterate without leaving L. Or control came through a
-/// vertex that executes nothing. An edge that was taken leads to an arrival even if the run was
-/// stopped right before the next instruction.
+/// The execution of an instruction of line L is an *arrival* at L in three cases. First, the
+/// previous instruction of the same activation belongs to a different line or to no line, or does
+/// not exist. Second, control went around a loop that can iterate without leaving L. Third, control
+/// came through a vertex that executes nothing. An edge that was taken leads to an arrival even if
+/// the run was stopped right before the next instruction.
 ///
 /// A jump is skipped if its line has other code in the function: it is an instruction of its line,
 /// but not an arrival. If a line has only jumps (`break;`, `goto end;`), executing one is an
-/// arrival. But a jump back to code of a later line, as at the end of a loop without a condition
-/// (`while (1) {`), belongs to the code before it; the line then has no code.
+/// arrival. But a jump back to code of a later line belongs to the code before the jump, as at the
+/// end of a loop without a condition (`while (1) {`). The line of such a jump has no code.
 ///
-/// An instruction without debug information, such as code that a compiler merged or made up,
-/// belongs to the line of the latest earlier instruction that has one, if every path to it agrees
-/// on that line. Otherwise it belongs to no line.
+/// Some instructions have no debug information, such as code that a compiler merged or invented.
+/// Such an instruction belongs to the line of the last earlier instruction with a line, if every
+/// path to it agrees on that line. Otherwise it belongs to no line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileDocument<R = Vec<ProfileRow>> {
     /// The kind of rows: `function`, `line`, `block`, `edge` or `instruction`.
@@ -65,8 +65,8 @@ pub struct ProfileTotals {
     /// The number of executed instructions: operators without the markers `block`, `loop`,
     /// `try_table`, `else`, `end`.
     pub instructions: u64,
-    /// The number of executed basic blocks; the empty root of a function that begins with a loop is
-    /// one.
+    /// The number of executed basic blocks; the empty root of a function that begins with a loop
+    /// counts as one.
     pub blocks: u64,
     /// The number of activations of functions that the module defines.
     pub entries: u64,

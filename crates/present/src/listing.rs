@@ -9,10 +9,10 @@ use crate::number::{counted, grouped, percent};
 use crate::table::{Paint, Style, plain};
 
 /// Writes functions with the executions of each operator. Markers of the block structure and
-/// unreachable code have none (`-`).
+/// unreachable code have no count (`-`).
 ///
 /// # Errors
-/// If `out` or the profile fails, or if the module cannot be written as text.
+/// If `out` fails, the profile cannot be evaluated, or the module cannot be written as text.
 pub(crate) fn listing(
     out: &mut dyn Write,
     profile: &Profile<'_>,

@@ -23,7 +23,8 @@ const MAGIC: &[u8; 8] = b"AFLOADS1";
 pub type NextLoads<'s> = dyn FnMut() -> Result<Option<LoadedValues>, PresentError> + 's;
 
 /// Writes a summary of the values that loads read as a table. Rows are in program order or, if
-/// their number is limited, the most frequently executed first. Returns whether there are more.
+/// their number is limited, the most frequently executed first. Returns whether the limit left out
+/// any rows.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.
@@ -103,18 +104,18 @@ pub struct LoadValuesRow {
     pub instruction: Instruction,
     /// The number of executions.
     pub loads: u64,
-    /// The number of distinct values it read.
+    /// The number of distinct values that the load read.
     pub values: Option<u64>,
     /// `i32`, `i64`, `f32`, `f64` or `v128`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The smallest.
+    /// The smallest value.
     pub smallest: LoadedValue,
-    /// The largest.
+    /// The largest value.
     pub largest: LoadedValue,
     /// The most frequent value, if known.
     pub most: Option<LoadedValue>,
-    /// The number of times it was read.
+    /// The number of times the most frequent value was read.
     pub most_times: Option<u64>,
 }
 
@@ -166,7 +167,7 @@ fn bits(value: Value) -> String {
 }
 
 /// Writes all values that loads read as text: each line has an instruction and consecutive values.
-/// Returns whether there are more than may be shown.
+/// Returns whether `limit` left out any lines.
 ///
 /// # Errors
 /// If `out` fails or the run cannot be followed.
@@ -199,7 +200,7 @@ pub fn loaded_text(
     Ok(false)
 }
 
-/// All values that loads read. The lines of each load are in order.
+/// All values that loads read. The values of each load are in order.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LoadedHead {}
 

@@ -49,7 +49,7 @@ pub struct MatchReport<'a> {
     pub b: MatchSide<'a>,
     /// The matching.
     pub matching: &'a Matching,
-    /// Corresponding statements that stop doing the same.
+    /// Corresponding statements that behave differently.
     pub divergences: &'a [Divergence],
     /// How the runs ended, if they ended differently.
     pub endings: Option<&'a [DiffEnding; 2]>,
@@ -157,7 +157,7 @@ fn ground(evidence: &Evidence) -> &'static str {
     match evidence.values {
         Values::Same => "the same values",
         Values::Shifted => "the same values, moved",
-        Values::Permuted => "the same values in another order",
+        Values::Permuted => "the same values in a different order",
         Values::Prefix => "the same values at first",
         Values::Part => "a part of the values",
         Values::Some => "some of the values",
@@ -170,7 +170,7 @@ const GROUNDS: [&str; 8] = [
     "a function of the same operators, or nearly",
     "the same values",
     "the same values, moved",
-    "the same values in another order",
+    "the same values in a different order",
     "the same values at first",
     "a part of the values",
     "some of the values",
@@ -302,7 +302,7 @@ fn accuracy_text(out: &mut dyn Write, accuracy: &Accuracy) -> Result<(), Present
     )?;
     writeln!(
         out,
-        "for {} ({}) it is among the matches; a statement has {:.2} on average",
+        "for {} ({}) it is among the matches; a statement has {:.2} matches on average",
         grouped(accuracy.found),
         percent(accuracy.found, accuracy.true_counterpart),
         accuracy.listed as f64 / accuracy.true_counterpart.max(1) as f64,
@@ -322,7 +322,7 @@ pub(crate) fn diverging(
     style: Style,
 ) -> Result<(), PresentError> {
     let Some(first) = report.divergences.first() else {
-        writeln!(out, "\nno corresponding statements stop doing the same")?;
+        writeln!(out, "\nno corresponding statements behave differently")?;
         return Ok(());
     };
     writeln!(out)?;
@@ -366,8 +366,8 @@ pub(crate) fn divergence_sentence(
 ) -> Result<String, PresentError> {
     let (a, b) = (report.a.tell(first.a)?, report.b.tell(first.b)?);
     let what = match first.origin {
-        Origin::Computed => "equal operands first give another result",
-        Origin::Read | Origin::Passed => "corresponding statements first stop doing the same",
+        Origin::Computed => "equal operands first give a different result",
+        Origin::Read | Origin::Passed => "corresponding statements first behave differently",
     };
     let (time, text) = (grouped(first.times[1]), b.text());
     let [number_a, number] = first.numbers.map(grouped);
@@ -405,8 +405,8 @@ pub(crate) fn divergence_sentence(
     })
 }
 
-/// The number of the execution of the second version's statement; also the first version's, if
-/// different.
+/// The number of the execution in the second version, and the number in the first version if that
+/// differs.
 fn numbers(found: &Divergence) -> String {
     match found.numbers {
         [a, b] if a == b => grouped(b),
@@ -439,28 +439,27 @@ pub struct MatchDivergence {
     pub a: MatchStatement,
     /// The statement of the second version.
     pub b: MatchStatement,
-    /// `computed`: the operator or a constant differs, the operands were otherwise the same,
-    /// nothing that produced them differed earlier, and some user of the value does something else.
-    /// `read`: no producer differed earlier, but it takes something else, or all its users do the
-    /// same. Otherwise `passed on`.
+    /// `computed`: the operator or a constant differs, the operands were otherwise the same, none
+    /// of their producers differed earlier, and some user of the value behaves differently. `read`:
+    /// no producer differed earlier, but the statement takes different operands, or all users of
+    /// its value behave the same. Otherwise `passed on`.
     pub origin: &'static str,
-    /// How likely it is that they correspond.
+    /// How likely it is that the two statements correspond.
     pub likely: f32,
-    /// The first execution that differs, in each.
+    /// The number of the first differing execution, in each version.
     pub numbers: [u64; 2],
-    /// The bits of their values, in hexadecimal.
+    /// The bits of the values of these executions, in hexadecimal.
     pub bits: [String; 2],
-    /// For calls, which arguments these are, from 1.
+    /// For calls, the numbers of the differing arguments, from 1.
     pub arguments: Option<[u32; 2]>,
-    /// For tests and branches, whether the outcome of each differs from that of its first
-    /// execution.
+    /// For tests and branches, whether the outcome in each version differs from that of the
+    /// statement's first execution.
     pub decided_otherwise: Option<[bool; 2]>,
     /// The times of the two executions.
     pub t: [u64; 2],
 }
 
-/// Returns corresponding statements that stop doing the same, as objects, and the number not
-/// listed.
+/// Returns corresponding statements that behave differently, as objects, and the number not listed.
 pub(crate) fn divergences(
     report: &MatchReport<'_>,
 ) -> Result<(Vec<MatchDivergence>, usize), PresentError> {

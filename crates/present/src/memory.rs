@@ -38,13 +38,13 @@ pub struct MemoryReport {
     pub contents: Vec<u8>,
     /// Adjacent bytes with the same history.
     pub parts: Vec<MemoryPart>,
-    /// With `--var`, the variable there.
+    /// With `--var`, the variable at this address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variable: Option<VariableThere>,
     /// The recording, for a command line that names it.
     #[serde(skip)]
     pub file: String,
-    /// The number of memories. If there is only one, the text form does not number it.
+    /// The number of memories. If there is only one, the text form does not give its number.
     #[serde(skip)]
     pub memories: u32,
 }
@@ -58,7 +58,7 @@ impl Document for MemoryReport {
 /// Adjacent bytes with the same history.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MemoryPart {
-    /// The first.
+    /// The address of the first byte.
     pub address: u64,
     /// The number of bytes.
     pub bytes: u64,
@@ -96,7 +96,8 @@ pub struct VariableThere {
     /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// What wrote to its place since the call began, so the place may hold something else.
+    /// The last write to the variable's place since the call began. Because of it, the place may
+    /// hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
     /// The call during which it exists; earlier and later accesses belong to other variables.
@@ -239,7 +240,8 @@ impl MemoryReport {
         self.parts.iter().any(is_cut)
     }
 
-    /// Describes the effect of a step on the bytes, and whether they belonged to the variable then.
+    /// Describes the effect of a step on the bytes, and whether the bytes belonged to the variable
+    /// at that time.
     fn step(&self, step: Option<&StepRow>, never: &str) -> String {
         let call = self.variable.as_ref().and_then(|v| v.call.as_ref());
         let Some(step) = step else {
@@ -275,7 +277,7 @@ fn readings(bytes: &[u8]) -> Vec<(&'static str, String)> {
     readings
 }
 
-/// Bytes as text, with a dot for each unprintable one.
+/// Bytes as text, with a dot for each unprintable byte.
 fn text_of(bytes: &[u8]) -> String {
     let shown = |&byte: &u8| match byte {
         b' '..=b'~' => char::from(byte),

@@ -1,7 +1,7 @@
 //! Shortens names of functions and types.
 
-/// A function's name without the types of its parameters, which C++ includes. Those of enclosing
-/// functions stay: `outer(int)::Inner::twice`.
+/// A function's name without the types of its parameters, which C++ includes. The parameter types
+/// of enclosing functions stay: `outer(int)::Inner::twice`.
 pub(crate) fn without_parameters(name: &str) -> &str {
     let (mut open, mut at) = (0u32, 0);
     while let Some(rest) = name.get(at..).filter(|rest| !rest.is_empty()) {

@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-/// Whether a character is invisible but acts: it controls a terminal, changes the direction of
-/// text, or ends a line (Unicode's Bidi_Control, its separators of lines and paragraphs, and all of
-/// Cc).
+/// Whether a character is invisible but has an effect. Such a character controls a terminal,
+/// changes the direction of text, or ends a line (Unicode's Bidi_Control, its separators of lines
+/// and paragraphs, and all of Cc).
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -21,7 +21,7 @@ pub fn plain(text: &str) -> String {
     visible(text).replace('\t', "    ")
 }
 
-/// The same, but tabs stay.
+/// Text on one line without hidden characters, except that tabs stay.
 fn visible(text: &str) -> Cow<'_, str> {
     let is_escaped = |c: char| is_hidden(c) && c != '\t';
     if !text.contains(is_escaped) {

@@ -21,7 +21,7 @@ pub struct ProfileView<'p> {
     pub annotated: bool,
     /// A note for the reader about counts that are not exact.
     pub note: Option<&'p str>,
-    /// Its subject, for a title.
+    /// The subject of the profile, for a title.
     pub title: String,
     /// Source text.
     pub sources: &'p dyn Sources,
@@ -34,7 +34,7 @@ impl ProfileView<'_> {
     /// The source files with code that is shown, whether or not they were found.
     ///
     /// # Errors
-    /// If the profile fails.
+    /// If the profile cannot be evaluated.
     pub fn files(&self) -> Result<Vec<&str>, PresentError> {
         let Options { scope, code, .. } = &self.options;
         let coverage = Coverage::of(self.profile, scope, code.as_ref())?;

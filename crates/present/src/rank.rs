@@ -43,11 +43,11 @@ pub struct RankReport<'r> {
 /// Ranked values.
 #[derive(Clone, Copy)]
 pub struct RankedValues<'r> {
-    /// The most suspicious first.
+    /// The ranked values, the most suspicious first.
     pub rows: &'r [RankedValue],
     /// The names of the functions.
     pub names: &'r Names,
-    /// Their operators.
+    /// The operators of the functions.
     pub operators: &'r Operators<'r>,
 }
 
@@ -106,7 +106,7 @@ fn number(number: Number) -> String {
     }
 }
 
-/// Writes the values, the most suspicious one for each line.
+/// Writes the most suspicious value of each line.
 fn values_text(
     out: &mut dyn Write,
     report: &RankReport<'_>,
@@ -341,8 +341,8 @@ pub struct RankDocument {
     pub available: usize,
     /// The lines, the most suspicious first.
     pub lines: Vec<RankLine>,
-    /// Statements with some value that separates executions better than whether they were executed;
-    /// `null` with `--no-values`.
+    /// Statements with a value that separates the executions better than whether the statement was
+    /// executed; `null` with `--no-values`.
     pub values: Option<Vec<RankValue>>,
 }
 

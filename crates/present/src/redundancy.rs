@@ -63,11 +63,11 @@ pub struct RedundancyReport {
     pub by_path: Vec<PathRedundancy>,
     /// The number of routes through paths to list for each operator.
     pub ways: usize,
-    /// The total number of their executions.
+    /// The total number of executions of the operators in question.
     pub executions: u64,
     /// The number of redundant executions.
     pub redundant: u64,
-    /// The number redundant within their activations.
+    /// The number of executions that were redundant within their activations.
     pub within: u64,
     /// The number of instructions that the run executed.
     pub instructions: u64,

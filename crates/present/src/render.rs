@@ -8,21 +8,21 @@ use crate::{PresentError, Style};
 /// A format of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// For a person.
+    /// Text for a person.
     Text,
-    /// For programs: a document that docs/JSON.md describes.
+    /// JSON for programs: a document that docs/JSON.md describes.
     Json,
-    /// For tables.
+    /// Comma-separated values, for spreadsheets.
     Csv,
-    /// For Graphviz.
+    /// A graph for Graphviz.
     Dot,
     /// A page.
     Html,
-    /// For genhtml and editors.
+    /// Coverage for genhtml and editors.
     Lcov,
-    /// For callgrind_annotate and KCachegrind.
+    /// A profile for callgrind_annotate and KCachegrind.
     Callgrind,
-    /// For pprof.
+    /// A profile for pprof.
     Pprof,
 }
 
@@ -41,9 +41,9 @@ impl fmt::Display for Format {
     }
 }
 
-/// A report that can be written in some formats. All reports support text and JSON.
+/// A report that can be written in some of the formats. All reports support text and JSON.
 pub trait Render {
-    /// Its name when a format is refused: "a slice".
+    /// The name of the report in the message that refuses a format: "a slice".
     const NAME: &'static str;
 
     /// Writes it for a person.
@@ -61,7 +61,7 @@ pub trait Render {
     /// Writes it as comma-separated values.
     ///
     /// # Errors
-    /// If it does not support this format, `out` fails, or data to be shown cannot be read.
+    /// If the report does not support this format, `out` fails, or data to be shown cannot be read.
     fn csv(&self, _: &mut dyn Write) -> Result<(), PresentError> {
         Err(self.refuse(Format::Csv))
     }
@@ -69,7 +69,7 @@ pub trait Render {
     /// Writes it as a graph.
     ///
     /// # Errors
-    /// If it does not support this format, `out` fails, or data to be shown cannot be read.
+    /// If the report does not support this format, `out` fails, or data to be shown cannot be read.
     fn dot(&self, _: &mut dyn Write) -> Result<(), PresentError> {
         Err(self.refuse(Format::Dot))
     }
@@ -77,7 +77,7 @@ pub trait Render {
     /// Writes it as an HTML page.
     ///
     /// # Errors
-    /// If it does not support this format, `out` fails, or data to be shown cannot be read.
+    /// If the report does not support this format, `out` fails, or data to be shown cannot be read.
     fn html(&self, _: &mut dyn Write) -> Result<(), PresentError> {
         Err(self.refuse(Format::Html))
     }
@@ -85,12 +85,12 @@ pub trait Render {
     /// Writes it in a format that only other tools read.
     ///
     /// # Errors
-    /// If it does not support this format, `out` fails, or data to be shown cannot be read.
+    /// If the report does not support this format, `out` fails, or data to be shown cannot be read.
     fn export(&self, _: &mut dyn Write, format: Format) -> Result<(), PresentError> {
         Err(self.refuse(format))
     }
 
-    /// The error for a format that it does not support.
+    /// The error for a format that the report does not support.
     fn refuse(&self, format: Format) -> PresentError {
         PresentError::NoFormat {
             report: Self::NAME,

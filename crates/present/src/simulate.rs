@@ -48,7 +48,7 @@ impl<'a> MissReport<'a> {
     }
 }
 
-/// Simulations, with the misses of each.
+/// Simulations, and the misses of each simulation.
 pub struct MissesView<'r> {
     /// The program.
     pub scene: StepScene<'r>,
@@ -99,7 +99,7 @@ pub struct HistoriesView<'r> {
     pub scene: StepScene<'r>,
     /// The histories.
     pub histories: &'r [SiteHistory<'r>],
-    /// The largest number of lines of text for each.
+    /// The largest number of lines of text for each history.
     pub limit: u64,
 }
 

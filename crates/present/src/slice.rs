@@ -66,8 +66,9 @@ fn by_file(report: &SliceReport) -> Vec<FileLines<'_>> {
     files
 }
 
-/// Writes the lines of a slice, file by file, with their text if available: the number of a line's
-/// executions in the slice, and the total number. Lines where the slice begins are marked `>`.
+/// Writes the lines of a slice, file by file, with their text if available. Each line has the
+/// number of its executions in the slice, and the total number of its executions. Lines where the
+/// slice begins are marked `>`.
 ///
 /// # Errors
 /// If `out` fails.
@@ -207,10 +208,10 @@ struct WithoutLines<'r> {
     function: &'r str,
     /// The number of statements.
     statements: u64,
-    /// The number of their executions.
+    /// The number of executions of these statements.
     executions: u64,
-    /// The largest number of executions of one of them in the slice, and the number of executions
-    /// of that operator.
+    /// The largest number of executions of one of these statements in the slice, and the number of
+    /// all executions of that statement.
     most: (u64, u64),
 }
 
@@ -277,8 +278,9 @@ fn slice_statements(
     rest(out, report.statements.len(), view.limit, "statement")
 }
 
-/// Writes whole source files with the lines of a slice marked: `*`, or `>` where the slice begins,
-/// and the number of a line's executions in it. Missing files are listed line by line.
+/// Writes whole source files. Lines of the slice are marked with `*`, or with `>` where the slice
+/// begins, and have the number of their executions in the slice. Missing files are listed line by
+/// line.
 ///
 /// # Errors
 /// If `out` fails.
@@ -344,12 +346,12 @@ pub struct SliceView<'s> {
     pub code: &'s CodeFilter,
     /// Source text.
     pub sources: &'s dyn Sources,
-    /// Which of its operators depended on which, for a graph.
+    /// Which operators of the slice depended on which, for a graph.
     pub edges: BTreeSet<Edge>,
 }
 
 impl<'s> SliceView<'s> {
-    /// The files whose lines are listed, and the others.
+    /// The files whose lines are listed, and the remaining files.
     fn by_code(&self) -> (Vec<FileLines<'s>>, Vec<FileLines<'s>>) {
         let files = by_file(self.report).into_iter();
         let (own, library): (Vec<_>, Vec<_>) = files.partition(|(path, _)| self.code.shows(path));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// A supplier of source text. Paths are those of the debug information.
+/// A supplier of source text. Paths are as in the debug information.
 pub trait Sources {
     /// The text of a file; `None` if it is not available.
     fn read(&self, path: &str) -> Option<String>;

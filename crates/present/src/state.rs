@@ -22,7 +22,7 @@ const ABOVE: usize = 4;
 /// Writes the state as text: a line for each activation, followed by its variables.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the state cannot be written.
 pub fn state_text(
     out: &mut dyn Write,
     report: &StateReport,
@@ -81,7 +81,7 @@ pub fn state_text(
                 frame_text(out, frame, style)?;
                 shown_text(out, variables.iter().filter(|one| one.calls == 0), style)?;
             }
-            // A function without variables that a linker made lacks nothing.
+            // A function that the linker made has no variables, so nothing is missing.
             Err(_) if frame.locals.is_empty() && others_known => frame_text(out, frame, style)?,
             Err(why) => {
                 frame_text(out, frame, style)?;
@@ -137,8 +137,8 @@ fn above_text(out: &mut dyn Write, above: &[Frame], style: Style) -> Result<(), 
     Ok(())
 }
 
-/// The calls that were inlined into an activation, the innermost first: frames like others, which
-/// share its number: `#3.2`. Those of a library are left out.
+/// The calls that were inlined into an activation, the innermost first: frames like others, but
+/// numbered within the activation: `#3.2`. Calls of library functions are left out.
 fn inlined_text(
     out: &mut dyn Write,
     frame: &Frame,
@@ -166,8 +166,9 @@ fn inlined_text(
     Ok(())
 }
 
-/// The place of an inlined call, the innermost being number 0, or of the activation after all of
-/// them: ` at app.rs:17`. After a place from which only library code was inlined, the line there.
+/// The place of an inlined call or, after all of these, of the activation: ` at app.rs:17`. The
+/// innermost call is number 0. If only library code was inlined at that place, the line in the
+/// library follows.
 fn place_text(frame: &Frame, inner: usize) -> String {
     let call = frame.inlined.get(inner);
     let own = call.map_or(&frame.own_line, |call| &call.line);
@@ -349,7 +350,7 @@ pub struct StateDocument {
     /// With `--globals`, the source variables that exist for the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<StateVariable>>,
-    /// The number of such variables left out.
+    /// The number of these variables that were left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
     /// At the end of an invoked function: its results.
@@ -396,25 +397,27 @@ pub struct StateFrame {
     /// The time of its first block.
     pub entered_t: u64,
     /// The time of the block it has reached. For all activations except the innermost, this block
-    /// ends with the call that it waits for, and the state is that before the call.
+    /// ends with the call for which the activation waits, and the state is the one before that
+    /// call.
     pub t: u64,
     /// The offset of the operator in the original module.
     pub offset: u32,
     /// Its line, if known.
     pub source: Option<Position>,
-    /// If that line belongs to a library: the line of the user's own code that it was inlined for.
+    /// If that line belongs to a library: the line of the user's own code that it was inlined into.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub around: Option<Position>,
     /// The functions inlined there, the innermost first.
     pub inlined: Vec<StateInlined>,
-    /// If there are any: the line in the function itself, of the call that was inlined.
+    /// If functions were inlined there: the line in the function itself, of the outermost inlined
+    /// call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_source: Option<Position>,
     /// `true` if its code is not the user's own; otherwise absent. Its variables are included if it
     /// is the innermost, or was requested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub library: bool,
-    /// Why some of it is unknown.
+    /// Why some of the activation is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside: Option<String>,
     /// The variables of the source.
@@ -433,7 +436,7 @@ pub struct StateFrame {
 pub struct StateInlined {
     /// The name of the function.
     pub name: String,
-    /// Its line, if known: the operator's, or that of the call inlined next.
+    /// Its line, if known: the line of the operator, or of the call that was inlined into it.
     pub source: Option<Position>,
 }
 
@@ -455,7 +458,8 @@ pub struct StateVariable {
     /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// The writer to its place since the call began; the place may hold something else.
+    /// The last write to the variable's place since the call began. Because of it, the place may
+    /// hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
     /// The inlined function that it belongs to, if any.
@@ -487,11 +491,11 @@ pub struct StateLocal {
     pub text: Option<String>,
 }
 
-/// Writes the state as one object. At the end of the run, `results` are those of the invoked
-/// function.
+/// Writes the state as one object. At the end of the run, `results` holds the results of the
+/// invoked function.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the state cannot be written.
 pub fn state_json(
     out: &mut dyn Write,
     report: &StateReport,

@@ -32,8 +32,8 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Writes the header, then the rows. If colors are on, the header is bold and `paint` gives the
-    /// color of each row by its index.
+    /// Writes the header, then the rows. If colours are on, the header is bold, and `paint` returns
+    /// the colour of a row from its index.
     pub(crate) fn write(
         &self,
         out: &mut dyn Write,
@@ -60,7 +60,7 @@ impl Table {
             let cells = row.iter().zip(&self.columns).zip(&widths);
             let cut = cells.map(|((cell, (name, _)), &room)| match room {
                 0 => String::new(),
-                // Both ends of a name are telling; of a line of source, only the beginning.
+                // Both ends of a name are informative, but only the beginning of a source line is.
                 room if *name == "text" => shortened(cell, room, 0),
                 room => shortened(cell, room, room / 2),
             });
@@ -214,16 +214,16 @@ fn columns(c: char) -> usize {
 /// The style of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Whether to use ANSI colors.
+    /// Whether to use ANSI colours.
     pub color: bool,
-    /// The width of the terminal, if it is one. Without it, nothing is cut.
+    /// The width of the terminal, if it is one. If there is no terminal, nothing is cut.
     pub width: Option<usize>,
 }
 
-/// The only control sequences in reports: the end of a color, and the beginnings.
+/// The only control sequences in reports: the end of a colour, and the beginning of each colour.
 pub const COLORS: [&str; 5] = ["\x1b[0m", "\x1b[1m", "\x1b[1;31m", "\x1b[33m", "\x1b[2m"];
 
-/// The meaning of a color.
+/// The meaning of a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paint {
     Plain,
@@ -237,7 +237,7 @@ pub(crate) enum Paint {
 }
 
 impl Paint {
-    /// The color for a share of all instructions: hot from a tenth, warm from a hundredth.
+    /// The colour for a share of all instructions: hot from a tenth, warm from a hundredth.
     pub(crate) fn of_share(part: u64, whole: u64) -> Self {
         let (part, whole) = (u128::from(part), u128::from(whole));
         match part {
@@ -260,7 +260,7 @@ impl Style {
         }
     }
 
-    /// A heading: wrapped, and bold if colors are on.
+    /// A heading: wrapped, and bold if colours are on.
     pub fn heading(self, text: &str, indent: usize) -> String {
         self.paint(Paint::Bold, &wrapped(text, self.width, indent))
     }

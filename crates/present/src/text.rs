@@ -125,7 +125,7 @@ fn over(totals: Totals) -> String {
     }
 }
 
-/// The cells of rows, each with the number that determines the row's color.
+/// The cells of rows, each row with the number that determines its colour.
 struct Shown<'p> {
     profile: &'p Profile<'p>,
     total: u64,

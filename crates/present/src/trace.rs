@@ -55,9 +55,9 @@ pub struct Scene<'a, S> {
 /// The stretch, for the head of an output.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
-    /// From when to when.
+    /// The times at which the stretch begins and ends.
     pub window: Window,
-    /// Whether it goes backward.
+    /// Whether the output goes backward in time.
     pub reverse: bool,
     /// The only function to show.
     pub function: Option<FuncId>,
@@ -75,8 +75,8 @@ impl<S: Segments> CallSource<'_, S>
 where
     S::Error: Send + Sync,
 {
-    /// Returns the next activation, with its number among those of its function if only these are
-    /// shown and it is known.
+    /// Returns the next activation, with its number among the activations of its function. The
+    /// number is `None` if it is unknown, or if the tree is shown.
     fn next_call(&mut self) -> Result<Option<(Option<u64>, CallEntry)>, PresentError> {
         match self {
             CallSource::Tree(tree) => {
@@ -107,7 +107,7 @@ impl<S> Scene<'_, S> {
     }
 }
 
-/// The path cannot be read.
+/// The error that the path cannot be read.
 pub(crate) fn unreadable(error: impl Error + Send + Sync + 'static) -> PresentError {
     PresentError::Path(Box::new(error))
 }

@@ -7,7 +7,7 @@ const LARGE: u64 = 4096;
 
 /// A value of WebAssembly as text. Integers are signed, with their hexadecimal digits if they are
 /// large. Floats are as in Rust, NaNs with their bits. Vectors are hexadecimal. References to
-/// functions are their indices, others their numbers in the run.
+/// functions are shown as the functions' indices, other references as their numbers in the run.
 pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {
     match ty {
         ValType::I32 => whole(i64::from(low as u32 as i32), u64::from(low as u32)),
@@ -37,7 +37,8 @@ pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {
     }
 }
 
-/// Formats the bits of a value as in all JSON documents: in hexadecimal, for a vector all of them.
+/// Formats the bits of a value as in all JSON documents: in hexadecimal, with all bits for a
+/// vector.
 pub fn bits_text(ty: ValType, (low, high): (u64, u64)) -> String {
     match ty {
         ValType::V128 => format!("0x{high:016x}{low:016x}"),

@@ -33,7 +33,7 @@ pub struct ValuesReport {
     pub at: String,
     /// The statements at the place that have something to show.
     pub statements: Vec<StatementValues>,
-    /// The number of memories. If there is only one, the text form does not number it.
+    /// The number of memories. If there is only one, the text form does not give its number.
     #[serde(skip)]
     pub memories: u32,
     /// A description of the values that are not stored, and how to get them.
@@ -65,13 +65,13 @@ pub struct StatementValues {
     /// Why nothing is known about the requested executions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// Their values.
+    /// The values of these executions.
     #[serde(flatten)]
     pub rows: ValueRows,
     /// The number of rows left out.
     pub more: u64,
     /// If values were kept only for a part of the run: the number of requested executions outside
-    /// of it.
+    /// that part.
     #[serde(skip_serializing_if = "is_zero")]
     pub outside: u64,
     /// Whether the executions were requested one by one, so the text form does not mention others.
@@ -87,19 +87,19 @@ pub(crate) fn is_zero(number: &u64) -> bool {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ValueRows {
-    /// One by one.
+    /// The values are listed one by one.
     Instances {
         /// The executions.
         instances: Vec<ValuesInstance>,
     },
-    /// With `--stats` and `--histogram`.
+    /// The values are counted, for `--stats` and `--histogram`.
     Counts {
         /// The values, each with its number of occurrences.
         counts: Vec<ValueCount>,
-        /// Why an execution gave nothing, if the run ended with it.
+        /// Why an execution gave no value, if the run ended with that execution.
         #[serde(skip_serializing_if = "Option::is_none")]
         trapped: Option<String>,
-        /// Whether the text form shows a summary of these.
+        /// Whether the text form shows a summary of the values.
         #[serde(skip)]
         stats: bool,
     },
@@ -120,7 +120,7 @@ pub struct ValuesInstance {
     /// The memory that it wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<MemoryRange>,
-    /// Why it trapped, if the run ended with it; then nothing was read or written.
+    /// Why the execution trapped, if the run ended with it. Nothing was then read or written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<String>,
 }
@@ -129,9 +129,9 @@ pub struct ValuesInstance {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RoleValue {
     /// Empty for a result; `stored` (for an integer, only the bytes that were written), `set`,
-    /// `decided by`, `returned`. For a call, and if there is none of these, the operands:
-    /// `argument`, `index`, `carried`, `byte` of a fill, `from byte` of a data segment, or another
-    /// operand.
+    /// `decided by`, `returned`. For a call, and if a statement has none of these values, the
+    /// operands: `argument`, `index`, `carried`, `byte` of a fill, `from byte` of a data segment,
+    /// or another operand.
     pub role: &'static str,
     /// The value.
     #[serde(flatten)]
@@ -205,7 +205,7 @@ impl Render for ValuesReport {
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         let mut said = None;
         for (i, report) in self.statements.iter().enumerate() {
-            // A fact about a whole function is stated once.
+            // A fact about a whole function is stated only once.
             if report.refused.is_some() && report.refused == said {
                 continue;
             }

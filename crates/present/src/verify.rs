@@ -47,12 +47,12 @@ pub struct VerifyReport {
     /// The slices that were computed again, if any are stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slices: Option<Vec<VerifiedSlice>>,
-    /// The limit that prevents following the run, and so storing values.
+    /// The limit that prevents afterimage from following the run, and so from storing values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_followed: Option<String>,
-    /// Whether the run repeats; `null` if that was not tried.
+    /// Whether a re-execution gave the same run; `null` if that was not tried.
     pub repeats: Option<bool>,
-    /// Why it cannot be tried.
+    /// Why the run cannot be re-executed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
     /// The faults, in words.
@@ -68,12 +68,12 @@ pub struct VerifiedPath {
     pub nodes: u64,
     /// The number of executed blocks.
     pub blocks: u64,
-    /// A description of the parts left out of it.
+    /// A description of the parts that were left out of the path.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub left_out: String,
-    /// Whether it was compared with the counts in the file.
+    /// Whether the path was compared with the counts in the file.
     pub counts: bool,
-    /// Whether it was compared with the recorded end.
+    /// Whether the path was compared with the recorded end.
     pub end: bool,
 }
 
@@ -84,7 +84,7 @@ pub struct VerifiedValues {
     pub statements: u64,
     /// The first block.
     pub first: u64,
-    /// The last one.
+    /// The last block.
     pub last: u64,
 }
 
@@ -194,7 +194,7 @@ fn text(out: &mut dyn Write, d: &VerifyReport) -> Result<(), PresentError> {
     for row in d.slices.iter().flatten().filter(|_| d.sound) {
         writeln!(
             out,
-            "slice {:?}, {}: the same when it is made again",
+            "slice {:?}, {}: the same when it is computed again",
             row.slice,
             counted(row.executions, "execution")
         )?;

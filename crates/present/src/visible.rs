@@ -2,7 +2,8 @@
 //! file or another program.
 //!
 //! Input: text, in pieces. Output: the same text with each hidden character as an escape; in JSON
-//! as a JSON escape, so that the meaning is the same. Only line ends, tabs and our own colors pass.
+//! as a JSON escape, so that the meaning is the same. Only line ends, tabs and our own colours
+//! pass.
 
 use std::io::{self, Write};
 use std::str::from_utf8;
@@ -12,7 +13,7 @@ use crate::{COLORS, is_hidden};
 /// Writes text without hidden characters.
 pub struct Visible<W> {
     to: W,
-    /// Whether our own colors pass.
+    /// Whether our own colours pass.
     colored: bool,
     form: Form,
     /// The beginning of an incomplete sequence.
@@ -24,9 +25,9 @@ pub struct Visible<W> {
 pub enum Content {
     /// Any bytes.
     Binary,
-    /// Text; hidden characters are replaced by visible ones.
+    /// Text, in which hidden characters are replaced by visible escapes.
     Text,
-    /// Text in colors: their control sequences stay.
+    /// Text with colours, whose control sequences stay.
     ColoredText,
 }
 
@@ -39,7 +40,7 @@ enum Form {
     Text,
     /// `\u202e`
     Json,
-    /// Unchanged: not text.
+    /// No escapes, because the content is not text.
     Binary,
 }
 
@@ -57,10 +58,10 @@ impl<W: Write> Visible<W> {
         }
     }
 
-    /// Writes an incomplete sequence at the end.
+    /// Writes what remains of a sequence that the input left incomplete.
     ///
     /// # Errors
-    /// If that fails.
+    /// If the receiver fails.
     pub fn finish(&mut self) -> io::Result<()> {
         let begun = std::mem::take(&mut self.begun);
         for c in String::from_utf8_lossy(&begun).chars() {
@@ -135,7 +136,7 @@ impl<W: Write> Write for Visible<W> {
         if self.form == Form::Unknown
             && let Some(first) = bytes.first()
         {
-            // Text that begins like this has other escapes, and is otherwise the same.
+            // Text that begins like this uses different escapes; the rest is the same.
             self.form = match first {
                 b'{' | b'[' => Form::Json,
                 _ => Form::Text,

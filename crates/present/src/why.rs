@@ -25,8 +25,8 @@ use crate::shell::shell_word;
 use crate::table::{width, wrapped};
 use crate::{PresentError, grouped};
 
-/// An operator of an execution. Its texts are as in the program; hidden characters are escaped only
-/// when written for people.
+/// An operator of an execution. Its strings are as in the program; hidden characters are escaped
+/// only when written for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyPlace {
     /// Its function.
@@ -35,12 +35,12 @@ pub struct WhyPlace {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// The line of the call that it was inlined for. Present if `source` is a library's line and
-    /// this one is the user's own, or if only this one's text is available.
+    /// The line of the call into which the operator was inlined. Present if `source` is a library's
+    /// line and this one is the user's own, or if only this one's text is available.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub around: Option<SourceLine>,
-    /// The text of the line, or of `around` if present, if available.
+    /// The text of the line `around` if present, otherwise of the line `source`, if available.
     pub text: Option<String>,
     /// Its name in the text format.
     pub operator: String,
@@ -48,8 +48,8 @@ pub struct WhyPlace {
     pub at: String,
     /// The time of its block.
     pub t: u64,
-    /// `true` if neither its line nor one that it was inlined for is the user's own code; otherwise
-    /// absent.
+    /// `true` if neither its line nor a line that it was inlined into is the user's own code;
+    /// otherwise absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub library: bool,
     /// For a step in a library, the innermost call in the user's own code during which it was
@@ -64,7 +64,7 @@ impl WhyPlace {
         self.at.split_once('#').map_or(&self.at, |(site, _)| site)
     }
 
-    /// `file.c:42`, or `main.rs:7 (index.rs:568)` for inlined code. For people.
+    /// The place as text for people: `file.c:42`, or `main.rs:7 (index.rs:568)` for inlined code.
     pub fn line(&self) -> Option<String> {
         let source = self.source.as_ref()?;
         Some(plain(&match &self.around {
@@ -73,12 +73,12 @@ impl WhyPlace {
         }))
     }
 
-    /// The line, or the operator if the line is unknown. For people.
+    /// The line, or the operator if the line is unknown, as text for people.
     pub fn line_or_at(&self) -> String {
         self.line().unwrap_or_else(|| self.at.clone())
     }
 
-    /// `file.c:42 in main`. For people.
+    /// The place and its function as text for people: `file.c:42 in main`.
     pub fn described(&self) -> String {
         let function = plain(&short_function(&self.function.name));
         format!("{} in {function}", self.line_or_at())
@@ -105,8 +105,8 @@ pub struct WhyOperand {
     pub typed: TypedValue,
     /// Whether it is a constant of the code.
     pub constant: bool,
-    /// Whether it is a constant, like all operands, but was passed, returned, or set in another
-    /// block, so that `why` can follow it.
+    /// Whether `why` can follow the operand although all operands are constants, because it was
+    /// passed, returned, or set in another block.
     #[serde(skip)]
     pub elsewhere: bool,
     /// Whether the next entry is about it.
@@ -132,7 +132,7 @@ pub struct WhyMove {
     pub typed: Option<TypedValue>,
     /// The place in the program.
     pub place: WhyPlace,
-    /// The number of other parts that were read. These are not followed.
+    /// The number of other parts of the value that were read, which are not followed.
     pub besides: u64,
 }
 
@@ -158,7 +158,7 @@ pub enum WhyHow {
     /// Computed from its operands.
     #[serde(rename = "computed")]
     Computed,
-    /// Read from a table that nothing wrote.
+    /// Read from a table that was never written.
     #[serde(rename = "looked up")]
     LookedUp,
 }
@@ -179,7 +179,7 @@ pub struct WhyBranch {
     pub value: String,
 }
 
-/// A branch that led to the place an activation had reached.
+/// A branch that led to the place that an activation had reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyLed {
     /// The branch.
@@ -199,20 +199,20 @@ pub struct WhyFrame {
     pub inlined: Vec<String>,
     /// The branch in it that led there.
     pub branch: Option<WhyLed>,
-    /// Whether its function is the program's own and not a library's, according to the debug
-    /// information.
+    /// Whether its function belongs to the program itself and not to a library, according to the
+    /// debug information.
     pub own: bool,
 }
 
 impl WhyFrame {
-    /// The branch that led there, if it is followed.
+    /// The branch that led to the activation's place, if it is followed.
     pub fn followed(&self) -> Option<&WhyBranch> {
         let led = self.branch.as_ref().filter(|led| led.followed);
         led.map(|led| &led.branch)
     }
 
-    /// Whether another activation is at the same operator, and the same branch led there, in any
-    /// executions. They differ if one of them is followed.
+    /// Whether another activation is at the same operator, and the same branch led there, whatever
+    /// their executions. Two activations differ if the branch of one is followed.
     fn is_alike(&self, other: &Self) -> bool {
         let branch = |of: &Self| {
             let led = of.branch.as_ref();
@@ -230,11 +230,11 @@ impl WhyFrame {
 pub struct WhyEnd {
     /// The kind in one word: `constant`, `input`, …
     pub kind: &'static str,
-    /// In words, to follow "it comes from".
+    /// The origin in words that follow "it comes from".
     pub what: String,
-    /// The file, if it is a part of one.
+    /// The file, if the value is a part of a file.
     pub file: Option<String>,
-    /// The offset of the byte in it, or in the data segment, from 0.
+    /// The offset of the byte in the file or the data segment, from 0.
     pub offset: Option<u64>,
     /// The number of bytes.
     pub bytes: Option<u64>,
@@ -253,14 +253,14 @@ pub struct WhyEnd {
 #[serde(tag = "step", rename_all = "lowercase")]
 #[expect(
     clippy::large_enum_variant,
-    reason = "steps are told one by one, and few are kept"
+    reason = "steps are handled one at a time, and few are kept"
 )]
 pub enum WhyEntry {
     /// How the run got to its end; only with `--trap`.
     Led {
         /// The activations that were open, the innermost first.
         frames: Vec<WhyFrame>,
-        /// The number of further ones.
+        /// The number of further activations.
         more: u64,
     },
     /// How the value was moved.
@@ -272,17 +272,17 @@ pub enum WhyEntry {
     },
     /// The last steps repeat.
     Again {
-        /// The number of them that repeat.
+        /// The number of repeated steps.
         #[serde(rename = "steps")]
         period: usize,
         /// The number of repetitions.
         times: u64,
-        /// The first of these in time.
+        /// The earliest of the repeated steps.
         back: WhyMade,
     },
     /// Its origin.
     End(WhyEnd),
-    /// How it was computed.
+    /// How the value was computed.
     #[serde(untagged)]
     Made(WhyMade),
 }
@@ -291,12 +291,12 @@ pub enum WhyEntry {
 #[derive(Clone, Debug, Default)]
 pub struct LeftOut {
     steps: u64,
-    /// The calls in the user's own code that they belong to, the latest first.
+    /// The calls in the user's own code that the steps belong to, the latest first.
     called_from: Vec<String>,
 }
 
 impl LeftOut {
-    /// Their number.
+    /// The number of these steps.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -365,7 +365,7 @@ impl WhyText<'_> {
     /// Writes an entry.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the entry cannot be written.
     pub fn entry(&mut self, entry: &WhyEntry) -> Result<(), PresentError> {
         match entry {
             WhyEntry::Led { frames, more } => self.led(frames, *more),
@@ -404,7 +404,7 @@ impl WhyText<'_> {
     /// Writes how many steps were left out, and which calls in the user's own code they belong to.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the entry cannot be written.
     pub fn left_out(&mut self, left_out: &LeftOut) -> Result<(), PresentError> {
         let LeftOut { steps, called_from } = left_out;
         if *steps == 0 {

@@ -22,7 +22,7 @@ pub struct WhyNotReport {
     pub after: u64,
     /// The number of executions up to that time, if any.
     pub before: Option<WhyNotBefore>,
-    /// The cause of its absence.
+    /// Why it was not executed.
     pub cause: WhyNotCause,
     /// The origin of the value that decided it, as in `afterimage/why`.
     pub why: Vec<WhyEntry>,
@@ -45,7 +45,7 @@ pub struct WhyNotBefore {
     pub arrivals: bool,
     /// The number of occurrences.
     pub times: u64,
-    /// The time of the last one.
+    /// The time of the last occurrence.
     pub t: u64,
 }
 
@@ -65,7 +65,7 @@ pub struct WhyNotCause {
 pub enum WhyNotKind {
     /// A branch was executed and never went that way.
     Branch {
-        /// Its last execution, or the first one after `after`.
+        /// Its last execution or, with `after`, the first execution after that time.
         place: WhyPlace,
         /// The number of executions after `after`, including the end of the block at that moment.
         times: u64,
@@ -73,14 +73,14 @@ pub enum WhyNotKind {
         executions: u64,
         /// The value that decided it, if known.
         value: Option<String>,
-        /// The outcome that would have led there.
+        /// The outcome that would have led to the place.
         needs: WhyNotNeeds,
         /// The actual outcome.
         went: WhyNotWent,
     },
     /// A call through a table never called the function.
     Table {
-        /// Its last execution, or the first one after `after`.
+        /// Its last execution or, with `after`, the first execution after that time.
         place: WhyPlace,
         /// The number of executions after `after`, including the end of the block at that moment.
         times: u64,
@@ -93,7 +93,7 @@ pub enum WhyNotKind {
         /// The function that it called; `null` for a host function.
         called: Option<Function>,
     },
-    /// Control went that way, but did not reach a regular end.
+    /// Control went that way, but did not reach the regular end of the block or call there.
     Ended {
         /// Its operator.
         place: WhyPlace,
@@ -172,14 +172,14 @@ pub struct WhyNotEnd {
     pub ending: String,
     /// The place.
     pub place: WhyPlace,
-    /// The call that the activation was in, if it had made one.
+    /// The call that the activation was executing, if any.
     pub call: Option<WhyPlace>,
 }
 
 /// A step that was not executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotHop {
-    /// How the step before depends on it.
+    /// How the previous step depends on this one.
     pub how: WhyNotHow,
     /// Its operator.
     pub place: WhyPlace,

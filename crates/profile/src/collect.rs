@@ -210,9 +210,9 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// Returns the part of the dynamic call graph that the counts determine: calls by name and, per
-    /// caller, all calls through tables together. Ascending by caller, then callee, with calls
-    /// through tables first. A call that never ran has count 0.
+    /// Returns the part of the dynamic call graph that the counts determine: direct calls and, for
+    /// each caller, all its calls through tables together. Rows ascend by caller, then callee, with
+    /// calls through tables first. A call that never ran has count 0.
     pub fn call_rows(&self, scope: &Scope) -> Result<Vec<CallRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {

@@ -10,7 +10,7 @@ use crate::{
     By, FunctionRow, LeftOut, LineRow, Options, Profile, ProfileError, Report, Rows, Sort, Totals,
 };
 
-/// The rows of one item in two profiles, A and B. At least one of them exists.
+/// The rows of one item in two profiles, A and B. At least one of the rows exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair<R> {
     /// The row in each profile.
@@ -20,22 +20,22 @@ pub struct Pair<R> {
 /// The pairs of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pairs {
-    /// By function: compares the instructions that each executed.
+    /// By function: compares the instructions that each function executed.
     Functions(Vec<Pair<FunctionRow>>),
-    /// By line: compares the arrivals at each.
+    /// By line: compares the arrivals at each line.
     Lines(Vec<Pair<LineRow>>),
 }
 
 /// Two profiles, compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// The pairs, in the requested order. Items that ran in neither profile have none.
+    /// The pairs, in the requested order. Items that ran in neither profile have no pair.
     pub pairs: Pairs,
-    /// The number of pairs without a limit.
+    /// The number of pairs there would be without a limit.
     pub available: usize,
     /// The number of functions or lines that both programs have, whether or not they ran.
     pub common: usize,
-    /// The number of functions or lines that ran in neither.
+    /// The number of functions or lines that ran in neither profile.
     pub never: usize,
     /// The number of functions that ran but have no name, and so cannot be matched.
     pub unnamed: usize,
@@ -194,8 +194,8 @@ impl Pairs {
     }
 }
 
-/// Merges functions with the same name. Functions that ran but have no name are left out and
-/// counted.
+/// Merges functions with the same name. Functions without a name are left out; `unnamed` counts
+/// those that ran.
 fn by_names(
     profile: &Profile<'_>,
     rows: Vec<FunctionRow>,
@@ -257,7 +257,7 @@ fn paired<R, K: Eq + Hash>(
 }
 
 /// The first pairs in an order, the number of items in both, the total number of pairs, and the
-/// number left out because they ran in neither.
+/// number of items left out because they ran in neither profile.
 fn chosen<R: Measured>(
     mut pairs: Vec<Pair<R>>,
     sort: Option<Sort>,
@@ -295,7 +295,7 @@ fn chosen<R: Measured>(
 }
 
 /// Compares growth: by the ratio B/A, without rounding, and then by the amount in B. Items missing
-/// in A grew most; items in neither did not grow.
+/// from A grew most; items missing from both did not grow.
 fn growth([a, b]: [u64; 2], [other_a, other_b]: [u64; 2]) -> Ordering {
     let is_new = |a: u64, b: u64| a == 0 && b > 0;
     let ratios = match (is_new(a, b), is_new(other_a, other_b)) {

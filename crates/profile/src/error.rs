@@ -3,16 +3,16 @@
 use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use thiserror::Error;
 
-/// Why counts and module do not form a profile. Nothing is ever clamped or guessed: counts that do
-/// not fit are refused.
+/// Why counts and module do not form a profile. Counts that do not fit are refused; nothing is ever
+/// clamped or guessed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProfileError {
     /// The number of counted functions is not the number that the module defines.
     #[error("the counts are of {got} functions, but the module defines {expected}")]
     Functions {
-        /// Functions that the module defines.
+        /// The number of functions that the module defines.
         expected: usize,
-        /// Functions that were counted.
+        /// The number of functions that were counted.
         got: usize,
     },
     /// The number of counted edges is not the number of the function's edges.
@@ -20,9 +20,9 @@ pub enum ProfileError {
     Edges {
         /// The function.
         function: FuncId,
-        /// Edges of its control-flow graph.
+        /// The number of edges of its control-flow graph.
         expected: usize,
-        /// Edges that were counted.
+        /// The number of edges that were counted.
         got: usize,
     },
     /// The flow into a block differs from the flow out of it plus the flow that ends there.
@@ -32,9 +32,9 @@ pub enum ProfileError {
         function: FuncId,
         /// The block.
         block: BlockId,
-        /// Executions of the edges into it.
+        /// The number of executions of the edges into the block.
         entered: u64,
-        /// Executions of the edges out of it, plus frames still in it.
+        /// The number of executions of the edges out of the block, plus the frames still in it.
         left: u64,
     },
     /// The operators of a block's open frames are incomplete, or too many are listed.
@@ -46,12 +46,12 @@ pub enum ProfileError {
         function: FuncId,
         /// The block.
         block: BlockId,
-        /// Frames that are in the block according to the counts.
+        /// The number of frames in the block according to the counts.
         open: u64,
-        /// Frames whose operator is listed.
+        /// The number of frames whose operator is listed.
         listed: u64,
     },
-    /// A frame is at an operator that does not exist there.
+    /// A frame is at an operator that its block does not have.
     #[error("{function} has no {op} in {block}, where a frame should be")]
     NoSuchStop {
         /// The function.

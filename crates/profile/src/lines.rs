@@ -2,40 +2,41 @@
 //!
 //! A line's count is the number of *arrivals* at it. An execution of an instruction of line L is an
 //! arrival at L in these cases:
-//! - the instruction that the same activation executed before it belongs to another line or to
-//!   none, or there is none;
-//! - control came around a loop that can iterate without leaving L: the edge is a back edge, and on
-//!   a cycle of blocks entirely of L;
+//! - the previous instruction of the same activation belongs to a different line or to no line, or
+//!   there is no such instruction;
+//! - control came around a loop that can iterate without leaving L: the edge is a back edge on a
+//!   cycle of blocks that belong entirely to L;
 //! - control came through a vertex that executes nothing: the root of a function that begins with a
 //!   loop, or the dispatch of an exception to its handler.
 //!
-//! So control arrives at `while (*p) p++;`, written on one line, once per iteration. It arrives at
-//! the `for (…; …; i++)` of a loop with its body on later lines once, and again after each
-//! execution of the body. For a loop that can do both, both kinds of arrivals count.
+//! So control arrives at `while (*p) p++;`, written on one line, once per iteration. If the body of
+//! a loop is on later lines, control arrives at its `for (…; …; i++)` once, and again after each
+//! execution of the body. If a loop can iterate both with and without leaving its line, both kinds
+//! of arrivals count.
 //!
 //! A jump (`br`) is passed over if its line has other code in the function. Compilers give the jump
 //! at the end of an arm the line of its `if`, and the jump at the end of a loop the line of its
 //! `while`. A reader of the source does not arrive there a second time. (The jump still counts as
-//! an instruction of its line.) So if control passes through a block with only a jump of this kind,
-//! it arrives at the next block from the block before the jump. If a line has only jumps (`break;`,
-//! `continue;`, `goto end;`, `} else {`), they are its code, and executing one is an arrival. The
-//! exception is the head of a loop without a condition, `while (1) {` or `for (;;) {`. A line whose
-//! only code is jumps back to code of a later line has no code and no count.
+//! an instruction of its line.) If control passes through a block with only such a jump, it arrives
+//! at the next block as if it came from the block before the jump. If a line has only jumps
+//! (`break;`, `continue;`, `goto end;`, `} else {`), they are its code, and executing one is an
+//! arrival. The exception is the head of a loop without a condition, `while (1) {` or `for (;;) {`.
+//! A line whose only code is jumps back to code of a later line has no code and no count.
 //! `OperatorCount::position` and `OperatorCount::passed` hold the results of these rules.
 //!
 //! `gcov` counts in the same way, with four exceptions. It counts blocks, not arrivals: if a block
 //! returns to a line (for example after call arguments on lines of their own), it counts the line
 //! once. It counts jumps to the next instruction, which WebAssembly does not have, so `do {` has a
-//! count there. It enters a line through any of its blocks, even one with only a jump of the line.
-//! And it counts a loop that stays on its line by subtracting all entries from outside.
+//! count there. It counts an entry into a line through any of the line's blocks, even one with only
+//! a jump. And it counts a loop that stays on its line by subtracting all entries from outside.
 //!
 //! A taken edge leads to an arrival even if the run was stopped right before the instruction that
 //! it leads to, or during jumps on the way.
 //!
 //! Every arrival happens at a fixed place: between two neighbours in a block, or at a block's entry
-//! over a fixed edge. So the counts of operators and edges give the number exactly: the sum of the
-//! counts of these places. A call on a line and the rest of that line after it are one arrival. If
-//! a line has several copies (inlined, generic), their arrivals are added.
+//! over a fixed edge. So the number is exact: it is the sum of the counts of these places, which
+//! follow from the counts of operators and edges. A call on a line and the rest of that line after
+//! it are one arrival. If a line has several copies (inlined, generic), their arrivals are added.
 
 use std::collections::HashMap;
 
@@ -49,9 +50,9 @@ use crate::{Line, OperatorCount};
 /// The counts of a source line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineCount {
-    /// Arrivals at the line.
+    /// The number of arrivals at the line.
     pub arrivals: u64,
-    /// Instructions executed that come from the line.
+    /// The number of executed instructions that come from the line.
     pub instructions: u64,
 }
 
@@ -64,7 +65,7 @@ struct Ends {
     is_one: bool,
 }
 
-/// A fixed place where control arrives at a line whenever it passes.
+/// A fixed place: whenever control passes it, control arrives at a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// At an operator within a block.
@@ -172,8 +173,8 @@ pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, 
     arrivals
 }
 
-/// For each block that contains only a jump to be passed over: the first later block that does not,
-/// if any, and whether a back edge leads there. There is none if the jumps form a cycle.
+/// For each block that contains only a jump to be passed over: the first later block with other
+/// code, and whether a back edge leads there. There is no such block if the jumps form a cycle.
 struct Jumps(SecondaryMap<BlockId, Option<(Option<BlockId>, bool)>>);
 
 impl Jumps {
@@ -214,7 +215,8 @@ impl Jumps {
         Self(behind)
     }
 
-    /// Returns where control arrives from an edge into this block, and whether over a back edge.
+    /// Returns the block at which control arrives over an edge into this block, and whether a back
+    /// edge was on the way.
     fn behind(&self, block: BlockId, back: bool) -> (Option<BlockId>, bool) {
         match self.0[block] {
             None => (Some(block), back),

@@ -7,9 +7,9 @@
 //!                  offset in the module                  start of the function's body; func+0 is
 //!                                                        the first one, after the locals
 //! ```
-//! Each may end in `#K` or `#last`: its K-th execution, from 1, or its last. Rust names contain `#`
-//! and `:` (`run::{closure#0}`), so these have a meaning only at the very end. A text that is a
-//! function's whole name means that function.
+//! Each place may end in `#K` or `#last`: its K-th execution, from 1, or its last. Rust names
+//! contain `#` and `:` (`run::{closure#0}`), so these have a meaning only at the very end. A text
+//! that is a function's whole name means that function.
 
 use std::str::FromStr;
 
@@ -22,9 +22,9 @@ use crate::{Line, ProfileError};
 /// The selected execution of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occurrence {
-    /// The K-th, from 1.
+    /// The K-th execution, from 1.
     Kth(u64),
-    /// The last.
+    /// The last execution.
     Last,
 }
 
@@ -58,7 +58,7 @@ pub enum Form<'t> {
     Within {
         /// The function, as written.
         function: &'t str,
-        /// Bytes from the start of its body.
+        /// The number of bytes from the start of its body.
         distance: u32,
     },
     /// Anything else: a function.
@@ -137,7 +137,7 @@ pub enum ResolveError {
         a place"
     )]
     Once(String),
-    /// It names no function, or several.
+    /// The text names no function, or several functions.
     #[error(transparent)]
     Name(#[from] NameError),
     /// The text names no line with code.

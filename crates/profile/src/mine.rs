@@ -20,7 +20,7 @@ pub enum CodeFilter {
     /// All code with lines.
     All,
     /// Files that match a glob such as `src/**/*.c`: with their whole path or, for files that do
-    /// not belong to a library, with a suffix of it.
+    /// not belong to a library, with a suffix of the path.
     Files(String),
 }
 
@@ -106,7 +106,7 @@ pub fn is_library_name(name: &str) -> bool {
     }
 }
 
-/// One star matches within a name; two match any folders.
+/// One star matches within a name; two stars match any folders.
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,

@@ -18,7 +18,7 @@ pub struct Stop {
     /// The block that it was in.
     pub block: BlockId,
     /// The first operator of the block that was not executed; the end of the block's range if all
-    /// were.
+    /// were executed.
     pub next: OpId,
 }
 
@@ -27,26 +27,26 @@ pub struct Stop {
 pub struct Totals {
     /// The number of runs that were added up.
     pub runs: u64,
-    /// Instructions executed: operators, without the markers `block`, `loop`,
+    /// The number of executed instructions: operators, without the markers `block`, `loop`,
     /// `try_table`, `else` and `end`.
     pub instructions: u64,
-    /// Basic blocks executed.
+    /// The number of executed basic blocks.
     pub blocks: u64,
-    /// Activations of functions that the module defines.
+    /// The number of activations of functions that the module defines.
     pub entries: u64,
-    /// Functions that the module defines.
+    /// The number of functions that the module defines.
     pub functions: u64,
-    /// The number of them that were entered.
+    /// The number of these functions that were entered.
     pub executed_functions: u64,
-    /// Activations that were still open when the run ended.
+    /// The number of activations that were still open when the run ended.
     pub open: u64,
 }
 
 /// The exact profile of one execution, or of several whose counts were [added
 /// up](crate::add_counts).
 ///
-/// Everything else is derived on demand, one function at a time, so its size is that of the graphs,
-/// not of the operators.
+/// Everything else is derived on demand, one function at a time, so the size of a profile is
+/// proportional to the graphs, not to the operators.
 pub struct Profile<'a> {
     pub(crate) program: &'a Program,
     pub(crate) module: &'a [u8],
@@ -60,14 +60,14 @@ pub struct Profile<'a> {
 /// The data that [`Profile`] stores for one function.
 #[derive(Clone, Debug)]
 pub struct FunctionProfile {
-    /// Executions of each vertex of its graph.
+    /// The number of executions of each vertex of its graph.
     pub blocks: SecondaryMap<BlockId, u64>,
     /// The places where its open activations stopped: the block, and its first operator that was
     /// not executed. Ascending.
     pub stops: Vec<(BlockId, OpId)>,
-    /// Basic blocks executed.
+    /// The number of basic blocks executed in it.
     pub executed_blocks: u64,
-    /// Instructions executed in it, excluding callees.
+    /// The number of instructions executed in it, excluding callees.
     pub instructions: u64,
 }
 

@@ -34,9 +34,9 @@ pub enum By {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sort {
-    /// Most instructions executed first; edges and instructions by count.
+    /// The most executed instructions first; edges and instructions by count.
     Instructions,
-    /// Most executions first: entries of a function, arrivals at a line, executions otherwise.
+    /// The most executions first: entries of a function, arrivals at a line, executions otherwise.
     Count,
     /// By the name of the function; lines by the path of their file.
     Name,
@@ -65,14 +65,14 @@ pub struct Options {
 /// The parts left out by the filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The number of its rows.
+    /// The number of rows left out.
     pub rows: usize,
-    /// The number of its executed instructions.
+    /// The number of executed instructions in these rows.
     pub instructions: u64,
     /// If library code counts for the lines that call it: the number of instructions that count for
     /// no line.
     pub elsewhere: Option<u64>,
-    /// Whether it includes code that is not a library's.
+    /// Whether the part includes code that is not a library's.
     pub is_mixed: bool,
 }
 
@@ -81,7 +81,7 @@ pub struct LeftOut {
 pub struct Report {
     /// The rows, in the requested order.
     pub rows: Rows,
-    /// The number of rows without a limit.
+    /// The number of rows there would be without a limit.
     pub available: usize,
     /// The parts that [`Options::code`] left out.
     pub left_out: LeftOut,

@@ -13,7 +13,7 @@ use crate::location::{
 };
 use crate::{Line, walk};
 
-/// The number of lines with rows in the line table to examine in search of the nearest with
+/// The number of lines in the line table to examine when searching for the nearest line with
 /// instructions.
 const LOOKED_AT: usize = 64;
 
@@ -63,7 +63,7 @@ impl<'a> Resolver<'a> {
     /// which indexes the names or lines.
     ///
     /// # Errors
-    /// If it is not a location of this program; the error names the nearest one.
+    /// If the text is not a location in this program; the error names the nearest location.
     pub fn location(&self, text: &str) -> Result<Resolved, ResolveError> {
         if text.is_empty() {
             return Err(ResolveError::Empty);
@@ -90,8 +90,8 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// The error for a text that is neither in the form of a place nor a function's name. It is
-    /// `unknown` if the text looks like a name.
+    /// The error for a text that has neither the form of a place nor the name of a function. If the
+    /// text looks like a name, this is `unknown`.
     fn misspelt(&self, text: &str, counted: bool, unknown: NameError) -> ResolveError {
         let whole = || text.to_owned();
         if !counted && let Some((place, which)) = text.rsplit_once('#') {
@@ -143,8 +143,8 @@ impl<'a> Resolver<'a> {
     /// The two locations of `FIRST..LAST`, both part of the range.
     ///
     /// # Errors
-    /// If there are not two. If the text can be split in several ways, the error concerns the split
-    /// at the last dots.
+    /// If the text does not hold two locations of this program. If the text can be split in several
+    /// ways, the error concerns the split at the last dots.
     pub fn range(&self, text: &str) -> Result<(Resolved, Resolved), ResolveError> {
         let mut error = None;
         for (first, last) in cuts(text) {

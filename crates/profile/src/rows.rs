@@ -10,13 +10,14 @@ use crate::Line;
 pub struct FunctionRow {
     /// The function.
     pub function: FuncId,
-    /// Activations.
+    /// The number of activations.
     pub entries: u64,
-    /// Basic blocks executed.
+    /// The number of executed basic blocks.
     pub blocks: u64,
-    /// Instructions executed, excluding callees.
+    /// The number of executed instructions, excluding callees.
     pub instructions: u64,
-    /// Its beginning: its declaration or, failing that, its first instruction with a position.
+    /// The position of its declaration or, if that is unknown, of its first instruction with a
+    /// position.
     pub position: Option<Location>,
     /// The start of its body in the module.
     pub offset: OrigOffset,
@@ -27,12 +28,12 @@ pub struct FunctionRow {
 pub struct LineRow {
     /// The line.
     pub line: Line,
-    /// Arrivals at it.
+    /// The number of arrivals at it.
     pub count: u64,
-    /// Instructions executed that come from it.
+    /// The number of executed instructions that come from it.
     pub instructions: u64,
-    /// The same, plus those of library code that was inlined into the line or called from it;
-    /// `None` if not requested.
+    /// The number of these instructions, plus those of library code that was inlined into the line
+    /// or called from it; `None` if not requested.
     pub with_library: Option<u64>,
 }
 
@@ -56,9 +57,9 @@ pub struct BlockRow {
     pub op: OpId,
     /// Its offset in the module.
     pub offset: OrigOffset,
-    /// Executions.
+    /// The number of executions.
     pub count: u64,
-    /// Instructions executed in it.
+    /// The number of instructions executed in it.
     pub instructions: u64,
     /// The source position of its first instruction that has one.
     pub position: Option<Location>,
@@ -82,7 +83,7 @@ pub struct EdgeRow {
     /// The offset in the module of the operator that transfers control; `None` for an edge without
     /// one.
     pub offset: Option<OrigOffset>,
-    /// Executions.
+    /// The number of executions.
     pub count: u64,
     /// The source position of that operator.
     pub position: Option<Location>,
@@ -99,7 +100,7 @@ pub struct InstructionRow {
     pub offset: OrigOffset,
     /// The block that it belongs to; `None` in code that cannot be reached.
     pub block: Option<BlockId>,
-    /// Executions.
+    /// The number of executions.
     pub count: u64,
     /// Its source position.
     pub position: Option<Location>,
@@ -119,7 +120,7 @@ pub struct BranchRow {
     pub op: OpId,
     /// Its offset in the module.
     pub offset: OrigOffset,
-    /// Executions of the branch.
+    /// The number of executions of the branch.
     pub count: u64,
     /// Each direction and how often it was taken, in the order of the edges.
     pub ways: Vec<(EdgeKind, u64)>,
@@ -127,31 +128,31 @@ pub struct BranchRow {
     pub position: Option<Location>,
 }
 
-/// Calls by name from one function to another.
+/// The direct calls from one function to another, or all calls of a function through tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallRow {
     /// The function that calls.
     pub caller: FuncId,
     /// The function that is called; `None` for calls through a table.
     pub callee: Option<FuncId>,
-    /// The count.
+    /// The number of calls.
     pub count: u64,
-    /// The number of places in the caller.
+    /// The number of places in the caller that make these calls.
     pub sites: u32,
 }
 
 /// The rows of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// By function.
+    /// One row for each function.
     Functions(Vec<FunctionRow>),
-    /// By source line.
+    /// One row for each source line.
     Lines(Vec<LineRow>),
-    /// By basic block.
+    /// One row for each basic block.
     Blocks(Vec<BlockRow>),
-    /// By edge.
+    /// One row for each edge.
     Edges(Vec<EdgeRow>),
-    /// By instruction.
+    /// One row for each instruction.
     Instructions(Vec<InstructionRow>),
 }
 

@@ -30,20 +30,21 @@ pub struct SourceLine {
     pub path: String,
     /// The suffix of the path that is shown, long enough to identify the file.
     pub short: String,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// From 1; 0 if it is not known.
+    /// The column, from 1; 0 if it is unknown.
     pub column: u32,
 }
 
 impl fmt::Display for SourceLine {
-    /// In the form that commands accept: `file.c:42`.
+    /// The line in the form that commands accept: `file.c:42`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.short, self.line)
     }
 }
 
-/// The interface that a profile needs from a source map, as a trait so that tests can provide one.
+/// The interface that a profile needs from a source map. It is a trait so that tests can provide
+/// their own.
 pub trait Source {
     /// Returns the source position of the operator at this offset. `None` if the debug information
     /// does not cover it or says that it comes from no line.
@@ -90,7 +91,7 @@ pub trait Source {
         Vec::new()
     }
 
-    /// The calls for which the operator at this offset was inlined, the innermost first.
+    /// The calls into which the operator at this offset was inlined, the innermost first.
     fn around(&self, offset: OrigOffset) -> Vec<Location> {
         let _ = offset;
         Vec::new()

@@ -62,7 +62,7 @@ pub fn readable(text: &str) -> String {
 
 /// Passes on the line of the module's text for each of these ascending offsets, with the offset's
 /// position in the list. The module is written as text once, up to the last of them; other lines
-/// are dropped as they come.
+/// are discarded as they are written.
 fn each_text(
     module: &[u8],
     wanted: &[OrigOffset],
@@ -89,10 +89,10 @@ fn each_text(
 struct Lines<'w, F> {
     wanted: &'w [OrigOffset],
     each: F,
-    /// The index of the offset that the current line belongs to.
+    /// The index of the offset to which the current line belongs.
     current: Option<usize>,
     text: String,
-    /// The writer has passed the last offset.
+    /// Whether the writer has passed the last offset.
     is_over: bool,
 }
 

@@ -15,7 +15,7 @@ pub struct OperatorCount {
     pub op: OpId,
     /// Its offset in the original module.
     pub offset: OrigOffset,
-    /// Whether it is an instruction; the markers of the block structure are not.
+    /// Whether it is an instruction and not a marker of the block structure.
     pub instruction: bool,
     /// Whether control passes over it: a jump (`br`) whose line has other code, or that has no
     /// line.
@@ -27,8 +27,8 @@ pub struct OperatorCount {
     pub count: u64,
     /// Its source position. Compilers give no position to code that they merged or invented. Such
     /// an instruction takes the position of the last earlier instruction that has one, if all paths
-    /// from there agree on the line. Otherwise it has none. Markers have none. The jump back of a
-    /// loop without a condition (`while (1) {`) counts as such code.
+    /// from there agree on the line. Otherwise it has none. Markers have none. A jump back in a
+    /// loop without a condition (`while (1) {`) also counts as code without a position.
     pub position: Option<Location>,
 }
 
@@ -137,10 +137,11 @@ pub fn positions(
     }
 }
 
-/// Decides which jumps control passes over; initially this is set for all. A jump that is its
-/// line's only code in the function (`break;`, `goto end;`) is a step like any other instruction.
-/// If all jumps on a line lead back to code of a later line, the line is the head of a loop without
-/// a condition. Nothing is executed there, and the jumps lose their position. O(operators).
+/// Decides which jumps control passes over; initially, all jumps are marked as passed over. A jump
+/// that is its line's only code in the function (`break;`, `goto end;`) is a step like any other
+/// instruction. If all jumps on a line lead back to code of a later line, the line is the head of a
+/// loop without a condition. Nothing is executed there, and the jumps lose their position.
+/// O(operators).
 fn settle_jumps(function: &Function, operators: &mut [OperatorCount]) {
     let cfg = &function.cfg;
     let (mut jumps, mut with_code, mut last) = (Vec::new(), HashSet::new(), None);
@@ -191,7 +192,7 @@ enum Before {
     #[default]
     Unknown,
     At(Location),
-    /// There is none, or it depends on the path taken.
+    /// There is no such position, or it depends on the path taken.
     Apart,
 }
 
@@ -209,8 +210,8 @@ impl Before {
     }
 }
 
-/// For each block, the position of the last instruction before it. Each changes at most three
-/// times.
+/// For each block, the position of the last instruction before it. Each position changes at most
+/// three times.
 fn before_blocks(
     function: &Function,
     operators: &[OperatorCount],

@@ -33,19 +33,20 @@ pub enum PaidBy {
     Nobody,
 }
 
-/// The cost of a block's execution beyond its own lines, and the line that pays for its calls.
+/// The part of a block's cost that its own lines do not pay, and the line that pays for the block's
+/// calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charged {
     /// The instructions charged to the caller of the function.
     pub instructions: u32,
-    /// The line that pays for its calls; `None` is the line that called the function.
+    /// The line that pays for its calls; `None` stands for the line that called the function.
     pub calls: Option<PaidBy>,
 }
 
 /// The part of [`WholeLines`] that follows from the counts alone, and the data that is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// The part that follows from the counts.
+    /// The part that follows from the counts alone.
     pub whole: WholeLines,
     /// The missing part, for each block that was executed and costs something.
     pub blocks: HashMap<(FuncId, BlockId), Charged>,
@@ -62,7 +63,7 @@ impl WholeLines {
         Some(())
     }
 
-    /// Adds those of another run. `None` if a sum does not fit into 64 bits.
+    /// Adds the lines of another run. `None` if a sum does not fit into 64 bits.
     pub fn add(&mut self, other: Self) -> Option<()> {
         self.pay(PaidBy::Nobody, other.elsewhere)?;
         for (line, count) in other.lines {
@@ -73,7 +74,7 @@ impl WholeLines {
         Some(())
     }
 
-    /// All instructions.
+    /// The number of all instructions.
     pub fn instructions(&self) -> u64 {
         let lines = self.lines.values().map(|line| line.instructions);
         lines.fold(self.elsewhere, u64::saturating_add)
@@ -129,8 +130,9 @@ impl Profile<'_> {
         Ok(costs)
     }
 
-    /// The part of its charge that the last block of the run did not execute, and the line that
-    /// would pay. `stops` lists the open activations, the innermost first.
+    /// The last block of the run may not have executed all instructions that it is charged for.
+    /// Returns the number of the missing ones, and the line that would pay for them. `stops` lists
+    /// the open activations, the innermost first.
     ///
     /// # Errors
     /// See [`Profile::operators`].
@@ -166,7 +168,7 @@ impl Profile<'_> {
     }
 }
 
-/// Gives operators of other code the position of the shown code that they were inlined for, or
+/// Gives operators of other code the position of the shown code that they were inlined into, or
 /// none.
 fn fold(operators: &mut [OperatorCount], folded: &Folded<'_>) {
     for operator in operators.iter_mut().filter(|operator| operator.instruction) {

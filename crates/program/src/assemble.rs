@@ -6,8 +6,9 @@ use crate::program::Resources;
 use crate::{Function, FunctionType, Import, Program};
 
 impl Program {
-    /// Creates a program that has no bytes: only functions, their graphs and how they may call each
-    /// other. Property tests use these programs for algorithms that need nothing more.
+    /// Creates a program without bytes: it has only functions, their graphs, and the calls that
+    /// they may make to each other. Property tests use such programs for algorithms that need
+    /// nothing more.
     pub fn assemble(
         types: PrimaryMap<TypeId, FunctionType>,
         imports: Vec<Import>,

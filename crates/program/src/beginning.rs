@@ -1,7 +1,7 @@
-//! Decides from its beginning whether a file is a module.
+//! Decides from a file's beginning whether the file is a module.
 
 /// The size of the part of a file that decides whether it is a module. Comments before the module
-/// may be this long.
+/// may be as long as this.
 pub const BEGINNING: u64 = 1 << 16;
 
 /// The possible first words of a module in text form: the module itself, or one of its fields.
@@ -21,8 +21,8 @@ const FIELDS: [&str; 13] = [
     "data",
 ];
 
-/// Whether a file that begins like this is a module: in binary form or, after blanks and comments,
-/// in text form.
+/// Whether a file with this beginning is a module: in binary form or, after blanks and comments, in
+/// text form.
 pub fn is_module(beginning: &[u8]) -> bool {
     if beginning.starts_with(b"\0asm") {
         return true;
@@ -37,7 +37,7 @@ pub fn is_module(beginning: &[u8]) -> bool {
     })
 }
 
-/// The text after blanks and comments, which may nest; `None` if a comment does not end.
+/// The text after blanks and comments. Comments may nest. `None` if a comment does not end.
 fn behind_comments(mut text: &str) -> Option<&str> {
     loop {
         text = text.trim_start();

@@ -9,7 +9,7 @@ use crate::{Callee, FunctionType};
 /// The contribution of one function to the analysis.
 #[derive(Debug, Default)]
 pub(crate) struct CallFacts {
-    /// It has a `throw` or `throw_ref` that no `catch_all` encloses.
+    /// Whether it has a `throw` or `throw_ref` that no `catch_all` encloses.
     throws: bool,
     /// Its calls that no `catch_all` encloses, and its tail calls.
     calls: Vec<Callee>,
@@ -17,13 +17,13 @@ pub(crate) struct CallFacts {
 
 /// Collects [`CallFacts`] from the operators of one function.
 ///
-/// Unreachable code counts, and a clause for a single tag is taken to catch nothing. Both err
-/// towards "may throw", which costs a handler but never exactness.
+/// Unreachable code counts, and a clause for a single tag is assumed to catch nothing. Both choices
+/// err towards "may throw". That costs a handler, but the result stays exact.
 #[derive(Debug, Default)]
 pub(crate) struct CallScan {
     /// For each open frame, whether it is a `try_table` with a catch-all clause.
     frames: Vec<bool>,
-    /// The number of these frames.
+    /// The number of these frames with a catch-all clause.
     protections: u32,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn catches_all(catch: &Catch) -> bool {
 
 /// A call operator.
 pub(crate) enum Transfer {
-    /// A call that returns here.
+    /// A call that returns to this function.
     Call(Callee),
     /// A call that replaces this activation.
     Tail(Callee),
@@ -102,8 +102,8 @@ impl MayThrow {
     /// not catch, or calls a function that may throw. An indirect call may throw if any function of
     /// its type whose address is taken may throw. Imports never throw.
     ///
-    /// One backward walk over the call graph from the functions that throw, with one vertex per
-    /// function type in the middle of all indirect calls. O(functions + types + calls).
+    /// Uses one backward walk over the call graph, from the functions that throw. All indirect
+    /// calls of a type go through one vertex. O(functions + types + calls).
     pub(crate) fn compute(
         types: &PrimaryMap<TypeId, FunctionType>,
         function_types: &[TypeId],

@@ -1,11 +1,12 @@
 //! The control-flow graph of one function, linked to the operators of its body.
 //!
 //! A block ends at a control operator, before the target of a branch, and at a call, so that the
-//! sequence of completed blocks is the order of execution. Of the operators that may trap, only
-//! `unreachable` and throws end a block. Any other trap is a single virtual edge at the run's end.
+//! sequence of completed blocks is the order of execution. Among the operators that may trap, only
+//! `unreachable` and throws end a block. Any other trap appears as a single virtual edge at the end
+//! of the run.
 //!
 //! Blocks without operators are not created: an edge leads straight to the next real block. The
-//! exception is the root, which exists even when it is empty, so that the root has no predecessor.
+//! exception is the root: it exists even when it is empty, so that it has no predecessor.
 //! Unreachable code has no block.
 
 use std::ops::Range;
@@ -19,12 +20,12 @@ pub struct Cfg {
     /// The blocks: code in layout order (the root first), then dispatch
     /// vertices in the order of their `try_table`s, the function's own last, then EXIT.
     pub blocks: PrimaryMap<BlockId, Block>,
-    /// The edges, ordered by the block that they leave and then by slot. Slots are in this order:
-    /// not taken before taken; then before else; `br_table` targets by their first position in the
-    /// table, the default last; return before throw; the clauses of a `try_table` in order, with
-    /// unwinding last.
+    /// The edges, ordered by the block that they leave and then by slot. The order of slots is: not
+    /// taken before taken; `then` before `else`; the targets of a `br_table` by their first
+    /// position in the table, the default last; return before throw; the clauses of a `try_table`
+    /// in order, unwinding last.
     pub edges: PrimaryMap<EdgeId, Edge>,
-    /// The same vertices and edges, in the form that graph algorithms take.
+    /// The same vertices and edges, in the form that graph algorithms use.
     pub graph: FlowGraph,
 }
 
@@ -50,7 +51,8 @@ pub enum BlockKind {
     /// A basic block.
     Code,
     /// The place where an exception raised inside a `try_table` chooses its handler. It executes
-    /// nothing. `None` is the function's own, from which the exception leaves the function.
+    /// nothing. `None` stands for the function's own dispatch vertex, from which the exception
+    /// leaves the function.
     Dispatch(Option<OpId>),
     /// The EXIT vertex.
     Exit,
@@ -90,7 +92,7 @@ pub enum Callee {
     Direct(FuncId),
     /// Any function in a table that has this type.
     Indirect {
-        /// Index of the table.
+        /// The index of the table.
         table: u32,
         /// The expected type.
         ty: TypeId,
@@ -110,8 +112,8 @@ pub struct Edge {
     pub back: bool,
     /// The operator that transfers control: the branch, the call, the `throw`; for
     /// [`EdgeKind::Fall`] the last operator of `from`. `None` only where an empty root falls into
-    /// the next block or EXIT. For edges out of a dispatch vertex it is the `try_table` (`None` for
-    /// the function's own).
+    /// the next block or EXIT. For edges out of a dispatch vertex, it is the `try_table` (`None`
+    /// for the function's own dispatch vertex).
     pub op: Option<OpId>,
 }
 
@@ -141,10 +143,11 @@ pub enum EdgeKind {
     Throw,
     /// From a dispatch vertex to a handler: the clause's position in its `try_table`.
     Catch(u32),
-    /// From a dispatch vertex to the next one outwards, or from the function's own to EXIT.
+    /// From a dispatch vertex to the next enclosing one, or from the function's own dispatch vertex
+    /// to EXIT.
     Unwind,
     /// To EXIT, by `return` or a tail call (a probe goes right before `op`). A branch to the
-    /// function's own label keeps its branch's kind, and falling off the function's end is a
+    /// function's own label keeps the kind of the branch, and falling off the function's end is a
     /// `Fall`.
     Return,
 }

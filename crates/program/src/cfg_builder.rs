@@ -1,9 +1,9 @@
 //! Builds a function's control-flow graph in one pass over its operators.
 //!
 //! Edges whose target does not exist yet are *pending*: edges to the next operator and, per label,
-//! edges to its `end`. A block is created only when an operator arrives, and takes all edges
-//! pending there. So no empty blocks have to be removed afterwards. An operator that arrives with
-//! no open block and no pending edge is unreachable.
+//! edges to its `end`. A block is created only when an operator arrives, and all edges pending for
+//! that operator then lead to the block. So no empty blocks have to be removed afterwards. An
+//! operator that arrives with no open block and no pending edge is unreachable.
 //!
 //! Only a loop's end reveals whether the loop is ever branched to. The first operator in a loop
 //! therefore always starts a block. If such a block turns out to be entered only from above, it is
@@ -21,7 +21,7 @@ mod exceptions;
 mod finish;
 mod frames;
 
-/// The origin of a pending edge.
+/// A pending edge, given by its origin.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     from: Vertex,
@@ -48,7 +48,8 @@ struct RawEdge {
     origin: Pending,
     to: Vertex,
     back: bool,
-    /// Exists only because a loop begins here: contracted if nothing else enters `to`.
+    /// Whether the edge exists only because a loop begins here. It is contracted if no other edge
+    /// enters `to`.
     splits_for_loop: bool,
 }
 
@@ -82,24 +83,24 @@ enum FrameKind {
     },
 }
 
-/// Builds the control-flow graph of one function. It must be given every operator in order.
+/// Builds the control-flow graph of one function. It must receive every operator in order.
 #[derive(Debug)]
 pub(crate) struct CfgBuilder<'a> {
     may_throw: &'a MayThrow,
     frames: Vec<Frame>,
-    /// Positions in `frames` of the open `try_table`s.
+    /// The positions in `frames` of the open `try_table`s.
     tries: Vec<usize>,
-    /// Positions in `frames` of the open loops without an operator so far. Only other markers are
-    /// above them on the control stack.
+    /// The positions in `frames` of the open loops that have no operator so far. Above these loops,
+    /// the control stack holds only other markers.
     headerless: Vec<usize>,
     /// The code blocks, in layout order.
     code: Vec<Block>,
-    /// The block that the next operator extends. If there is one, `pending` is empty.
+    /// The block that the next operator extends. If there is such a block, `pending` is empty.
     current: Option<u32>,
     /// The edges that lead to the next operator.
     pending: Vec<Pending>,
     edges: Vec<RawEdge>,
-    /// The dispatch vertices that an edge reaches: their `try_table`s.
+    /// The `try_table`s of the dispatch vertices that some edge reaches.
     dispatches: Vec<(OpId, OrigOffset)>,
     own_dispatch: bool,
     end: OrigOffset,
@@ -276,7 +277,7 @@ impl<'a> CfgBuilder<'a> {
         self.current
     }
 
-    /// Ends the open block, which exists because an operator was just taken.
+    /// Ends the open block. There is one, because an operator has just been added to it.
     fn close(&mut self, end: BlockEnd) {
         if let Some(block) = self.current.take() {
             self.code[block as usize].end = end;

@@ -9,7 +9,7 @@ use wasmparser::WasmFeatures;
 /// Why bytes could not be parsed as a [`Program`](crate::Program).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseError {
-    /// There are no bytes.
+    /// The input is empty.
     #[error("the file is empty")]
     Empty,
     /// The bytes do not begin with `\0asm`.
@@ -18,7 +18,7 @@ pub enum ParseError {
     /// A component. Only core modules can be recorded.
     #[error("this is a WebAssembly component; only core modules are supported")]
     Component,
-    /// More bytes than a 32-bit offset can address.
+    /// The module has more bytes than a 32-bit offset can address.
     #[error("the module has {bytes} bytes; at most 4 GiB are supported")]
     TooLarge {
         /// Its size.
@@ -58,7 +58,7 @@ impl From<wasmparser::Error> for ParseError {
     }
 }
 
-/// Converts an offset from wasmparser. Modules of more than 4 GiB are refused first, so the
+/// Converts an offset from wasmparser. Modules of more than 4 GiB have already been refused, so the
 /// conversion is exact.
 pub(crate) fn offset(offset: usize) -> OrigOffset {
     OrigOffset(u32::try_from(offset).unwrap_or(u32::MAX))

@@ -1,16 +1,16 @@
 //! Whether debug information belongs to the code of a module.
 //!
 //! Tools that rewrite a linked module mostly copy its `.debug_*` sections unchanged. Every address
-//! in them then refers to different code.
+//! in these sections then refers to different code.
 //!
 //! Input: the bodies of functions, and the *claims* of the debug information about their extents.
 //! Output: which bodies are claimed exactly, and which have foreign debug information. A linker's
-//! claims fit exactly. A function's entry begins where a body begins and ends where it ends. A
-//! sequence of the line table begins with a body, before or after the declarations of its locals,
-//! and ends where this or a later body ends. An extent that does not fit shows that code moved, so
-//! the functions that it overlaps count as foreign. A sequence that is part of one body proves
-//! nothing by itself, so the function's entry decides. Extents of code that the linker removed are
-//! not claims: they begin at 0, −1 or −2, outside all bodies.
+//! claims fit exactly. A function's entry begins where a body begins, and ends where that body
+//! ends. A sequence of the line table begins with a body, before or after the declarations of its
+//! locals, and ends where that body or a later one ends. An extent that does not fit shows that
+//! code moved, so the functions that it overlaps count as foreign. A sequence that is part of one
+//! body proves nothing by itself, so the function's entry decides. Extents of code that the linker
+//! removed are not claims: they begin at 0, −1 or −2, outside all bodies.
 //!
 //! Not detected: code that was replaced by code of the same length, function by function.
 
@@ -22,7 +22,7 @@ use afterimage_ids::OrigOffset;
 /// bounds.
 #[derive(Clone, Debug, Default)]
 pub struct Fit {
-    /// Ascending.
+    /// The bodies, ascending.
     bodies: Vec<Range<OrigOffset>>,
     /// The last offset at which a claim of each body may begin.
     begins: Vec<OrigOffset>,
@@ -34,10 +34,10 @@ pub struct Fit {
 /// The kind of claim that covers a stretch of code.
 #[derive(Clone, Copy, Debug, Default)]
 enum Claimed {
-    /// One function as a whole.
+    /// A claim covers one function as a whole.
     #[default]
     Function,
-    /// One function or several.
+    /// A claim covers one function or several.
     Sequence,
 }
 
@@ -97,7 +97,8 @@ impl Fit {
         fit
     }
 
-    /// Whether a stretch of code is exactly one body, or several where one claim may cover several.
+    /// Whether a stretch of code is exactly one body, or several bodies if a claim may cover
+    /// several.
     pub fn fits(&self, claim: &Range<OrigOffset>) -> bool {
         let touched = self.touched(claim);
         let is_enough = match self.of {

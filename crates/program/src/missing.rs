@@ -5,18 +5,18 @@ use thiserror::Error;
 /// Why a module has no debug information, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoDebug {
-    /// The module has none and names no other place.
+    /// The module has no debug information, and names no other place for it.
     #[error("the module has no debug information; compile it with -g")]
     Nowhere,
-    /// It is in another file.
+    /// The debug information is in another file.
     #[error(
-        "the module's debug information is in another file, {file}, which is not read; keep it in the module (without a separate file for DWARF)"
+        "the module's debug information is in another file, {file}, which is not read; keep the debug information in the module (without a separate file for DWARF)"
     )]
     Separate {
         /// The file, as the module names it.
         file: String,
     },
-    /// There is a source map, which has lines but no variables, and which is not read.
+    /// The module has a source map. It is not read, because it has lines but no variables.
     #[error(
         "the module has a source map, {url}, which is not read, and no DWARF; compile it with -g"
     )]
@@ -27,13 +27,12 @@ pub enum NoDebug {
 }
 
 impl NoDebug {
-    /// A hint for a part of the program that lacks debug information while others have it: what to
-    /// do about it.
+    /// A hint about what to do if only a part of the program lacks debug information.
     pub fn hint(&self) -> String {
         match self {
             Self::Nowhere => "; compile it with -g".to_owned(),
             Self::Separate { file } => format!(
-                "; the module names another file with debug information, {file}, which is not read: keep it in the module"
+                "; the module names another file with debug information, {file}, which is not read: keep the debug information in the module"
             ),
             Self::SourceMap { url } => format!(
                 "; the module names a source map, {url}, which is not read: compile it with -g"

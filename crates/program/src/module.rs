@@ -12,7 +12,7 @@ pub struct Module {
 }
 
 impl Module {
-    /// Parses a module in binary form. Near-linear in its size.
+    /// Parses a module in binary form. Takes near-linear time in the module's size.
     ///
     /// # Errors
     /// If the bytes are not a supported module.

@@ -12,7 +12,7 @@ pub(crate) fn nearest<'a>(
     let limit = (query.len() / 3).max(1);
     let mut found: Vec<(usize, &str)> = Vec::new();
     for candidate in candidates {
-        // A byte length far away means a distance far away; this keeps long names cheap.
+        // If the byte lengths differ much, so do the names. This keeps long names cheap.
         let chars = candidate.len().div_ceil(4)..=candidate.len();
         if *chars.start() > query.len() + limit || *chars.end() + limit < query.len() {
             continue;
@@ -28,7 +28,8 @@ pub(crate) fn nearest<'a>(
 }
 
 /// The number of characters that must be inserted, removed, replaced or exchanged with a neighbour,
-/// ignoring case. No exchanged pair is edited otherwise (Damerau 1964: "optimal string alignment").
+/// ignoring case. A pair that is exchanged is not edited in any other way ("optimal string
+/// alignment", Damerau 1964).
 fn edit_distance(a: &[char], b: &str) -> usize {
     let same = |x: char, y: char| x.to_lowercase().eq(y.to_lowercase());
     // The rows of the last two characters of `b`, and that of the current one.

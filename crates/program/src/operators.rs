@@ -10,7 +10,7 @@ use crate::{BlockKind, Effect, Function, Program};
 
 /// Iterates over the operators of one function in order: ordinal, offset in the module, operator.
 ///
-/// Ends early where the bytes are not those of a valid body.
+/// Ends early if the bytes are not those of a valid body.
 #[derive(Clone)]
 pub struct Operators<'a> {
     reader: Option<OperatorsReader<'a>>,
@@ -74,8 +74,8 @@ impl Program {
 }
 
 impl Function {
-    /// The block that an operator belongs to. `None` if it is in unreachable code, or is a
-    /// marker (`block`, `loop`, `else`, `end`, `try_table`) between two blocks. O(log blocks).
+    /// The block that an operator belongs to. `None` if the operator is in unreachable code, or is
+    /// a marker (`block`, `loop`, `else`, `end`, `try_table`) between two blocks. O(log blocks).
     pub fn block_of(&self, op: OpId) -> Option<BlockId> {
         let blocks = self.cfg.blocks.as_values_slice();
         let code = blocks.partition_point(|block| block.kind == BlockKind::Code);
@@ -86,7 +86,7 @@ impl Function {
 }
 
 /// Finds operators by their offset in the module, by binary search. The offsets of a function's
-/// operators are read at the first query about it, and kept.
+/// operators are read at the first query about that function, and kept.
 pub struct OperatorIndex<'a> {
     program: &'a Program,
     bytes: &'a [u8],
@@ -94,7 +94,7 @@ pub struct OperatorIndex<'a> {
 }
 
 impl<'a> OperatorIndex<'a> {
-    /// An index of a program. `bytes` is the module that it was parsed from.
+    /// An index of a program. `bytes` is the module that the program was parsed from.
     pub fn new(program: &'a Program, bytes: &'a [u8]) -> Self {
         let offsets = program.functions.iter().map(|_| OnceLock::new()).collect();
         Self {
@@ -120,8 +120,8 @@ impl<'a> OperatorIndex<'a> {
         Some((function.id, OpId::new(after.checked_sub(1)?)))
     }
 
-    /// The effect of the operator that begins at this offset, or `None` if none does. O(operators
-    /// of its function).
+    /// The effect of the operator that begins at this offset, or `None` if no operator begins
+    /// there. O(operators of the function).
     pub fn effect(&self, offset: OrigOffset) -> Option<Effect> {
         let function = self.program.function_at(offset)?;
         let mut operators = self.program.operators(self.bytes, function);
@@ -129,8 +129,8 @@ impl<'a> OperatorIndex<'a> {
         found.map(|(_, _, operator)| Effect::of(&operator))
     }
 
-    /// The offsets of a function's operators, indexed by [`OpId`]. The function must be the
-    /// program's.
+    /// The offsets of a function's operators, indexed by [`OpId`]. The function must belong to the
+    /// program.
     pub fn offsets(&self, function: &Function) -> &[OrigOffset] {
         self.offsets[function.id.index() - self.program.imports.len()].get_or_init(|| {
             self.program

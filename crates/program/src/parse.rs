@@ -1,8 +1,8 @@
 //! Module bytes → [`Program`].
 //!
 //! Every function is read to validate it and to build its control-flow graph, several functions in
-//! parallel. If there are exceptions, the first reading learns who calls whom. A second reading
-//! then builds the graphs, once the calls that may throw are known.
+//! parallel. If the module uses exceptions, the first reading finds out which functions call which.
+//! A second reading then builds the graphs, once the calls that may throw are known.
 
 use std::ops::Range;
 
@@ -67,7 +67,7 @@ struct Module {
     globals: Vec<ValType>,
     tags: Vec<TypeId>,
     tables: u32,
-    /// Some table holds exceptions.
+    /// Whether some table holds exceptions.
     keeps_exceptions: bool,
     memories: u32,
     exports: Vec<(String, FuncId)>,
@@ -109,12 +109,12 @@ struct Room {
     allocations: FuncValidatorAllocations,
 }
 
-/// The functions of modules up to this size are read by one thread: other threads would take as
-/// long to start.
+/// The functions of modules up to this size are read by one thread: starting other threads would
+/// take as long.
 const SHORT: usize = 1 << 16;
 
-/// Calls `of` with each index below `count` and returns the results in order; in parallel if there
-/// are enough `bytes`.
+/// Calls `of` with each index below `count`, and returns the results in order. Does so in parallel
+/// if there are enough `bytes`.
 fn each<R: Default, T: Send>(
     bytes: usize,
     count: usize,
@@ -409,8 +409,8 @@ fn is_exception(ty: RefType) -> bool {
     ty.heap_type() == exceptions
 }
 
-/// Validates a function, and builds its graph if nothing throws. Otherwise records which functions
-/// it calls.
+/// Validates a function, and builds its graph if nothing throws. If something may throw, records
+/// which functions it calls instead.
 fn read(
     room: &mut Room,
     function: &FuncToValidate<ValidatorResources>,

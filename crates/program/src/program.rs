@@ -11,26 +11,27 @@ use crate::Cfg;
 /// A module, parsed and validated.
 #[derive(Debug)]
 pub struct Program {
-    /// Function types by index.
+    /// The function types, by index.
     pub types: PrimaryMap<TypeId, FunctionType>,
     /// The imported functions, in order: their positions are their [`FuncId`]s.
     pub imports: Vec<Import>,
-    /// The defined functions, in code-section order. The first one's `FuncId` follows the last
-    /// import's.
+    /// The defined functions, in code-section order. The `FuncId` of the first defined function
+    /// follows that of the last import.
     pub functions: Vec<Function>,
-    /// Exported functions by name, in the order of the export section.
+    /// The exported functions with their names, in the order of the export section.
     pub exports: Vec<(String, FuncId)>,
     /// The start function.
     pub start: Option<FuncId>,
-    /// Functions that a table or a reference may hold: those named by an element segment or by
-    /// `ref.func` anywhere. Exports count, too, if a table or a global of a reference type is
+    /// The functions that a table or a reference may hold: those that an element segment or any
+    /// `ref.func` names. Exports count, too, if a table or a global of a reference type is
     /// exported, or if an import returns a reference.
     pub address_taken: EntitySet<FuncId>,
     /// The number of memories, imported ones included.
     pub memories: u32,
-    /// Types of the globals by index.
+    /// The types of the globals, by index.
     pub globals: Vec<ValType>,
-    /// Types of the exception tags by index: their parameters are the values of an exception.
+    /// The types of the exception tags, by index. The parameters of a type are the values of an
+    /// exception.
     pub tags: Vec<TypeId>,
     /// The number of tables.
     pub tables: u32,
@@ -38,27 +39,27 @@ pub struct Program {
     pub(crate) resources: Resources,
 }
 
-/// The validator's view of a module; `None` if it defines no function.
+/// The validator's view of a module; `None` if the module defines no function.
 #[derive(Clone, Debug)]
 pub(crate) struct Resources(pub(crate) Option<ValidatorResources>);
 
 /// A function type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FunctionType {
-    /// Types of the parameters.
+    /// The types of the parameters.
     pub params: Box<[ValType]>,
-    /// Types of the results.
+    /// The types of the results.
     pub results: Box<[ValType]>,
 }
 
 /// An imported function.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// Module name.
+    /// The name of the module.
     pub module: String,
-    /// Field name.
+    /// The name of the field.
     pub name: String,
-    /// Type.
+    /// The type of the function.
     pub ty: TypeId,
 }
 
@@ -73,19 +74,19 @@ pub struct Function {
     pub body: Range<OrigOffset>,
     /// The number of operators in its body, including the last `end`.
     pub operators: u32,
-    /// Whether an exception can leave it: its own, or one of a function that it calls or
-    /// tail-calls. Errs on the side of yes: ignores which tags a handler names, and includes
+    /// Whether an exception can leave it: one that it throws, or one from a function that it calls
+    /// or tail-calls. Errs on the side of yes: it ignores which tags a handler names, and includes
     /// unreachable code.
     pub may_throw: bool,
-    /// Operators that exceed a memory at any address, because their offset alone does.
+    /// The operators that are outside a memory at any address, because their offset alone is.
     pub out_of_bounds: Box<[OpId]>,
-    /// Operators that wait at an address of a memory, or wake waiters there.
+    /// The operators that wait at an address of a memory, or wake waiters there.
     pub waits: Box<[OpId]>,
     /// Its control-flow graph.
     pub cfg: Cfg,
 }
 
-/// As in `(i32, i64) -> f64`. Several results are in parentheses; no result is `()`.
+/// Written as `(i32, i64) -> f64`. Several results are in parentheses; no result is `()`.
 impl fmt::Display for FunctionType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |types: &[ValType]| {

@@ -8,8 +8,9 @@ use wasmparser::{Parser, Payload};
 use crate::error::offset;
 
 /// The base of the addresses in debug information: the start of the code section's payload, which
-/// begins with the number of functions. The `wast` crate, which creates debug information for
-/// WebAssembly text, does not count that number. It names itself as the producer in `.debug_info`.
+/// begins with the number of functions. The `wast` crate creates debug information for WebAssembly
+/// text, and counts addresses from after that number. It names itself as the producer in
+/// `.debug_info`.
 pub fn address_base(payload: OrigOffset, functions: usize, debug_info: &[u8]) -> OrigOffset {
     // The form's number in the first entry follows the first unit's header (11 bytes in version 4,
     // 12 in version 5) and the entry's own number.
@@ -27,13 +28,13 @@ pub fn address_base(payload: OrigOffset, functions: usize, debug_info: &[u8]) ->
 /// The code section and the readable custom sections of a module.
 #[derive(Debug, Default)]
 pub(crate) struct Sections<'a> {
-    /// The range in which DWARF counts addresses, from its start: the code section's payload.
+    /// The code section's payload. DWARF counts addresses from its start.
     pub(crate) code: Range<OrigOffset>,
     /// The function bodies, ascending.
     pub(crate) bodies: Vec<Range<OrigOffset>>,
     /// The offset of each body's first operator.
     pub(crate) operators: Vec<OrigOffset>,
-    /// Custom sections: name, contents, and where the contents begin.
+    /// The custom sections: name, contents, and where the contents begin.
     pub(crate) custom: Vec<(&'a str, &'a [u8], usize)>,
     /// Warnings about unreadable parts.
     pub(crate) warnings: Vec<String>,
@@ -70,7 +71,7 @@ impl<'a> Sections<'a> {
         sections
     }
 
-    /// The contents of the custom section with this name, the first if there are several.
+    /// The contents of the custom section with this name, or of the first one if there are several.
     pub(crate) fn custom(&self, name: &str) -> Option<(&'a [u8], usize)> {
         self.custom
             .iter()
@@ -86,7 +87,7 @@ impl<'a> Sections<'a> {
         self.bodies[..after].last().filter(|body| at < body.end)
     }
 
-    /// The module offset of a DWARF address, if it is within the code section.
+    /// The module offset of a DWARF address, if the address is within the code section.
     pub(crate) fn offset(&self, address: u64) -> Option<OrigOffset> {
         let at = u32::try_from(address)
             .ok()?

@@ -9,7 +9,7 @@ use crate::body::{mismatch, validator};
 use crate::stack::{Carried, StackWalk};
 use crate::{BlockKind, Function, ParseError, Program};
 
-/// The height before an operator that is unreachable or only a marker.
+/// Stands for the height before an operator that is unreachable or only a marker.
 pub const NO_HEIGHT: u32 = u32::MAX;
 
 /// The variables of one function: its locals, parameters first, then the slots of its operand
@@ -28,7 +28,7 @@ pub struct Slots {
     pub deepest: u32,
     /// For each block of code, the types of the slots in use at its start, the lowest first.
     pub at_start: PrimaryMap<BlockId, Box<[ValType]>>,
-    /// The values that edges carry, if they move them to other slots.
+    /// The values that edges carry, for edges that move values to other slots.
     pub carried: HashMap<EdgeId, Carried>,
 }
 
@@ -42,8 +42,8 @@ impl Slots {
         Self::read(program, bytes, function, None).map(|(slots, _)| slots)
     }
 
-    /// The types of the slots in use before an operator, the lowest first; none where it is not
-    /// executed. As costly as [`build`](Self::build).
+    /// The types of the slots in use before an operator, the lowest first; empty if the operator is
+    /// unreachable or only a marker. Costs as much as [`build`](Self::build).
     ///
     /// # Errors
     /// If `bytes` is not the module that the program was parsed from.
@@ -158,8 +158,8 @@ fn taken(
     })
 }
 
-/// Whether the operator always branches. The values that it carries are then above the end of the
-/// validator's stack.
+/// Whether the operator always branches. The values that such an operator carries are then above
+/// the top of the validator's stack.
 fn transfers(operator: &Operator<'_>) -> bool {
     matches!(operator, Operator::Br { .. } | Operator::BrTable { .. })
 }

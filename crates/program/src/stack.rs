@@ -9,8 +9,8 @@ use wasmparser::{BlockType, Catch, FrameKind, Operator};
 
 use crate::{BlockKind, Cfg, EdgeKind, Function, Program};
 
-/// The values that an edge puts into the slots of the operand stack from `base` up, if it moves
-/// any. The slots below keep their values.
+/// The values that an edge moves into the slots of the operand stack from `base` up. The slots
+/// below keep their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
     /// The lowest slot.
@@ -24,7 +24,7 @@ pub struct Carried {
 /// The origin of the values on an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CarriedFrom {
-    /// The slots from this one up, at the end of the block that the edge leaves.
+    /// The values of the slots from this slot up, at the end of the block that the edge leaves.
     Slots(u32),
     /// The edge creates them: the values that a handler receives.
     Caught,
@@ -89,7 +89,7 @@ impl<'a> StackWalk<'a> {
         }
     }
 
-    /// Updates frames and height for a marker. Returns whether the operator is one.
+    /// Updates frames and height if the operator is a marker. Returns whether it is.
     pub(crate) fn marker(&mut self, op: OpId, operator: &Operator<'_>) -> Option<bool> {
         match operator {
             Operator::Block { blockty } | Operator::Loop { blockty } => {

@@ -1,11 +1,12 @@
 //! Simulates branch predictors and caches over a program's branches, loads and stores. It also
-//! stores histories: one bit per execution, hit or miss. This is the architecture-specific
-//! information that Zhang and Gupta (2005, section 2) add to whole execution traces.
+//! stores histories: for each execution, one bit that says hit or miss. This is the
+//! architecture-specific information that Zhang and Gupta (2005, section 2) add to whole execution
+//! traces.
 //!
 //! Nothing here depends on WebAssembly. A branch is a place and an outcome; an access is an address
-//! and a length. A [`Spec`] describes the simulation in the syntax of the command line. From it
-//! comes a [`Predictor`] or [`Caches`], which takes one execution after another. A [`Recorder`]
-//! stores the misses of each site, and an [`Epoch`] reads them.
+//! and a length. A [`Spec`] describes the simulation in the syntax of the command line. A
+//! specification gives a [`Predictor`] or [`Caches`], which takes one execution after another. A
+//! [`Recorder`] stores the misses of each site, and an [`Epoch`] reads them.
 //!
 //! All models are deterministic: equal inputs give equal bits on every machine.
 //!

@@ -1,16 +1,16 @@
 //! Abbreviation tables, each read once.
 //!
 //! Units name their table by its offset (DWARF 5, section 7.5.3). Honest tables do not overlap.
-//! Hostile units could each name another place in one long table, and reading them all would take
-//! quadratic time and memory. So the bytes read are limited by a budget.
+//! Hostile units could each name a different place in one long table, and reading from all of them
+//! would take quadratic time and memory. So a budget limits the number of bytes read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use gimli::{Abbreviations, DebugAbbrev, DebugAbbrevOffset, EndianSlice, LittleEndian, Reader};
 
-/// A limit that no compiler's entry reaches. Attributes may take no bytes, so without a limit a
-/// small section could describe any number of them.
+/// The maximum number of attributes of an entry, which no compiler's output reaches. Attributes may
+/// take no bytes, so without a limit a small section could describe any number of them.
 const ATTRIBUTES: usize = 256;
 
 /// The tables read so far, and the number of bytes that may still be read.

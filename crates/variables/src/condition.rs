@@ -1,7 +1,7 @@
 //! Conditions about variables: `fee < 0 && a->balance > 10`.
 //!
-//! docs/EXPRESSIONS.md defines their meaning. An expression is kept in postfix order, so neither
-//! parsing nor evaluating it recurses.
+//! docs/EXPRESSIONS.md defines the meaning of conditions. An expression is kept in postfix order,
+//! so neither parsing nor evaluating it recurses.
 
 mod grammar;
 mod value;
@@ -16,7 +16,7 @@ use value::Value;
 /// A parsed condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// The variables that it names, each once, in order.
+    /// The variables that it names, each once, in order of first use.
     pub paths: Vec<(String, Path)>,
     /// The postfix steps: operands before their operators.
     steps: Vec<Step>,
@@ -94,9 +94,9 @@ impl Binary {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("expected {expected} at character {at} of the condition")]
 pub struct ConditionError {
-    /// The position, in characters from 1.
+    /// The position, in characters counted from 1.
     pub at: usize,
-    /// The expected token there.
+    /// The token expected there.
     pub expected: &'static str,
 }
 
@@ -105,33 +105,35 @@ pub struct ConditionError {
 pub struct Held {
     /// Its value, if it is a single number.
     pub number: Option<Number>,
-    /// Its value as text: a string in quotation marks, or the name of a constant. Needed for values
-    /// that are not numbers, and if the condition [compares texts](Condition::compares_texts).
+    /// Its value as text: a string in quotation marks, or the name of a constant. It is needed for
+    /// values that are not numbers, and if the condition [compares
+    /// texts](Condition::compares_texts).
     pub text: String,
-    /// Whether it is a constant of an enumeration or a variant instead of a variable; the text is
-    /// its name.
+    /// Whether the operand is a constant of an enumeration, or a variant, instead of a variable;
+    /// the text is then its name.
     pub is_constant: bool,
 }
 
 /// Whether a condition holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Truth {
-    /// It holds.
+    /// The condition holds.
     True,
-    /// It does not hold.
+    /// The condition does not hold.
     False,
-    /// It depends on something without a value; the reason.
+    /// Unknown, because the result depends on something without a value; the reason.
     Unknown(String),
 }
 
 impl Condition {
-    /// Whether it compares something with a text, and so needs the values of its paths as text.
+    /// Whether the condition compares a value with a string, and so needs the values of its paths
+    /// as text.
     pub fn compares_texts(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Text(_)))
     }
 
-    /// Whether it holds. `look` returns the value of one of [`paths`](Self::paths), or why it has
-    /// none. It is called only for paths that matter.
+    /// Whether the condition holds. `look` returns the value of one of [`paths`](Self::paths), or
+    /// why the path has none. `look` is called only for paths that matter.
     pub fn holds(&self, look: impl FnMut(usize) -> Result<Held, PathError>) -> Truth {
         match self.evaluate(look).truth() {
             Ok(true) => Truth::True,
@@ -140,7 +142,7 @@ impl Condition {
         }
     }
 
-    /// Returns its result as text: a number, or a text with quotation marks. `look` as for
+    /// Returns the result as text: a number, or a string in quotation marks. `look` is as for
     /// [`holds`](Self::holds).
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! Names that conditions use as programs do, and that are not variables: constants of enumerations
-//! and variants.
+//! Names other than variables that conditions can use as the program does: constants of
+//! enumerations, and variants.
 
 use std::collections::BTreeSet;
 
@@ -10,18 +10,18 @@ use crate::{DebugError, Variables};
 /// A constant of an enumeration, or a variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Its name, without that of its type.
+    /// Its name, without the name of its type.
     pub name: String,
-    /// Its value. `None` for a variant, and if several enumerations give the name other values.
+    /// Its value. `None` for a variant, or if several enumerations give the name different values.
     pub value: Option<i128>,
 }
 
-/// The names of an optional without a value, in C++.
+/// The C++ names for an optional without a value.
 const EMPTY: [&str; 2] = ["nullopt", "std::nullopt"];
 
 impl Variables<'_> {
     /// The constant or variant that a name denotes: `TRANSFER`, `Kind::Transfer`, `None`,
-    /// `nullopt`. `None` if there is none. Reads the entries of all units.
+    /// `nullopt`. `None` if the name denotes neither. Reads the entries of all units.
     ///
     /// # Errors
     /// If an entry cannot be read.

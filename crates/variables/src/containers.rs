@@ -2,9 +2,9 @@
 //! so they are recognised by their names and members.
 //!
 //! A container is a row of [`PRINTERS`]. To add one, write a function that finds the parts of an
-//! object, and name the library with the version tested. An object that does not match its row is
-//! shown as an ordinary structure. A matching object that is damaged or not yet initialised is
-//! shown as far as possible, with a note.
+//! object, and name the library and the version with which you tested it. An object that does not
+//! match its row is shown as an ordinary structure. A matching object that is damaged or not yet
+//! initialised is shown as far as possible, with a note.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) enum Contents {
         address: u64,
         /// The value.
         to: Object,
-        /// Its type, if the pointer's own type does not say it.
+        /// The name of the value's type, if the pointer's own type does not give it.
         named: Option<String>,
     },
     /// One of several alternatives, with its number.
@@ -45,7 +45,7 @@ pub(crate) enum Contents {
     Quantity(Object, String),
     /// A value, with the state of its lock or counter.
     Noted(Object, String),
-    /// A plain text.
+    /// Plain text.
     Text(String),
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Items {
     pub found: Vec<(Option<Object>, Object)>,
     /// The number of elements.
     pub count: u64,
-    /// Why some of them cannot be shown.
+    /// Why some of the elements cannot be shown.
     pub damaged: Option<&'static str>,
 }
 
@@ -71,10 +71,10 @@ impl Items {
 
 /// How a container is read.
 struct Printer {
-    /// The library, and the version tested.
-    #[expect(dead_code, reason = "for who reads and extends the table")]
+    /// The library, and the version with which it was tested.
+    #[expect(dead_code, reason = "for those who read and extend the table")]
     library: &'static str,
-    /// The prefixes of its type names.
+    /// The prefixes of the container's type names.
     types: &'static [&'static str],
     read: fn(&Reader<'_, '_>, &Object) -> Option<Contents>,
 }
@@ -150,7 +150,7 @@ impl Reader<'_, '_> {
     }
 
     /// Like [`held`](Self::held), but only if the structures have no other members, apart from
-    /// empty ones and comparators: a program's own types may have the same names.
+    /// empty ones and comparators. A program's own types may have the same names.
     fn only(&self, object: &Object, names: &[&str]) -> Option<Contents> {
         let mut found = object.clone();
         for name in names {
@@ -179,7 +179,7 @@ impl Reader<'_, '_> {
     }
 
     /// A member by its name, including those of base classes and anonymous members; among several,
-    /// the first of the outermost.
+    /// the first one at the outermost level.
     fn part(&self, object: &Object, name: &str) -> Option<Object> {
         let mut level = vec![object.clone()];
         for _ in 0..DEEPEST {
@@ -211,8 +211,8 @@ impl Reader<'_, '_> {
         Some(found)
     }
 
-    /// A member that shares its place in a pair with another up to libc++ 19, and has a name of its
-    /// own in later versions.
+    /// A member that is a part of a compressed pair up to libc++ 19, and has its own name in later
+    /// versions.
     fn paired(&self, object: &Object, pair: &str, since: &str) -> Option<Object> {
         let pair = self.part(object, pair);
         let held = pair.and_then(|pair| self.part(&pair, "__value_"));
@@ -225,8 +225,8 @@ impl Reader<'_, '_> {
         u64::try_from(bits).ok()
     }
 
-    /// A pointer's address and target type. Rust wraps pointers in structures with one part that is
-    /// not empty.
+    /// A pointer's address and target type. Rust wraps pointers in structures that have only one
+    /// non-empty part.
     fn pointer(&self, object: &Object) -> Option<(u64, TypeRef)> {
         let mut object = object.clone();
         for _ in 0..DEEPEST {
@@ -270,7 +270,8 @@ impl Reader<'_, '_> {
         found.map(|(_, of)| *of)
     }
 
-    /// The type of the nodes of a container's allocator, found by the prefix of its name.
+    /// The type of the nodes that a container's allocator makes, found by the prefix of the type's
+    /// name.
     fn node_type(&self, of: TypeRef, begin: &str) -> Option<TypeRef> {
         let mut level = vec![of];
         for _ in 0..DEEPEST {
@@ -443,7 +444,7 @@ impl Reader<'_, '_> {
         self.linked(node, (first, end), count, next)
     }
 
-    /// A chain of nodes from the first one on; `end` is not a node.
+    /// The elements of a chain of nodes, from the first node on; `end` is not a node.
     fn linked(
         &self,
         node: TypeRef,
@@ -530,7 +531,7 @@ impl Reader<'_, '_> {
     }
 
     fn array(&self, object: &Object) -> Option<Contents> {
-        // Without elements, something else is in their place.
+        // If there are no elements, their place holds something else.
         match number_at_end(&self.name(object)?)? {
             0 => Some(Contents::Items(Items::default())),
             _ => Some(Contents::Held(Some(self.part(object, "__elems_")?))),
@@ -561,7 +562,7 @@ impl Reader<'_, '_> {
         self.raw_table(&self.parts(object, &["base", "map", "table"])?, false)
     }
 
-    /// The table of hashbrown: control bytes, preceded by the elements, the last one first.
+    /// A table of hashbrown: control bytes, preceded by the elements in reverse order.
     fn raw_table(&self, table: &Object, is_map: bool) -> Option<Contents> {
         let element = self.argument(table.type_ref, "T")?;
         let bytes = self.variables.sized(element).ok()?;
@@ -672,7 +673,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The number at the end of the name of a type with such an argument: `span<int, 3UL>`.
+/// The number in the last argument of a type's name, such as `span<int, 3UL>`.
 fn number_at_end(name: &str) -> Option<u64> {
     let last = name.rsplit([',', '<']).next()?;
     last.trim_matches(|sign: char| !sign.is_ascii_digit())

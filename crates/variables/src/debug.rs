@@ -34,8 +34,8 @@ pub(crate) struct EntryId {
     pub(crate) offset: UnitOffset,
 }
 
-/// The maximum number of origins and specifications followed: honest producers need two, hostile
-/// ones make cycles.
+/// The maximum number of origins and specifications followed: honest producers need two, and
+/// hostile entries may form cycles.
 const ORIGINS: usize = 8;
 
 /// The maximum number of attributes cached.
@@ -53,7 +53,7 @@ pub(crate) struct Debug<'a> {
     units: Vec<Unit<Slice<'a>>>,
     /// The number of units in `.debug_info`.
     in_info: usize,
-    /// Type units, by signature.
+    /// The type units, by signature.
     signatures: HashMap<u64, EntryId>,
     /// Cached prologues of functions, by the start of their bodies.
     prologues: Mutex<HashMap<OrigOffset, Arc<Prologue>>>,
@@ -111,8 +111,8 @@ impl<'a> Debug<'a> {
         self.entry(EntryId { unit, offset }).ok()
     }
 
-    /// The total size in bytes of the sections with entries, their ranges and their names. Memory
-    /// for structures built from them is limited in proportion to it.
+    /// The total size in bytes of the sections with entries, their ranges and their names. The
+    /// memory for structures built from these sections is limited in proportion to this size.
     pub(crate) fn size(&self) -> usize {
         let sections = [
             ".debug_info",
@@ -141,9 +141,9 @@ impl<'a> Debug<'a> {
         Some(Arc::clone(found))
     }
 
-    /// Whether the function around an offset keeps its frame in a local: in that case, the function
-    /// writes the local only once, at the beginning. `None` if that is unknown, because optimised
-    /// code reuses the frame's local when it no longer needs the frame. O(operators).
+    /// Whether the function around an offset keeps its frame in this local. If so, the function
+    /// writes the local only once, at the beginning. `None` if unknown: optimised code reuses the
+    /// frame's local once it no longer needs the frame. O(operators).
     pub(crate) fn is_frame(&self, at: OrigOffset, local: u32) -> Option<bool> {
         let writes = self.writes(at, local)?;
         let first = self.prologue(at)?.is_frame(local);
@@ -194,8 +194,8 @@ impl<'a> Debug<'a> {
         read().map_err(self.broken(id))
     }
 
-    /// An attribute of an entry, or otherwise of the entry that it is an instance of or completes,
-    /// with the unit in which to interpret the value.
+    /// An attribute of an entry, with the unit in which to interpret its value. If the entry lacks
+    /// it, the attribute of the entry that it completes or is an instance of.
     pub(crate) fn attribute(
         &self,
         id: EntryId,
@@ -233,7 +233,7 @@ impl<'a> Debug<'a> {
         Err(DebugError::Endless { at: self.at(id) })
     }
 
-    /// The entry that an entry is an instance of or completes.
+    /// The entry that this entry completes or is an instance of.
     pub(crate) fn origin(&self, entry: &Entry<'a>) -> Option<EntryId> {
         let value = entry
             .value(gimli::DW_AT_abstract_origin)

@@ -41,13 +41,13 @@ pub enum DebugError {
         units: usize,
         /// The number of all units.
         of: u32,
-        /// The source of the first of them, as the unit names it.
+        /// The source of the first of these units, as the unit names it.
         first: String,
     },
     /// The module does not define this function.
     #[error("{0} is not a function that the module defines")]
     NoFunction(FuncId),
-    /// An offset outside the function to which it should belong.
+    /// An offset is outside the function to which it should belong.
     #[error("offset {offset} is not in {func}, whose body is {}..{}", body.start, body.end)]
     Outside {
         /// The function.
@@ -68,13 +68,13 @@ pub enum DebugError {
     /// The function has no debug information.
     #[error("there is no debug information about {0}{hint}", hint = .1.hint())]
     NotDescribed(Called, NoDebug),
-    /// The debug information there belongs to other code.
+    /// The debug information at the function's addresses belongs to other code.
     #[error(
         "the debug information does not match the code of {0}: a tool rewrote the module and \
          kept the old addresses; record the module as it was linked"
     )]
     Foreign(Called),
-    /// The debug information is broken here.
+    /// An entry of the debug information is broken.
     #[error("broken debug information at 0x{at:x} of .debug_info: {error}")]
     Malformed {
         /// The offset of the entry in `.debug_info`.
@@ -155,37 +155,37 @@ impl fmt::Display for Called {
 /// Why a variable, or a part of it, has no value at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unavailable {
-    /// The compiler kept it nowhere.
+    /// The compiler kept the value nowhere.
     #[error("optimised out")]
     OptimisedOut,
-    /// It has a location elsewhere in the function, not here.
+    /// The variable has a location elsewhere in the function, but not here.
     #[error("optimised out here; the nearest place where it is known is {}..{}", nearest.start, nearest.end)]
     NotHere {
-        /// The nearest code where it has a location.
+        /// The nearest code where the variable has a location.
         nearest: Range<OrigOffset>,
     },
-    /// The linker removed it.
+    /// The linker removed the variable.
     #[error("removed by the linker")]
     Removed,
     /// The function has not set up its stack frame yet.
     #[error("not set yet: the function has no stack frame here{}", from(*behind))]
     NoFrame {
-        /// The code after which it has one, if known.
+        /// The offset from which the function has a frame, if known.
         behind: Option<OrigOffset>,
     },
-    /// The moment of the run does not provide a place's value.
+    /// The value of a place is unknown at this moment of the run.
     #[error("the value of {0} is not known")]
     Unknown(Place),
-    /// The address exceeds the memory.
+    /// The address is outside memory.
     #[error("address 0x{address:x} is outside the memory")]
     OutsideMemory {
-        /// The first address needed.
+        /// The address of the first byte needed.
         address: u64,
     },
-    /// The location yields fewer bits than the variable has, and does not define the others.
-    #[error("its location gives {bits} bits only")]
+    /// The location yields fewer bits than the variable has, and leaves the other bits undefined.
+    #[error("its location gives only {bits} bits")]
     Narrow {
-        /// The number of bits that it yields.
+        /// The number of bits that the location yields.
         bits: u32,
     },
     /// A member begins after the end of its structure: it has no bytes, such as a function item of
@@ -217,15 +217,15 @@ pub enum Unavailable {
 /// Why a path expression has no object.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
-    /// A container is inconsistent: corrupt, or not yet initialised.
-    #[error("damaged, or not yet made: {0}")]
+    /// A container is inconsistent: it is corrupt, or not yet initialised.
+    #[error("damaged, or not yet initialised: {0}")]
     Damaged(&'static str),
-    /// It is not a path expression.
+    /// The text is not a path expression.
     #[error("expected {expected} at character {at} of the expression")]
     Syntax {
-        /// The position, in bytes from 0.
+        /// The position, in bytes counted from 0.
         at: usize,
-        /// The expected token there.
+        /// The token expected there.
         expected: &'static str,
     },
     /// No variable has this name.
@@ -238,20 +238,20 @@ pub enum PathError {
         /// Why a part of the program has no variables.
         lacks: Option<DebugError>,
     },
-    /// Several global variables have this name.
+    /// The name may denote any of several global variables.
     #[error("{name} may be any of {}", candidates.join(", "))]
     Ambiguous {
         /// The name.
         name: String,
-        /// Their paths, each with its compilation unit.
+        /// The paths of these variables, each with its compilation unit.
         candidates: Vec<String>,
     },
-    /// The function has the variable, but not here.
-    #[error("{name} is not in scope here; the nearest place where it is: {}..{}", nearest.start, nearest.end)]
+    /// The function has the variable, but it is not in scope here.
+    #[error("{name} is not in scope here; the nearest place where it is in scope is {}..{}", nearest.start, nearest.end)]
     NotInScope {
         /// The name.
         name: String,
-        /// The nearest code where it is in scope.
+        /// The nearest code where the variable is in scope.
         nearest: Range<OrigOffset>,
     },
     /// A type does not have such a member.
@@ -261,7 +261,7 @@ pub enum PathError {
         type_name: String,
         /// The member.
         name: String,
-        /// Similar names, or all if there are few.
+        /// Similar names, or all names if there are few.
         members: Vec<String>,
     },
     /// Another variant of an enumeration is active.
@@ -269,7 +269,7 @@ pub enum PathError {
     OtherVariant {
         /// The requested variant.
         name: String,
-        /// The active one.
+        /// The active variant.
         active: String,
     },
     /// A value that is not a pointer was dereferenced.
@@ -308,8 +308,8 @@ pub enum PathError {
     /// valid.
     #[error("the discriminant chooses no variant")]
     NoVariant,
-    /// The size of a type is unknown: it is declared but not defined, or an array without a stated
-    /// length.
+    /// The size of a type is unknown: the type is declared but not defined, or is an array without
+    /// a stated length.
     #[error("the debug information does not say how large {type_name} is")]
     Incomplete {
         /// The type.
@@ -331,10 +331,10 @@ pub enum PathError {
     Aggregate {
         /// The type.
         type_name: String,
-        /// How to write its parts, after the expression.
+        /// How to write the parts of the value, after the expression.
         parts: Vec<String>,
     },
-    /// There is no value.
+    /// The object has no value.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -1,14 +1,14 @@
 //! Evaluates DWARF expressions (DWARF 5, sections 2.5 and 2.6) with the operation for WebAssembly,
 //! `DW_OP_WASM_location`.
 //!
-//! As LLVM emits it, that operation pushes the contents of a local, a global or a slot of the
-//! operand stack. If `DW_OP_stack_value` follows, the variable *is* there; otherwise it is in
-//! memory at that address. The first case needs no value, so entries of the stack are read only
-//! when something is computed from them.
+//! As LLVM uses this operation, it pushes the contents of a local, a global or a slot of the
+//! operand stack. If `DW_OP_stack_value` follows, the variable *is* that local, global or slot;
+//! otherwise the contents are the variable's address in memory. The first case does not need the
+//! contents, so entries of the stack are read only when something is computed from them.
 //!
 //! DWARF 2 and 3 have no `DW_OP_stack_value`, and compilers omit it: the result of an expression
-//! may be the value or its address. Its width and origin decide between the two; if they cannot,
-//! the expression is refused.
+//! may be the value or its address. The width and the origin of the result decide between the two;
+//! if they cannot, the expression is refused.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ mod operands;
 mod operations;
 mod step;
 
-/// A limit on steps, because expressions may loop, although those of compilers do not.
+/// The maximum number of steps. Expressions may loop, although those of compilers do not.
 const STEPS: usize = 10_000;
 
 /// The surroundings of an expression.
@@ -53,8 +53,9 @@ enum Simple {
 }
 
 impl<'a> Context<'_, 'a> {
-    /// The pieces of an object of `bytes` bytes that an expression locates. `object` is the address
-    /// on the expression's initial stack, if it computes a member's place from its owner's.
+    /// The pieces of an object of `bytes` bytes that an expression locates. If the expression
+    /// computes the place of a member, `object` is the address of its owner, with which the stack
+    /// begins.
     pub(crate) fn pieces(
         self,
         unit: u32,
@@ -96,8 +97,8 @@ impl<'a> Context<'_, 'a> {
         Ok(value.bits)
     }
 
-    /// A thread-local variable in a program without threads: the linker provides its address, but
-    /// no global as its base.
+    /// Adapts the expression of a thread-local variable to a program without threads, where the
+    /// linker provides the variable's address, but no global as its base.
     fn without_threads(
         self,
         unit: u32,
@@ -157,7 +158,7 @@ impl<'a> Context<'_, 'a> {
         self.debug.foreign_locals.get().copied().unwrap_or_default()
     }
 
-    /// Checks that the local that should hold the frame does.
+    /// Checks that the local that should hold the frame really holds it.
     fn check_frame(self, at: OrigOffset) -> Result<(), Unavailable> {
         if !self.has_foreign_locals() {
             return Ok(());
@@ -196,7 +197,7 @@ impl<'a> Context<'_, 'a> {
             None => run.stack.pop(),
         };
         let base = run.read(item.ok_or(Unavailable::Broken("an empty frame base"))?)?;
-        // The stack grows down to 0, so nothing lies there: the local was not set yet.
+        // The stack grows down to 0, so nothing lies there: the local has not been set yet.
         if base.bits == 0 {
             let local = self.frame_local();
             let behind = local.and_then(|local| self.debug.prologue(at)?.set(local));
@@ -216,7 +217,7 @@ struct Run<'m, 'a> {
     stack: Vec<Item>,
     simple: Option<Simple>,
     pieces: Vec<Piece>,
-    /// The frame base, once needed.
+    /// The frame base, computed when first needed.
     base: Option<Scalar>,
     /// Whether the result is computed from an address.
     of_address: bool,

@@ -10,7 +10,7 @@ use crate::types::TypeRef;
 use crate::variable::{Variable, VariableKind};
 use crate::{DebugError, PathError, Variables};
 
-/// A global variable: of a file in C, of a namespace in C++, of a module in Rust, or a static
+/// A global variable: one of a file in C, of a namespace in C++ or of a module in Rust, or a static
 /// member of a class.
 #[derive(Clone, Debug)]
 pub struct Global {
@@ -24,7 +24,7 @@ pub struct Global {
 impl Variables<'_> {
     /// All named global variables, in the order of the units.
     ///
-    /// The first call reads all entries; any call takes O(global variables).
+    /// The first call reads all entries; each call takes O(global variables).
     ///
     /// # Errors
     /// If names are longer than the debug information can honestly hold.
@@ -101,15 +101,15 @@ impl Variables<'_> {
         })
     }
 
-    /// Finds the global variable with a name, possibly qualified by some of its namespaces:
+    /// Finds the global variable with a name, which may be qualified by some of its namespaces:
     /// `count`, `Circle::count`, `geo::Circle::count`. A variable with exactly this full name takes
     /// precedence.
     ///
     /// A definition takes precedence over a declaration. If equal definitions have the same place,
-    /// the first unit's counts. O(global variables).
+    /// the first unit's definition is used. O(global variables).
     ///
     /// # Errors
-    /// If there is none, or there are several.
+    /// If there is no such variable, or there are several.
     pub fn find_global(&self, query: &str) -> Result<Variable, PathError> {
         self.find_global_from(query, None)
     }
@@ -186,7 +186,7 @@ impl Variables<'_> {
         }
     }
 
-    /// Finds the static variable of a function with a name, possibly qualified by the function's:
+    /// Finds the static variable with a name, which may be qualified by the name of its function:
     /// `calls`, `note::calls`.
     fn find_static(
         &self,
@@ -233,8 +233,8 @@ impl Variables<'_> {
         }
     }
 
-    /// Removes variables at the same place. Many units may describe one variable, some of them
-    /// without a place.
+    /// Removes duplicates: variables at the same place. Many units may describe one variable, some
+    /// of them without a place.
     fn places_once<'g>(&self, found: Vec<&'g Global>) -> Vec<&'g Global> {
         if found.len() < 2 {
             return found;

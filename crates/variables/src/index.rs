@@ -16,10 +16,10 @@ use crate::debug::{Debug, Entry, EntryId, Next, local_of};
 pub(crate) struct Index {
     /// The bodies that the functions' entries claim.
     pub(crate) fit: Fit,
-    /// Ascending by start; no two at the same place.
+    /// The described functions, ascending by start; no two start at the same place.
     functions: Vec<(Range<OrigOffset>, EntryId)>,
     pub(crate) globals: Vec<GlobalEntry>,
-    /// Namespaces and types that contain global variables.
+    /// The namespaces and types that contain global variables.
     pub(crate) spaces: Vec<Space>,
     /// The space of each declaration of a static member.
     declarations: HashMap<EntryId, u32>,
@@ -48,7 +48,7 @@ pub(crate) struct Space {
     pub(crate) parent: u32,
 }
 
-/// The outermost space.
+/// Stands for the outermost space.
 pub(crate) const NO_SPACE: u32 = u32::MAX;
 
 impl Index {
@@ -216,7 +216,7 @@ impl Index {
                 .and_then(|origin| self.declarations.get(&origin));
             space = declaration.copied().unwrap_or(NO_SPACE);
         } else if let Some(origin) = debug.origin(&debug.entry(global.entry)?) {
-            // A member may be defined in another namespace than its class.
+            // A member may be defined in a different namespace from its class.
             space = self.declarations.get(&origin).copied().unwrap_or(space);
         }
         let mut found = Vec::new();

@@ -2,8 +2,8 @@
 //! offset of the original module, where they are in the WebAssembly program, and their values.
 //!
 //! Nothing here runs anything. Values come from a [`Machine`], a moment of a run that the caller
-//! provides: a recording, an interpreter, a test. Whatever DWARF does not say is [`Unavailable`]
-//! with the reason, never guessed.
+//! provides: a recording, an interpreter, a test. Whatever DWARF does not say is [`Unavailable`],
+//! with the reason; it is never guessed.
 //!
 //! ```no_run
 //! use afterimage_ids::{FuncId, OrigOffset};
@@ -26,9 +26,9 @@
 //! }
 //! ```
 //!
-//! The entries are walked without recursion, and memory stays in proportion to the debug sections,
-//! whatever they contain. gimli reads the encodings. Expressions are evaluated here, because
-//! gimli's evaluation does not support `DW_OP_WASM_location`.
+//! The entries are walked without recursion, and memory use stays in proportion to the size of the
+//! debug sections, whatever they contain. gimli decodes the sections. Expressions are evaluated
+//! here, because gimli's evaluation does not support `DW_OP_WASM_location`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -90,7 +90,7 @@ pub struct Variables<'a> {
     index: OnceLock<Index>,
     types: Types,
     methods: OnceLock<methods::Methods>,
-    /// Why each unit describes no variables, by unit.
+    /// For each unit examined: why it describes no variables, if it describes none.
     missing: Mutex<HashMap<u32, Option<DebugError>>>,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Variables<'a> {
         })
     }
 
-    /// Returns warnings about unreadable parts so far.
+    /// Returns the warnings about unreadable parts found so far.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         let later = self
             .index

@@ -15,15 +15,15 @@ use crate::variable::{Variable, VariableKind};
 use crate::{Unavailable, Variables, location};
 
 impl Variables<'_> {
-    /// Locates a variable at an offset, which global variables do not need.
+    /// Locates a variable at an offset. Global variables do not need an offset.
     ///
     /// Unoptimised code keeps variables in its stack frame, and DWARF states that for the whole
     /// function. Until the function has stored its arguments there, a parameter is in the local
-    /// that the caller passed. The places of other variables are already right then, but their
-    /// values are not set yet.
+    /// that the caller passed. The places of other variables are already correct at that time, but
+    /// their values are not set yet.
     ///
     /// # Errors
-    /// Why it has no location.
+    /// The reason why the variable has no location.
     pub fn locate(
         &self,
         variable: &Variable,
@@ -67,7 +67,7 @@ impl Variables<'_> {
         })
     }
 
-    /// The code for which the debug information locates a variable, if it does so by a list.
+    /// The code for which the debug information locates a variable, if it does so with a list.
     pub fn extents(&self, variable: &Variable) -> Option<Vec<Range<OrigOffset>>> {
         location::extents(&self.debug, variable.entry, gimli::DW_AT_location)
     }

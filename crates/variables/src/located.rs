@@ -1,4 +1,4 @@
-//! Locations that are kept until the machine's words change from which they follow.
+//! Locations that stay valid until one of the machine's words that determine them changes.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,18 +8,19 @@ use crate::object::Object;
 use crate::place::{Machine, Place, Word};
 use crate::{Unavailable, Variable, Variables};
 
-/// A variable's location, and the words read to find it: none for a local, the frame's base for a
-/// variable in the stack frame. Wherever these words are the same, so is the location.
+/// A variable's location, and the words that were read to find it: none for a local, the frame's
+/// base for a variable in the stack frame. As long as these words are the same, the location is the
+/// same.
 pub struct Located {
     /// The object, or why there is none.
     pub object: Result<Object, Unavailable>,
     words: Vec<(Place, Option<Word>)>,
-    /// Whether something else was read.
+    /// Whether anything other than these words was read.
     is_momentary: bool,
 }
 
 impl Located {
-    /// Whether this is also the location at another moment of the same place of the code.
+    /// Whether this is also the location at another moment at the same place in the code.
     pub fn holds_at(&self, machine: &dyn Machine) -> bool {
         let mut words = self.words.iter();
         !self.is_momentary && words.all(|(place, word)| place.word(machine).ok() == *word)
@@ -27,7 +28,7 @@ impl Located {
 }
 
 impl Variables<'_> {
-    /// [Locates](Self::locate) a variable, and says from what the location follows.
+    /// [Locates](Self::locate) a variable, and records the words that determine its location.
     pub fn locate_lasting(
         &self,
         variable: &Variable,

@@ -12,9 +12,9 @@ use crate::debug::{Debug, EntryId, Slice, Value};
 pub(crate) enum EntryLocation<'a> {
     /// An expression, and the unit in which to interpret it.
     Expression(u32, Expression<Slice<'a>>),
-    /// It is a constant.
+    /// The entry gives a constant value.
     Constant(Value<'a>),
-    /// Nothing.
+    /// The entry gives no location.
     Nothing,
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn extents(
     Some(found)
 }
 
-/// The distance of an offset from a range.
+/// The distance between an offset and a range.
 pub(crate) fn distance(range: &Range<OrigOffset>, at: OrigOffset) -> u32 {
     if at < range.start {
         range.start.0 - at.0

@@ -30,8 +30,8 @@ fn is_runtime(unit: &str) -> bool {
 }
 
 impl Variables<'_> {
-    /// Why a part of the program has no variables: its debug information is elsewhere, or was made
-    /// without them.
+    /// Why a part of the program has no variables: its debug information is elsewhere, or does not
+    /// describe variables.
     pub fn lacks(&self) -> Option<DebugError> {
         let elsewhere = NoDebug::of(|name| self.debug.sections.custom(name));
         if elsewhere != NoDebug::Nowhere {
@@ -67,7 +67,7 @@ impl Variables<'_> {
         (functions > 0).then_some(DebugError::Undescribed { functions })
     }
 
-    /// Why a unit describes no variables.
+    /// If a unit describes no variables: the reason.
     pub(crate) fn missing(&self, unit: u32) -> Option<DebugError> {
         let mut known = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.entry(unit);
@@ -76,7 +76,7 @@ impl Variables<'_> {
 }
 
 impl Debug<'_> {
-    /// Why a unit describes no variables at all, if it does not.
+    /// If a unit describes no variables at all: the reason.
     pub(crate) fn missing(&self, unit: u32) -> Option<DebugError> {
         if let Some(file) = self.separate(unit) {
             return Some(DebugError::Split { file });

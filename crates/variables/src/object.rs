@@ -7,19 +7,19 @@ use crate::{PathError, Unavailable, Variables};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A value in a program: a variable or a part of one.
+/// A value in a program: a variable or a part of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     /// Its type.
     pub type_ref: TypeRef,
     /// The places of its bytes, in order. A query for an object's writers asks about these places.
     pub pieces: Vec<Piece>,
-    /// The bits that it covers, for a bit-field.
+    /// For a bit-field, the bits that it covers.
     pub bits: Option<BitField>,
 }
 
 impl Object {
-    /// The ranges of memory 0 that hold parts of it.
+    /// The ranges of memory 0 that hold parts of the object.
     pub fn memory(&self) -> impl Iterator<Item = Range<u64>> {
         self.pieces.iter().filter_map(|piece| match piece.place {
             Place::Memory(address) => Some(address..address.saturating_add(piece.bytes)),
@@ -124,7 +124,7 @@ impl Variables<'_> {
         })
     }
 
-    /// The active variant of a Rust enumeration; `None` if its discriminant selects none.
+    /// The active variant of a Rust enumeration; `None` if its discriminant selects no variant.
     pub(crate) fn active<'p>(
         &self,
         object: &Object,
@@ -256,7 +256,7 @@ impl Variables<'_> {
     /// Reads the bytes of an object.
     ///
     /// # Errors
-    /// If a part of it is unavailable, or it is longer than `most`.
+    /// If a part of the object is unavailable, or the object is longer than `most`.
     pub fn bytes(
         &self,
         object: &Object,

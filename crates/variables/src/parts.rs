@@ -15,16 +15,16 @@ pub struct Part {
     /// The member's name, `[3]` for an element, `*` for the target of a pointer, or the key for an
     /// element of a map.
     pub name: String,
-    /// The part, or a description: why it has no place, or text to show instead.
+    /// The part. If it has no place: the reason, or text to show instead.
     pub object: Result<Object, String>,
 }
 
 /// Some of the parts of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parts {
-    /// The number of its parts.
+    /// The number of all parts of the object.
     pub count: u64,
-    /// Whether they are elements, numbered from 0.
+    /// Whether the parts are elements, numbered from 0.
     pub indexed: bool,
     /// The requested parts.
     pub parts: Vec<Part>,
@@ -66,7 +66,7 @@ impl Parts {
 
 impl Variables<'_> {
     /// The parts of an object whose numbers, from 0, are in `wanted`. A number, a text or a null
-    /// pointer has none.
+    /// pointer has no parts.
     ///
     /// # Errors
     /// If the object has no value, or its type is broken.

@@ -21,7 +21,7 @@ pub(crate) enum Step {
     /// `.name` or `->name`.
     Member {
         name: String,
-        /// Whether it was `->`, which requires a pointer.
+        /// Whether it was written `->`, which requires a pointer.
         arrow: bool,
     },
     /// `[n]`.
@@ -37,9 +37,9 @@ pub(crate) enum Step {
 /// A parsed expression: a variable and the steps from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The name of the variable, including any `::`; a leading one means a global variable.
+    /// The name of the variable, including any `::`; a leading `::` means a global variable.
     pub variable: String,
-    /// In the order in which they apply.
+    /// The steps, in the order in which they apply.
     pub(crate) steps: Vec<Step>,
 }
 
@@ -68,7 +68,7 @@ impl Path {
         }
     }
 
-    /// Whether it is a variable alone.
+    /// Whether the expression is a variable alone.
     pub fn is_variable(&self) -> bool {
         self.steps.is_empty()
     }
@@ -177,7 +177,7 @@ impl<'t> Reader<'t> {
         if self.take("(") {
             if !held::COUNTS.contains(&&*name) {
                 self.at -= 1;
-                return Err(self.syntax("no call but that of size(), len() or length()"));
+                return Err(self.syntax("no call other than size(), len() or length()"));
             }
             self.expect(")", "')'")?;
         }
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(error("a."), (2, "the name of a member"));
         assert_eq!(
             error("a.front()"),
-            (7, "no call but that of size(), len() or length()")
+            (7, "no call other than size(), len() or length()")
         );
         assert_eq!(error("a.size(1)"), (7, "')'"));
         assert_eq!(error("a[x]"), (2, "an integer or a text"));

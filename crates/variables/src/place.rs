@@ -16,9 +16,9 @@ pub enum Place {
     OperandStack(u32),
     /// An address of memory 0.
     Memory(u64),
-    /// No place, only these bytes.
+    /// No place: the value consists of these constant bytes.
     Value(Arc<[u8]>),
-    /// No place at all.
+    /// No place: the value was optimised out.
     OptimisedOut,
 }
 
@@ -40,8 +40,8 @@ impl fmt::Display for Place {
 pub struct Piece {
     /// The place.
     pub place: Place,
-    /// The position of its first byte in the place, from 0 at the least significant one. Always 0
-    /// for memory, where the address includes it.
+    /// The position of its first byte in the place, counted from 0 at the least significant byte.
+    /// Always 0 for memory, because the address includes the position.
     pub offset: u32,
     /// The number of bytes.
     pub bytes: u64,
@@ -50,7 +50,7 @@ pub struct Piece {
 /// The contents of a local, a global or a slot of the operand stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// The bits, zero beyond the type's width.
+    /// The bits, which are zero beyond the type's width.
     pub bits: u128,
     /// The width of its WebAssembly type: 32, 64 or 128 bits.
     pub width: u32,
@@ -79,8 +79,8 @@ impl Word {
     }
 }
 
-/// A moment of a run, in one activation of one function. It must report what it does not know; the
-/// answer is then [`Unavailable`], never a guess.
+/// A moment of a run, in one activation of one function. It must not guess what it does not know;
+/// the answer is then [`Unavailable`].
 pub trait Machine {
     /// The value of a local.
     fn local(&self, index: u32) -> Option<Word>;
@@ -102,7 +102,7 @@ pub trait Machine {
     }
 }
 
-/// A moment without any values. It suffices to find objects with a constant address or value.
+/// A moment without any values. It is enough for finding objects with a constant address or value.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
 

@@ -3,10 +3,11 @@
 //!
 //! Unoptimised code has its parameters in the frame, and DWARF states that from the function's
 //! first instruction on. Until an argument is stored there, the parameter is in the argument's
-//! local. The debug information does not say when that ends: the line table's `prologue_end` may be
-//! the function's first instruction (in LLVM, if a UBSan check comes before any line). So the
-//! stores are found by executing the code on known values: constants, arguments, and the globals'
-//! values at the entry. Code that is not understood ends the search, so all findings are certain.
+//! local. The debug information does not say where that happens: the line table's `prologue_end`
+//! may be the function's first instruction (in LLVM, if a UBSan check comes before any line). So
+//! the stores are found by executing the code on known values: constants, arguments, and the
+//! globals' values at the entry. Code that is not understood ends the search, so all findings are
+//! certain.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,7 +15,7 @@ use std::ops::Range;
 use afterimage_ids::OrigOffset;
 use wasmparser::{BinaryReader, FunctionBody, MemArg, Operator};
 
-/// The actions of a function's first code.
+/// The writes and stores of a function's first code.
 #[derive(Debug, Default)]
 pub(crate) struct Prologue {
     /// The writes to locals, in order, each with the offset after it.
@@ -39,7 +40,7 @@ pub(crate) struct Argument {
     pub(crate) mask: u64,
 }
 
-/// A value at a known distance from an unknown one, modulo the size of an address.
+/// A value at a known distance from an unknown value, modulo the size of the address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sum {
     /// The number of the unknown value.
@@ -62,7 +63,8 @@ pub(crate) struct Held {
     pub(crate) bytes: u64,
 }
 
-/// A limit that no real function's stores reach. Each store is examined for each parameter.
+/// The maximum number of stores, which no real function reaches. Each store is examined for each
+/// parameter.
 const STORES: usize = 1 << 10;
 
 impl Prologue {
@@ -83,8 +85,8 @@ impl Prologue {
         Some(*behind)
     }
 
-    /// Whether a local points to the frame after the first write to it, that is, below a global's
-    /// address. `None` if unknown.
+    /// Whether a local points to the frame after the first write to the local, that is, to a place
+    /// below a global's address. `None` if unknown.
     pub(crate) fn is_frame(&self, local: u32) -> Option<bool> {
         let mut sets = self.sets.iter();
         let Some((_, value, _)) = sets.find(|(set, ..)| *set == local) else {
@@ -108,9 +110,9 @@ impl Prologue {
         }
     }
 
-    /// The arguments that hold the bytes at a distance from the frame to which a local points,
-    /// because they are not all stored there yet at an offset. `None` if they are, or if that is
-    /// unknown.
+    /// The arguments that hold some bytes of the frame, if at this offset of the code not all of
+    /// these bytes are stored there yet. The bytes are at a distance from the address in a local.
+    /// `None` if all are stored, or if that is unknown.
     pub(crate) fn held(
         &self,
         at: OrigOffset,
@@ -175,7 +177,7 @@ impl Reading {
         Ok(())
     }
 
-    /// `None` ends the search.
+    /// Executes an operator; `None` ends the search.
     fn step(&mut self, operator: &Operator<'_>, here: Range<OrigOffset>) -> Option<()> {
         use Operator as O;
         match operator {

@@ -22,8 +22,9 @@ pub use string::quoted;
 pub use tree::{Limits, Rendered, Shape};
 
 impl Variables<'_> {
-    /// Returns the size in bytes of a wide text's code units, if a type is one of these: `wchar_t`,
-    /// `char16_t` and `char32_t`, which are aliases of integers in C, and D's `wchar` and `dchar`.
+    /// Returns the size in bytes of a type, if it is the type of a wide text's code units. These
+    /// types are `wchar_t`, `char16_t` and `char32_t`, which are aliases of integers in C, and D's
+    /// `wchar` and `dchar`.
     pub(crate) fn wide(&self, of: TypeRef) -> Option<u64> {
         let mut at = of;
         for _ in 0..CHAIN {
@@ -42,7 +43,7 @@ impl Variables<'_> {
         None
     }
 
-    /// Renders an object. Parts without a value contain the reason.
+    /// Renders an object. Parts without a value contain the reason instead.
     pub fn render(&self, object: &Object, limits: &Limits, machine: &dyn Machine) -> Rendered {
         let renderer = Renderer {
             variables: self,
@@ -124,8 +125,8 @@ impl Renderer<'_, '_> {
                 } else {
                     room.pointers.checked_sub(1)
                 };
-                // By name, a reference or a box of Rust is a pointer. Its target may refer on, even
-                // in a cycle.
+                // According to its name, the pointer is a Rust reference or box. Its target may
+                // refer to further values, even in a cycle.
                 let borrowed = room.borrows && described.name.as_deref().is_some_and(is_borrow);
                 let levels = levels.or(borrowed.then_some(0));
                 let sized = self.variables.size(*to)?.is_some();
@@ -513,7 +514,7 @@ impl Renderer<'_, '_> {
         Ok(())
     }
 
-    /// Characters that are not text, shown as numbers, with runs of equal ones counted.
+    /// Characters that are not text, shown as numbers, with a count for each run of equal numbers.
     fn bytes(&self, into: &mut Rendered, element: &Type, found: &Characters, count: u64) {
         let signed = element.name.as_deref() == Some("signed char");
         let mut shown = 0;

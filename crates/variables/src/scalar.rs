@@ -1,9 +1,9 @@
 //! Values on the stack of a DWARF expression (DWARF 5, section 2.5.1).
 //!
 //! DWARF's generic type has the size of an address, 32 bits. Compilers for WebAssembly compute with
-//! 64-bit locals in the same way. So a value here is as wide as its source, and constants take the
-//! width of the other operand. If that leaves the upper bits of a variable undefined, the value is
-//! refused.
+//! 64-bit locals in the same way. So a value here is as wide as its source, and a constant takes
+//! the width of the other operand. If that leaves the upper bits of a variable undefined, the value
+//! is refused.
 
 use crate::Unavailable;
 
@@ -16,7 +16,7 @@ pub(crate) use binary::{Binary, binary};
 pub(crate) enum Kind {
     /// A constant of the expression, of any width.
     Constant {
-        /// Whether it was written as a signed number.
+        /// Whether the constant was written as a signed number.
         signed: bool,
     },
     /// A number of bits without a type.
@@ -107,7 +107,9 @@ impl Scalar {
     /// The value as an address; floats, and 64-bit values beyond the address space, are refused.
     pub(crate) fn address(self, address_bits: u32) -> Result<u64, Unavailable> {
         match self.kind {
-            Kind::Float(_) => Err(Unavailable::Broken("a floating-point number as address")),
+            Kind::Float(_) => Err(Unavailable::Broken(
+                "a floating-point number used as an address",
+            )),
             _ if self.bits <= mask(address_bits) => Ok(self.bits),
             // Negative constants wrap around in the address space.
             Kind::Constant { .. } => Ok(self.bits & mask(address_bits)),

@@ -10,17 +10,18 @@ use gimli::DwTag;
 use crate::DebugError;
 use crate::debug::{Debug, Entry, EntryId, Next};
 
-/// The scopes of one function. For queries about many of its offsets, read it once.
+/// The scopes of one function. For queries about many offsets of a function, read its scopes only
+/// once.
 #[derive(Clone, Debug)]
 pub struct FunctionScopes {
     /// The function.
     pub func: FuncId,
     pub(crate) body: Range<OrigOffset>,
     pub(crate) entry: EntryId,
-    /// In the order of the entries, each scope before its inner ones. The first is the function's
-    /// own.
+    /// The scopes in the order of the entries, each before its inner scopes. The first is the
+    /// function's own scope.
     pub(crate) scopes: Vec<Scope>,
-    /// Its variables that share their place in memory with another, once requested.
+    /// The variables that share their place in memory with another variable; computed on request.
     pub(crate) shared: OnceLock<HashSet<EntryId>>,
 }
 
@@ -36,9 +37,10 @@ pub(crate) struct Scope {
     pub(crate) function: EntryId,
     /// Whether it is the whole scope of that call or function.
     pub(crate) whole: bool,
-    /// The scope of which this one is an instance. It may have variables that are missing here.
+    /// The scope of which this one is an instance. The origin may have variables that are missing
+    /// here.
     pub(crate) origin: Option<EntryId>,
-    /// Its code, or the enclosing scope's if it has none of its own.
+    /// Its code, or the enclosing scope's code if it has none of its own.
     pub(crate) code: Arc<[Range<OrigOffset>]>,
     own_code: bool,
     pub(crate) variables: Vec<EntryId>,

@@ -10,11 +10,11 @@ use wasmparser::{Parser, Payload, TypeRef};
 #[derive(Debug, Default)]
 pub(crate) struct Sections<'a> {
     module: &'a [u8],
-    /// The range in which DWARF counts addresses, from its start: the code section's payload.
+    /// The code section's payload. DWARF counts addresses from its start.
     code: Range<u32>,
     /// The function bodies, ascending.
     bodies: Vec<Range<OrigOffset>>,
-    /// The number of imported functions. They come first in the index space.
+    /// The number of imported functions. Imported functions come first in the index space.
     imported: u32,
     custom: Vec<(&'a str, &'a [u8])>,
     /// Why the module could not be read to its end.
@@ -101,8 +101,8 @@ impl<'a> Sections<'a> {
         Some((func, body.clone()))
     }
 
-    /// The code in a range of addresses. Returns `None` if it does not begin in a body. Addresses
-    /// of this kind either mark code that the linker removed ("tombstones": 0, −1, −2 and the
+    /// The code in a range of addresses. Returns `None` if the range does not begin in a body. Such
+    /// addresses either mark code that the linker removed ("tombstones": 0, −1, −2 and the
     /// addresses after them) or are wrong.
     pub(crate) fn range(&self, from: u64, to: u64) -> Option<Range<OrigOffset>> {
         let (from, to) = (self.offset(from)?, self.offset(to)?);

@@ -14,9 +14,9 @@ pub(crate) struct Sequence {
     pub address: u64,
     /// The number of elements.
     pub count: u64,
-    /// Whether they are code units of UTF-8, UTF-16 or UTF-32.
+    /// Whether the elements are code units of UTF-8, UTF-16 or UTF-32.
     pub text: bool,
-    /// The type of each.
+    /// The type of each element.
     pub element: TypeRef,
     /// For a ring buffer: the index of its first element, and its capacity.
     ring: Option<(u64, u64)>,
@@ -39,8 +39,8 @@ impl Sequence {
 const DEEPEST: usize = 8;
 
 impl Variables<'_> {
-    /// Returns the elements of a Rust vector, string or slice. Returns `None` if the object is none
-    /// of these, or a part of it has no value.
+    /// Returns the elements of a Rust vector, string or slice. Returns `None` if the object is of a
+    /// different type, or a part of it has no value.
     pub(crate) fn sequence(&self, object: &Object, machine: &dyn Machine) -> Option<Sequence> {
         let described = self.describe(self.plain(object.type_ref).ok()?).ok()?;
         let TypeKind::Record(record) = &described.kind else {
@@ -92,7 +92,8 @@ impl Variables<'_> {
     }
 
     /// The places of the elements that are shown for a vector, a string or a slice, in order. Empty
-    /// if it is none of these or has no elements, or these are outside the machine's memory.
+    /// if the object is of a different type or has no elements, or the elements are outside the
+    /// machine's memory.
     pub fn content(&self, object: &Object, limits: &Limits, machine: &dyn Machine) -> Vec<Piece> {
         let Some(Contents::Sequence(sequence)) = self.contents(object, limits, machine) else {
             return Vec::new();
@@ -191,8 +192,8 @@ impl MemberReader<'_, '_> {
         Some((u64::try_from(bits).ok()?, to))
     }
 
-    /// A vector. Its element type is a type argument, because the pointer in its buffer may be one
-    /// to bytes.
+    /// A vector. Its element type is a type argument, because the pointer in its buffer may be a
+    /// pointer to bytes.
     fn vector(&self, object: &Object) -> Option<Sequence> {
         let record = self.variables.record(object.type_ref).ok()??;
         let (_, element) = *record.arguments.iter().find(|(name, _)| name == "T")?;

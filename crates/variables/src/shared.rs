@@ -1,9 +1,9 @@
-//! Variables that share their place in memory with another.
+//! Variables that share their place in memory with another variable.
 //!
 //! Optimised code keeps two variables in one place if one of them is no longer needed when the
 //! other changes. For example, rustc merges an argument of an inlined call with the variable from
-//! which it is copied. The debug information names that place for both, wherever either is in
-//! scope. Unoptimised code gives each variable a place of its own.
+//! which it is copied. The debug information gives that place for both variables, wherever either
+//! of them is in scope. Unoptimised code gives each variable a place of its own.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -19,11 +19,11 @@ use crate::types::TypeRef;
 use crate::variable::Variable;
 use crate::{DebugError, Variables};
 
-/// A moment in which every local and global has the value of half the address space, because a
-/// frame at 0 does not count. It records the base of an address.
+/// A moment that records the base of an address. Every local and global has half the size of the
+/// address space as its value, because a frame at 0 counts as not set.
 #[derive(Default)]
 struct Base {
-    /// Whether each place read is a local, and its index or the global's.
+    /// The places read: whether each is a local, and the index of the local or global.
     read: RefCell<Vec<(bool, u32)>>,
     /// Whether anything else was read, which makes the address meaningless.
     unknown: RefCell<bool>,

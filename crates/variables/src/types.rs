@@ -20,14 +20,15 @@ pub(crate) use constant::cut;
 pub(crate) use known::Types;
 pub(crate) use size::{CHAIN, plain, size};
 
-/// A type: an entry of the debug information, or one that path expressions derive from it.
+/// A type: an entry of the debug information, or a type that path expressions derive from an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeRef {
     /// `None` is `void`.
     pub(crate) entry: Option<EntryId>,
-    /// The number of leading dimensions removed from the array type: `m[1]` of `int m[2][3]`.
+    /// The number of leading dimensions removed from the array type: one for `m[1]` of `int
+    /// m[2][3]`.
     pub(crate) dimensions: u32,
-    /// The number of pointers to it: `&v`.
+    /// The number of pointer levels added to it: `&v`.
     pub(crate) pointers: u32,
     /// The lengths of its arrays, for computed types: 0 for none, otherwise the number under which
     /// [`Types`] stores them.
@@ -151,7 +152,7 @@ pub enum Encoding {
     Complex,
     /// Two integers: the real and the imaginary part, as in GNU C.
     ComplexInteger,
-    /// Something else; shown as bytes.
+    /// Any other encoding; values are shown as bytes.
     Other,
 }
 
@@ -173,7 +174,7 @@ pub struct Record {
     pub kind: RecordKind,
     /// Whether it is declared, but not defined in this unit.
     pub declaration: bool,
-    /// Base classes and members, in the order of the entries, without static ones.
+    /// Base classes and members, in the order of the entries, without static members.
     pub members: Vec<Member>,
     /// The alternatives of a Rust enumeration.
     pub variants: Vec<VariantPart>,
@@ -190,7 +191,7 @@ pub struct Member {
     pub type_ref: TypeRef,
     /// The offset of its beginning.
     pub offset: MemberOffset,
-    /// The bits of a bit-field, counted from where it begins.
+    /// The bits of a bit-field, counted from the member's beginning.
     pub bits: Option<BitField>,
     /// Whether it is a base class.
     pub base: bool,
@@ -212,13 +213,13 @@ pub struct ComputedOffset(pub(crate) EntryId);
 /// Some of the bits of an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitField {
-    /// The first bit, from 0 at the least significant one.
+    /// The first bit, counted from 0 at the least significant bit.
     pub first: u32,
     /// The number of bits: 1 to 128.
     pub count: u32,
 }
 
-/// Alternatives; a discriminant selects one (DWARF 5, section 5.7.10).
+/// Alternatives, of which a discriminant selects one (DWARF 5, section 5.7.10).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariantPart {
     /// The discriminant; without one there is only one alternative. It may share its bytes with a
@@ -232,7 +233,7 @@ pub struct VariantPart {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// The discriminants that select it, as inclusive ranges; none if it is selected when no other
-    /// is.
+    /// alternative is.
     pub when: Vec<(u128, u128)>,
     /// Its members: rustc creates one with the variant's name and a structure as its type.
     pub members: Vec<Member>,

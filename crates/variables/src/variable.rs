@@ -31,7 +31,7 @@ pub struct Variable {
     /// The line of its declaration.
     pub line: Option<u32>,
     pub(crate) entry: EntryId,
-    /// The function in whose frame it may be.
+    /// The function in whose frame the variable may be.
     pub(crate) frame: Option<EntryId>,
 }
 
@@ -40,7 +40,7 @@ pub struct Variable {
 pub enum VariableKind {
     /// A parameter of a function.
     Parameter,
-    /// A variable of a function, including static ones.
+    /// A variable of a function, which may be static.
     Local,
     /// A variable outside functions.
     Global,
@@ -51,8 +51,8 @@ pub enum VariableKind {
 const IN_SCOPE: usize = 1 << 16;
 
 impl Variables<'_> {
-    /// The scopes of a function that the module defines. O(its entries), after the first call,
-    /// which reads all entries.
+    /// The scopes of a function that the module defines. Takes O(entries of the function), after
+    /// the first call, which reads all entries.
     ///
     /// # Errors
     /// If there is no such function, or the debug information does not describe it.
@@ -85,8 +85,8 @@ impl Variables<'_> {
     }
 
     /// The variables in scope at an offset: parameters and locals, including those of inlined
-    /// functions. Innermost first, and within a scope in the order of their declarations. Global
-    /// variables are excluded.
+    /// functions. The innermost come first; within a scope, they are in the order of their
+    /// declarations. Global variables are excluded.
     ///
     /// # Errors
     /// Like [`function`](Self::function); also if the offset is not in the function.
@@ -94,7 +94,8 @@ impl Variables<'_> {
         self.in_scope_of(&self.function(func)?, at)
     }
 
-    /// Like [`in_scope`](Self::in_scope), for a function that was already read. O(scopes + answer).
+    /// Like [`in_scope`](Self::in_scope), for a function whose scopes have already been read.
+    /// O(scopes + answer).
     ///
     /// # Errors
     /// If the offset is not in the function.
@@ -140,8 +141,8 @@ impl Variables<'_> {
     }
 
     /// Returns the variables of one scope, including those that only its origin has: in an inlined
-    /// call, the compiler omits variables that it optimised out. Returns the number of bytes of the
-    /// origin's entries read.
+    /// call, the compiler omits variables that it optimised out. Also returns the number of bytes
+    /// read of the origin's entries.
     fn variables_of(
         &self,
         function: &FunctionScopes,
@@ -209,7 +210,8 @@ impl Variables<'_> {
     }
 
     /// Returns the static variables of a function that are in none of its scopes. The compiler
-    /// omits the blocks that contain them, and lists those of inlined functions elsewhere.
+    /// omits the blocks that contain such variables, and lists static variables of inlined
+    /// functions elsewhere.
     fn other_statics(
         &self,
         function: &FunctionScopes,

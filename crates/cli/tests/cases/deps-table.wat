@@ -111,7 +111,7 @@
 ;; |   element               → t=3  @0x88 call_indirect (type $u)  in _start = 8
 ;; |
 ;; | #1 t=1  @0x67 elem.drop $late  in _start
-;; |   nothing uses what it made
+;; |   nothing uses its result
 ;; |
 ;; | #1 t=1  @0x70 table.copy  in _start
 ;; |   element  → t=1  @0x80 call_indirect (type $u)  in _start = 6
@@ -122,25 +122,25 @@
 ;; |   size     → t=7  @0x9f table.size $t  in _start = 6
 ;; |
 ;; | #1 t=1  @0x80 call_indirect (type $u)  in _start = 6
-;; |   nothing uses what it made
+;; |   nothing uses its result
 ;; |
 ;; | #1 t=3  @0x88 call_indirect (type $u)  in _start = 8
-;; |   nothing uses what it made
+;; |   nothing uses its result
 ;; |
 ;; | #1 t=5  @0x90 call_indirect (type $u)  in _start = 8
-;; |   nothing uses what it made
+;; |   nothing uses its result
 ;; |
 ;; | #1 t=7  @0x98 table.get $t  in _start = func 1
 ;; |   value  → t=7  @0x9c table.fill $t  in _start
 ;; |
 ;; | #1 t=7  @0x9c table.fill $t  in _start
-;; |   nothing uses what it made
+;; |   nothing uses its result
 ;; |
 ;; | #1 t=7  @0x9f table.size $t  in _start = 6
-;; |   nothing uses what it made
+;; |   nothing uses its result
 ;; |
 ;; | #1 t=7  @0xa3 memory.size  in _start = 1
-;; |   nothing uses what it made
+;; |   nothing uses its result
 ;; |
 ;; | #1 t=7  @0xa8 memory.grow  in _start = 1
 ;; |   size  → t=7  @0xad memory.grow  in _start = -1
@@ -149,7 +149,7 @@
 ;; |   size  → t=7  @0xb0 memory.size  in _start = 2
 ;; |
 ;; | #1 t=7  @0xb0 memory.size  in _start = 2
-;; |   nothing uses what it made
+;; |   nothing uses its result
 ;; |
 ;; | #1 t=7  @0xb7 table.set $t  in _start
 ;; |   element  → t=7  @0xbd call_indirect (type $u)  in _start  trapped (indirect call to null)

@@ -20,7 +20,7 @@
 ;; = 134
 ;; $ afterimage diff five.aft zero.aft
 ;; | five.aft returned; zero.aft trapped: integer division by zero
-;; | five.aft and zero.aft first differ at t=1, divide: called with other arguments
+;; | five.aft and zero.aft first differ at t=1, divide: called with different arguments
 ;; |   five.aft  divide                               host              calls divide(5)
 ;; |   zero.aft  divide                               host              calls divide(0)
 ;; |
@@ -35,14 +35,14 @@
 ;; $ afterimage match five.aft zero.aft
 ;; | of 0 statements that zero.aft executed, 0 (0.0%) correspond to a statement of five.aft; function names were a hint
 ;; |
-;; | no corresponding statements stop doing the same
+;; | no corresponding statements behave differently
 ;; ! afterimage: the runs ended differently: five.aft returned; zero.aft trapped: integer division by zero
 ;; $ afterimage record --lens paths -q -o exit0.aft --invoke exit FILE 0
 ;; $ afterimage record --lens paths -q -o exit3.aft --invoke exit FILE 3
 ;; = 3
 ;; $ afterimage diff exit0.aft exit3.aft
 ;; | exit0.aft exited with code 0; exit3.aft exited with code 3
-;; | exit0.aft and exit3.aft first differ at t=1, exit: called with other arguments
+;; | exit0.aft and exit3.aft first differ at t=1, exit: called with different arguments
 ;; |   exit0.aft  exit                                 host              calls exit(0)
 ;; |   exit3.aft  exit                                 host              calls exit(3)
 ;; |
@@ -61,7 +61,7 @@
 ;; $ afterimage record --lens paths -q -o six.aft --invoke tell FILE 1 6
 ;; | is 6
 ;; $ afterimage diff two.aft six.aft
-;; | two.aft and six.aft first differ at t=1, tell: called with other arguments
+;; | two.aft and six.aft first differ at t=1, tell: called with different arguments
 ;; |   two.aft  tell                                 host              calls tell(1, 2)
 ;; |   six.aft  tell                                 host              calls tell(1, 6)
 ;; |
@@ -82,7 +82,7 @@
 ;; $ afterimage record --lens paths -q -o error.aft --invoke tell FILE 2 2
 ;; ! is 2
 ;; $ afterimage diff error.aft six.aft
-;; | error.aft and six.aft first differ at t=1, tell: called with other arguments
+;; | error.aft and six.aft first differ at t=1, tell: called with different arguments
 ;; |   error.aft  tell                                 host              calls tell(2, 2)
 ;; |   six.aft    tell                                 host              calls tell(1, 6)
 ;; |

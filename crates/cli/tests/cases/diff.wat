@@ -34,14 +34,14 @@
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; $ afterimage diff a.aft b.aft
-;; | a.aft and b.aft first differ at t=1, @0xc7 in start: sizes wrote other bytes
+;; | a.aft and b.aft first differ at t=1, @0xc7 in start: sizes wrote different bytes
 ;; |   a.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 01 00 00 00
 ;; |   b.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 02 00 00 00
 ;; |   from byte 0 on:
 ;; |   a.aft  "\001\000\000\000"
 ;; |   b.aft  "\002\000\000\000"
 ;; |
-;; | control parts at t=4, after @0xac in work
+;; | control diverges at t=4, after @0xac in work
 ;; |   a.aft  continues at @0xae in work, block1
 ;; |   b.aft  continues at @0xb6 in work, block2
 ;; |   called from @0xcf in start
@@ -65,7 +65,7 @@
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; $ afterimage diff a.aft c.aft
-;; | a.aft and c.aft first differ at t=1, @0xc7 in start: sizes wrote other bytes
+;; | a.aft and c.aft first differ at t=1, @0xc7 in start: sizes wrote different bytes
 ;; |   a.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 01 00 00 00
 ;; |   c.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 03 00 00 00
 ;; |   from byte 0 on:

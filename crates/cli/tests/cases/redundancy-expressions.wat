@@ -23,7 +23,7 @@
 ;; | 1560
 ;; ! afterimage: redundancy-expressions.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage redundancy run.aft --expressions --paths 3
-;; | 44 of 295 executions of 12 expressions (14.9%) computed again what the same expression gave before in the same call
+;; | 44 of 295 executions of 12 expressions (14.9%) recomputed a result that the same expression had already given in the same call
 ;; |
 ;; | expression            executed  redundant         by path         mostly from            source  function
 ;; | @0x6b       i32.mul         40         39  97.5%        0   0.0%  itself         100.0%          g
@@ -51,7 +51,7 @@
 ;; |     5  100.0%  0.1.2             always  @0x3f i32.add  the same execution of it
 ;; ! afterimage: path of 139 executed blocks in 24 bytes
 ;; $ afterimage redundancy run.aft --expressions --function f --exact-only
-;; | 5 of 25 executions of 3 expressions of f (20.0%) computed again what the same expression gave before in the same call
+;; | 5 of 25 executions of 3 expressions of f (20.0%) recomputed a result that the same expression had already given in the same call
 ;; |
 ;; | expression           executed  redundant         mostly from            source  function
 ;; | @0x48       i32.add        10          5  50.0%  @0x3f i32.add  100.0%          f

@@ -349,7 +349,7 @@
 ;; | sound: N, 19 chunks in 12 sections, 3 events
 ;; | whole path: 12 executed blocks, 8 paths in 1 segment, compared with the end
 ;; | values of 26 executed statements from t=1 to t=12: the same when the run is followed again, without the engine
-;; | slice "doubled", 10 executions: the same when it is made again
+;; | slice "doubled", 10 executions: the same when it is computed again
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage slice run.aft --at end --address 44..47 --thin --by statement
 ;; | what 0x2c..0x2f at the end depends on: 8 statements, 11 executions of them

@@ -282,9 +282,9 @@ fn containers_of_cpp_are_what_the_program_prints() {
         .ok(&format!("state run.aft --at run.cpp:{there} --depth 1"))
         .stdout;
     for text in [
-        "round     = { 1, <damaged, or not yet made: its links form a circle> }",
-        "backwards = { <damaged, or not yet made: its end is before its beginning> }",
-        "cut       = { 1 = 2, <damaged, or not yet made: a link leads to nothing> }",
+        "round     = { 1, <damaged, or not yet initialised: its links form a circle> }",
+        "backwards = { <damaged, or not yet initialised: its end is before its beginning> }",
+        "cut       = { 1 = 2, <damaged, or not yet initialised: a link leads to nothing> }",
     ] {
         assert!(damaged.contains(text), "{damaged}");
     }
@@ -350,15 +350,15 @@ fn what_else_libcxx_has_is_what_the_program_prints() {
         &sandbox,
         "run.cpp",
         &[
-            "lost_bits = { <damaged, or not yet made: its elements are outside the memory> }",
-            "no_alternative = { <damaged, or not yet made: its index selects no alternative> }",
+            "lost_bits = { <damaged, or not yet initialised: its elements are outside the memory> }",
+            "no_alternative = { <damaged, or not yet initialised: its index selects no alternative> }",
             "valueless = valueless",
-            "round = { 1, <damaged, or not yet made: its links form a circle> }",
-            "cut = { 3, <damaged, or not yet made: a link leads to nothing> }",
-            "lost_text = { <damaged, or not yet made: its text is outside the memory> }",
-            "lost_owner = { <damaged, or not yet made: it has no count of its owners> }",
-            "lost_function = { <damaged, or not yet made: it neither has a target nor lacks one> }",
-            "lost_span = { <damaged, or not yet made: its elements are outside the memory> }",
+            "round = { 1, <damaged, or not yet initialised: its links form a circle> }",
+            "cut = { 3, <damaged, or not yet initialised: a link leads to nothing> }",
+            "lost_text = { <damaged, or not yet initialised: its text is outside the memory> }",
+            "lost_owner = { <damaged, or not yet initialised: it has no count of its owners> }",
+            "lost_function = { <damaged, or not yet initialised: it neither has a target nor lacks one> }",
+            "lost_span = { <damaged, or not yet initialised: its elements are outside the memory> }",
         ],
     );
 }
@@ -373,11 +373,11 @@ fn what_else_rust_has_is_what_the_program_prints() {
         &sandbox,
         "run.rs",
         &[
-            "endless = { 1, <damaged, or not yet made: its links form a circle> }",
-            "unowned = { <damaged, or not yet made: it has no owner> }",
-            "odd = { <damaged, or not yet made: it has more nanoseconds than a second> }",
-            "neither = { <damaged, or not yet made: it is neither true nor false> }",
-            "lost = { <damaged, or not yet made: its elements are outside the memory> }",
+            "endless = { 1, <damaged, or not yet initialised: its links form a circle> }",
+            "unowned = { <damaged, or not yet initialised: it has no owner> }",
+            "odd = { <damaged, or not yet initialised: it has more nanoseconds than a second> }",
+            "neither = { <damaged, or not yet initialised: it is neither true nor false> }",
+            "lost = { <damaged, or not yet initialised: its elements are outside the memory> }",
             // No table of methods is there.
             "headless = { pointer = 0x10, vtable = 0x10",
         ],

@@ -251,7 +251,7 @@ fn rounds_that_changed_places_are_told_by_what_they_gave() {
         }
         let text = sandbox.ok(&format!("{words}#1")).stdout;
         let says = match why {
-            "differs" => "another value than at the arrival with the same number: 13, not 4",
+            "differs" => "a different value than at the arrival with the same number: 13, not 4",
             "alike" => "do not show which is which",
             _ => "SUM is ",
         };

@@ -235,7 +235,7 @@ fn a_difference_before_main_comes_last() {
         "{told}"
     );
     assert!(
-        outside.contains("args_sizes_get wrote other bytes"),
+        outside.contains("args_sizes_get wrote different bytes"),
         "{told}"
     );
     let all = sandbox.ok("diff a.aft b.aft --code all").stdout;

@@ -10,7 +10,7 @@ use crate::depends::MadeBy;
 use crate::shadow::{Began, Frame, Maker};
 
 impl Dependences<'_> {
-    /// Does something that may fail, unless something already failed.
+    /// Does something that may fail, unless an earlier attempt failed.
     fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) {
         if self.failed.is_none()
             && let Err(error) = act(self)
@@ -50,7 +50,7 @@ impl Dependences<'_> {
         Ok(())
     }
 
-    /// The innermost activation gets results in its variables from `first` on.
+    /// Records that the innermost activation receives results in its variables from `first` on.
     fn take_results(&mut self, first: u32, count: u32) {
         if let Some(frame) = self.frames.last_mut() {
             for (variable, at) in (first..first + count).zip(0..) {
@@ -102,7 +102,7 @@ impl Dependences<'_> {
         Ok(())
     }
 
-    /// The producer of something; an unknown producer stays unknown.
+    /// The producer of an operand; an unknown producer stays unknown.
     fn maker_lazily(&self, from: MadeBy, visit: Visit) -> Maker {
         match from {
             MadeBy::Constant => Maker::Constant,
@@ -117,7 +117,7 @@ impl Dependences<'_> {
         }
     }
 
-    /// The edge over which the activation reaches a node.
+    /// Records the edge over which the activation reaches a node.
     fn arrive(&mut self) {
         let (Some(plan), Some(visit)) = (self.now.plan.clone(), self.now.visit) else {
             return;
@@ -142,7 +142,8 @@ impl Observer for Dependences<'_> {
     const REGISTERS: bool = false;
 
     fn node(&mut self, _: NodeId, _: &NodeCode) {
-        // Those that were open before the window. One that the host begins has just been entered.
+        // Activations that were open before the window. An activation that the host begins has just
+        // been entered.
         if std::mem::take(&mut self.is_new) {
             let missing = self.now.depth.saturating_sub(self.frames.len());
             let before = (0..missing).map(|_| Frame::default());
@@ -211,7 +212,7 @@ impl Observer for Dependences<'_> {
         let call = self.now.visit.map_or(0, |visit| visit.start - 1);
         let frame = match by {
             Caller::Host => Frame::new(Began::Host, vec![Maker::Argument; params]),
-            // Who made the arguments was lost with the end of the last window.
+            // The producers of the arguments were lost at the end of the last window.
             _ if self.is_new => Frame::new(Began::Call(call), vec![Maker::Unknown; params]),
             _ => Frame::new(Began::Call(call), self.given.clone()),
         };

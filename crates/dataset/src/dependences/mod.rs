@@ -1,8 +1,9 @@
 //! The direct dependences of the executions in a window.
 //!
 //! While the window is followed, a [shadow](crate::shadow) keeps who wrote each variable, global
-//! and byte, and which edges each activation took. For something from before the window, the stored
-//! values are queried once. For exception handlers, tables and sizes, they are always queried.
+//! and byte, and which edges each activation took. For what was written before the window, the
+//! stored values are queried once. For exception handlers, tables and sizes, the stored values are
+//! always queried.
 
 mod follow;
 
@@ -44,11 +45,11 @@ pub(crate) struct Dependences<'a> {
     /// The end of the variables that received the results of the last call; `None` after an
     /// exception.
     given_end: Option<u32>,
-    /// Whether no node was executed yet.
+    /// Whether no node has been executed yet.
     is_new: bool,
     /// The node being executed.
     now: Now,
-    /// An observer returns no error.
+    /// The first error, kept here because an observer returns none.
     failed: Option<anyhow::Error>,
 }
 
@@ -62,7 +63,7 @@ struct Now {
     instance: Option<Instance>,
     /// The origins of what its instructions have read so far.
     reads: Vec<(usize, &'static str, Vec<Part>)>,
-    /// Whether it calls the host, and the number of the call.
+    /// If it calls the host: the number of the call, if known.
     host: Option<Option<u64>>,
     done: bool,
 }

@@ -135,7 +135,7 @@ fn what_cannot_be_is_refused_in_one_sentence() {
     fs::write(foreign.join("letter.txt"), "Dear").unwrap();
     let said = refused(&query(50, None), &session, &foreign);
     assert!(
-        said.contains("foreign: the folder has letter.txt"),
+        said.contains("foreign: the folder contains letter.txt"),
         "{said}"
     );
     assert_eq!(contents(&foreign).len(), 1);

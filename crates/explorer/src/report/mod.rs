@@ -20,12 +20,12 @@ use crate::ask::{answer, json_lines};
 use crate::notes;
 use crate::parameters::Parameters;
 
-/// The contents of a report besides the common ones.
+/// The contents of a report in addition to the standard ones.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Values that are explained: `trap`, `stdout:12`, `parser.c:42#7`, `fee at parser.c:42#7`.
     pub why: Vec<String>,
-    /// Slices that were kept, by name.
+    /// The names of stored slices.
     pub slices: Vec<String>,
 }
 
@@ -208,7 +208,7 @@ fn why(session: &Session, about: &str) -> Result<Vec<Value>> {
     json_lines(session, "why", &options)
 }
 
-/// A slice that was kept.
+/// A slice that is stored in the recording.
 fn slice(out: &mut dyn Write, session: &Session, name: &str) -> Result<()> {
     session.ensure_whole_path()?;
     let wanted = Wanted::Kept(name.to_owned());

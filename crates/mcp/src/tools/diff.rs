@@ -29,7 +29,7 @@ const ROWS: usize = 8;
 
 impl Question for Arguments {
     const NAME: &'static str = "diff";
-    const TITLE: &'static str = "Where two runs part";
+    const TITLE: &'static str = "Where two runs diverge";
     const ABOUT: &'static str = "Where two recorded runs first differ: in control, a value, \
         what the host did, what was printed; and which lines ran a different number of times. \
         For two versions of a program, which statements compute something else.";

@@ -14,7 +14,7 @@ use super::{Question, Subject, needs, next};
 use crate::answer::{BODY, ToolResult, Totals, document_of, text_of};
 use crate::schemas;
 
-/// The text to search for.
+/// The condition or the text to search for.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     r#where: Option<String>,
     /// The place: `parser.c:42`, or a function.
     at: Option<String>,
-    /// Which of the times when it holds to report.
+    /// Which of the times when the condition holds to report.
     which: Option<Which>,
     /// The executions of the place to consider: `A..B`, one number, `last`, or `t=T` for those from
     /// block T on.

@@ -24,10 +24,10 @@ pub(super) struct Arguments {
     /// A variable of the source at `at`, or an expression such as `p->next`. The default is the
     /// values that the statements at `at` gave.
     var: Option<String>,
-    /// Bytes of memory: `0x1040` for eight of them, or `0x1040..0x107f`. Shows the last write to
-    /// them, and the next read and write.
+    /// Bytes of memory: `0x1040` for eight bytes, or `0x1040..0x107f`. Shows the last write to
+    /// these bytes, and their next read and write.
     address: Option<String>,
-    /// Which executions: `A..B`, one number, `last`, or `t=T` for those from block T on.
+    /// Which executions to show: `A..B`, one number, `last`, or `t=T` for those from block T on.
     instances: Option<String>,
 }
 

@@ -42,13 +42,13 @@ pub(crate) struct Tool {
 trait Question: DeserializeOwned + JsonSchema {
     const NAME: &'static str;
     const TITLE: &'static str;
-    /// The description by which an agent chooses it.
+    /// The description by which an agent chooses the tool.
     const ABOUT: &'static str;
 
-    /// The schemas that its report may have.
+    /// The schemas that the report may have.
     fn reports() -> Vec<Value>;
 
-    /// The recordings that it is about.
+    /// The recordings that the question is about.
     fn recordings(&self) -> Vec<&str>;
 
     /// Answers the question.
@@ -67,8 +67,8 @@ impl<'a> Subject<'a> {
         first.copied().context("no recording was named")
     }
 
-    /// Asks stretches of the run first, and builds all values only if they have no answer. That can
-    /// be cancelled.
+    /// Asks about stretches of the run first, and builds all values only if the stretches have no
+    /// answer. The build can be cancelled.
     fn answered<R>(&self, ask: impl Fn(&Session) -> Result<R, QuestionError>) -> Result<R> {
         let build = |session: &Session| {
             session.ensure_whole_path()?;
@@ -102,7 +102,7 @@ const fn tool<Q: Question>() -> Tool {
     }
 }
 
-/// All of them, in the order in which agents see them.
+/// All tools, in the order in which agents see them.
 pub(crate) const ALL: [Tool; 11] = [
     tool::<overview::Arguments>(),
     tool::<source::Arguments>(),
@@ -122,7 +122,7 @@ pub(crate) fn find(name: &str) -> Option<Tool> {
     ALL.into_iter().find(|tool| tool.name == name)
 }
 
-/// All tools, described.
+/// The descriptions of all tools.
 pub(crate) fn list() -> Vec<Value> {
     let described = |tool: Tool| {
         json!({
@@ -201,7 +201,7 @@ pub(crate) fn failed(tool: &Tool, arguments: &Map<String, Value>, error: &Error)
                     Value::Object(again),
                 )
             }
-            // Nothing can be asked about a file that is not there.
+            // Nothing can be asked about a file that does not exist.
             _ if why.contains("not found;") || why.contains("outside of the roots") => None,
             _ if why.contains("not a recording") => None,
             Some(at) if tool.name == "why_not" => call(

@@ -79,7 +79,7 @@ struct Executed {
 const FUNCTIONS: usize = 20;
 /// The number of bytes from the beginning of the output, and from its end.
 const BYTES: u64 = 480;
-/// The maximum number of those lines in the text.
+/// The maximum number of lines of output in the text.
 const LINES: usize = 5;
 
 impl Question for Arguments {

@@ -21,7 +21,7 @@ pub(super) struct Arguments {
     /// The recording.
     recording: String,
     /// Only this function: the different sequences of blocks that its calls executed. By default,
-    /// the number of them for each function.
+    /// the number of sequences for each function.
     function: Option<String>,
     /// The acyclic stretches that were executed most often, with their lines.
     #[serde(default)]

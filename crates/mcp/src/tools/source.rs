@@ -58,7 +58,7 @@ struct SourceFile {
     file: String,
     /// The number of lines with code.
     lines: u64,
-    /// The number of them that were reached.
+    /// The number of these lines that were reached.
     reached: u64,
 }
 
@@ -110,7 +110,7 @@ impl Question for Arguments {
     }
 }
 
-/// Returns the only file whose path ends like this.
+/// Returns the only file whose path has this end.
 fn chosen<'c>(counts: &'c Counts, wanted: &str) -> Result<&'c str> {
     if let Some((whole, _)) = counts.get_key_value(wanted) {
         return Ok(whole);

@@ -64,7 +64,7 @@ impl Question for Arguments {
         };
         let mut view = state(&query)?;
         let mut text = text_of(&view)?;
-        // The outer functions have a page of their own.
+        // The outer functions are on a page of their own.
         while text.lines().count() > BODY && view.report.frames.len() > 1 {
             query.depth = view.report.frames.len() / 2;
             view = state(&query)?;

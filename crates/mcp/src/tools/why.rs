@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     #[serde(default, deserialize_with = "text_or_number")]
     #[schemars(with = "Option<TextOrNumber>")]
     stdout: Option<String>,
-    /// The same for its error output.
+    /// A part of the program's error output, in the same form.
     #[serde(default, deserialize_with = "text_or_number")]
     #[schemars(with = "Option<TextOrNumber>")]
     stderr: Option<String>,
@@ -65,17 +65,17 @@ fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Stri
     }))
 }
 
-/// A line of the user's own code that the chain's first step in it depends on.
+/// A line of the user's own code on which the chain's first step in that code depends.
 #[derive(Clone, Serialize, JsonSchema)]
 struct Near {
     /// Its position.
     source: Position,
-    /// The execution by which it is nearest, if it is among the nearest lines: an argument of
+    /// If the line is among the nearest: its execution at the shortest distance, as an argument of
     /// `why`.
     at: Option<String>,
-    /// Its text, if it is among the nearest lines and its source was found.
+    /// The text of the line, if it is among the nearest and its source was found.
     text: Option<String>,
-    /// Its distance: the sum over the dependences on the way, where data dependences are the
+    /// Its distance: the sum of the lengths of the dependences on the way. Data dependences are the
     /// shortest.
     distance: u32,
     /// The kind of the shortest way: `values`; `addresses` if a value is an address that is
@@ -98,16 +98,17 @@ impl Near {
 
 /// The number of entries with text.
 const NEAR: usize = 10;
-/// The number of rows for further entries, which are only named, if the chain needs the other rows.
+/// The number of rows for further entries, of which only the names are listed, if the chain needs
+/// the other rows.
 const ROWS: usize = 16;
 const IN_A_ROW: usize = 8;
-/// The number of entries to look for, which fill an answer.
+/// The number of entries to look for: as many as fill an answer.
 const ENOUGH: usize = NEAR + (BODY - NEAR) * IN_A_ROW;
 /// The number of places from which a trap is traced.
 const STARTS: usize = 8;
 /// The number of steps after the part of a chain that is shown.
 const STEPS: u64 = 120;
-/// The number of moves in libraries whose calls and operands are offered.
+/// The maximum number of moves in libraries whose calls and operands are suggested.
 const MOVES: usize = 3;
 
 impl Question for Arguments {
@@ -157,12 +158,12 @@ impl Question for Arguments {
         let made = |entry: &&WhyEntry| matches!(entry, WhyEntry::Made(_)) && own(entry);
         let first = kept.iter().find(made).or(kept.iter().find(own));
         let first = first.and_then(|entry| places(entry).into_iter().find(|place| !place.library));
-        // If only libraries moved a value, the earliest move leads to who chose it: later ones move
-        // all of a buffer.
+        // If only libraries moved a value, the earliest move leads to the code that chose it; later
+        // moves copy a whole buffer.
         let entries = report.entries.iter().rev();
         let moved = entries.flat_map(|entry| places(entry).into_iter().rev());
         let mut starts = Vec::from_iter(first.or_else(|| moved.clone().next()));
-        // Whatever let the run come to its end led there.
+        // The branches and calls that led the run to its end.
         starts.extend(kept.iter().flat_map(branches).take(STARTS));
         let starts = Vec::from_iter(starts.iter().map(|place| place.at.clone()));
         let (near, cut_near) = match self.offset {
@@ -214,7 +215,7 @@ impl Question for Arguments {
         };
         let fit = |rows: &[WhyEntry]| show(rows, ROWS);
         let (rows, shown) = page(way, self.offset.min(way.len()), fit)?;
-        // The lines have the room that the way leaves, be it more or less.
+        // The lines get the room that the chain leaves, whether more or less.
         let near_rows = (ROWS + BODY).saturating_sub(shown.lines().count());
         let shown = show(rows, near_rows)?;
         let until = self.offset.min(way.len()) + rows.len();
@@ -319,14 +320,14 @@ impl Arguments {
         };
         Ok(WhyQuery {
             digit: self.digit,
-            // An entry may fold several steps, so that many are enough for a page.
+            // An entry may fold several steps, so this many steps are enough for a page.
             steps: (self.offset as u64).saturating_mul(8).saturating_add(STEPS),
             ..WhyQuery::new(about)
         })
     }
 
-    /// The follow-up questions for moves in libraries, which are given earliest first: about the
-    /// calls in the user's own code, and about the origin of the moved value.
+    /// The follow-up questions for moves in libraries: about the calls in the user's own code, and
+    /// about the origin of the moved value. `moved` lists the moves, the earliest first.
     fn behind<'p>(&self, moved: impl Iterator<Item = &'p WhyPlace>) -> Vec<Next> {
         let (mut all, mut calls) = (Vec::new(), BTreeSet::new());
         for place in moved.take(MOVES) {
@@ -354,7 +355,7 @@ impl Arguments {
         all
     }
 
-    /// The questions that can follow a way that leads nowhere else: about the nearest lines.
+    /// The questions to ask when the chain offers no others: about the nearest lines.
     fn nearest(&self, near: &[Near]) -> Vec<Next> {
         let named = near.iter().filter_map(|one| {
             let at = json!({ "at": one.at.as_ref()? });
@@ -396,7 +397,7 @@ impl Arguments {
                 "the branch that led there".to_owned(),
             );
         };
-        // A way that ended is exhausted: first comes whatever sent it there.
+        // The chain has ended, so the branch that led to its end comes first.
         let is_end = |entry: &&&WhyEntry| matches!(entry, WhyEntry::End(_));
         let is_step = |entry: &&&WhyEntry| !is_end(entry);
         for entry in entries

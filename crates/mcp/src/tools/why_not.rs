@@ -19,7 +19,7 @@ pub(super) struct Arguments {
     recording: String,
     /// The place: `parser.c:42`, `func+0x2a`, `@0x1f3`, or a function.
     at: String,
-    /// Why it was not executed after this moment.
+    /// Ask why it was not executed after this moment.
     after: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! A profile as an HTML page: an overview by file, then each file with its counts.
 //!
-//! Input: the coverage, and source text. Output: one page. Code that never ran is also marked by a
-//! sign, not only by a color.
+//! Input: the coverage, and source text. Output: one page. Code that never ran is marked with a
+//! sign, not only with a colour.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -39,8 +39,8 @@ const LISTED: usize = 20_000;
 /// all code.
 ///
 /// # Errors
-/// [`PresentError::NoCode`] if the filter leaves out all files; otherwise if `out` or the profile
-/// fails.
+/// [`PresentError::NoCode`] if the filter leaves out all files. Other errors if `out` fails or the
+/// profile cannot be evaluated.
 pub(crate) fn html(out: &mut dyn Write, view: &ProfileView<'_>) -> Result<(), PresentError> {
     let scope = &view.options.scope;
     let profile = view.profile;
@@ -221,7 +221,7 @@ fn annotated(
         row(number, text)?;
         last = number;
     }
-    // The debug information may be of another version of the file, with more lines than this one.
+    // The debug information may come from a different version of the file, with more lines.
     let beyond = file.lines.iter().map(|row| row.line.number);
     for number in beyond.filter(|number| *number > last) {
         row(number, "")?;
@@ -229,8 +229,8 @@ fn annotated(
     page::end_source(out)
 }
 
-/// Writes functions without a known line. If no function has lines, includes as many of their
-/// operators as fit.
+/// Writes functions without a known line. If no function has lines, also lists the operators of as
+/// many functions as fit.
 fn without_lines(
     out: &mut dyn Write,
     profile: &Profile<'_>,

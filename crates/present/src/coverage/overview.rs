@@ -30,7 +30,7 @@ fn of(sum: Ran) -> String {
     format!("{} of {}", grouped(sum.ran), grouped(sum.all))
 }
 
-/// The filled part of a bar, which is full or empty only if the count is.
+/// The filled part of a bar. The bar is full only if everything ran, and empty only if nothing ran.
 fn bar(sum: Ran) -> String {
     let Ran { ran, all } = sum;
     let width = match ran {

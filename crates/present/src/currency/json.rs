@@ -27,7 +27,7 @@ pub struct CurrencyDocument {
     pub counts: CurrencyCounts,
     /// The stops.
     pub stops: Vec<CurrencyStop>,
-    /// The first stop where it is not current, and why.
+    /// The first stop at which the variable is not current, and why.
     pub explained: Option<CurrencyExplained>,
 }
 
@@ -40,9 +40,9 @@ impl Document for CurrencyDocument {
 /// The number of arrivals of two runs at a line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyArrivals {
-    /// The unoptimised run.
+    /// The number of arrivals of the unoptimised run.
     pub unoptimised: u64,
-    /// The optimised one.
+    /// The number of arrivals of the optimised run.
     pub optimised: u64,
 }
 
@@ -60,13 +60,13 @@ impl From<[u64; 2]> for CurrencyArrivals {
 pub struct CurrencyCounts {
     /// The shown value is the one that the source implies.
     pub current: u64,
-    /// The shown value is a different one.
+    /// The shown value differs from the one that the source implies.
     pub not_current: u64,
     /// Nothing is shown.
     pub not_available: u64,
-    /// The source has not assigned it yet.
+    /// The source has not assigned the variable yet.
     pub not_set: u64,
-    /// It is unknown whether they are the same.
+    /// It is unknown whether the shown and the expected value are the same.
     pub not_comparable: u64,
     /// The corresponding moment of the unoptimised run is unknown.
     pub not_told: u64,

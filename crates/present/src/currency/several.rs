@@ -106,7 +106,7 @@ pub struct CurrencyVariable {
     /// The number of these stops by verdict.
     #[serde(flatten)]
     pub counts: CurrencyCounts,
-    /// The first stop where it is not current, and why.
+    /// The first stop at which the variable is not current, and why.
     pub explained: Option<CurrencyFirst>,
 }
 

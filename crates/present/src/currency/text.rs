@@ -12,7 +12,7 @@ use crate::value::value_text;
 const LONGEST: usize = 60;
 
 /// Writes the results for a person: a summary in one sentence, the number of verdicts, and why the
-/// variable is not current at the first such stop. With `all`, lists each stop before that.
+/// variable is not current at the first such stop. With `all`, lists each stop after the summary.
 ///
 /// # Errors
 /// If `out` fails.
@@ -125,14 +125,14 @@ fn unreported(report: &CurrencyReport, why: Option<Unreported>) -> String {
         Some(Unreported::Differs { column, .. }) => {
             return format!(
                 "the corresponding moment of the unoptimised run is unknown, because the line's \
-                 code{} gives another value than at the arrival with the same number",
+                 code{} gives a different value than at the arrival with the same number",
                 in_column(column)
             );
         }
         Some(Unreported::Alike { column }) => {
             return format!(
                 "the corresponding moment of the unoptimised run is unknown, because a block \
-                 executes the line's code{} several times, maybe in another order, and its \
+                 executes the line's code{} several times, maybe in a different order, and its \
                  values do not show which is which",
                 in_column(column)
             );
@@ -272,7 +272,7 @@ fn rows(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentError
     Ok(())
 }
 
-/// Explains why it is not current.
+/// Explains why the variable is not current.
 fn explained(
     out: &mut dyn Write,
     report: &CurrencyReport,

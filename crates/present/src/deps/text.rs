@@ -61,7 +61,7 @@ fn nothing(report: &DepsReport, statement: Option<&DepsStatement>) -> &'static s
             "nothing depends on it: it trapped and gave no value"
         }
         (DepsDirection::Forward, DepsAlong::Control) => "nothing depends on it by control",
-        (DepsDirection::Forward, DepsAlong::Data) => "nothing uses what it made",
+        (DepsDirection::Forward, DepsAlong::Data) => "nothing uses its result",
         (DepsDirection::Forward, DepsAlong::Both) => "nothing in the program depends on it",
         (DepsDirection::Backward, DepsAlong::Data) => {
             "it depends on no data: it has no operands and reads nothing"
@@ -244,7 +244,8 @@ fn place(range: &MemoryRange) -> String {
     }
 }
 
-/// Shows the first of some bytes: as text if they are text, otherwise half as many in hexadecimal.
+/// Shows the first of some bytes: as text if they are printable, otherwise half as many in
+/// hexadecimal.
 fn shown(held: &[u8], length: u64) -> String {
     /// The number of bytes to show in hexadecimal.
     const DIGITS: usize = 12;

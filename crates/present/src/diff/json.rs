@@ -13,22 +13,22 @@ use crate::document::{Document, NoRows, at_most};
 use crate::steps::StepScene;
 use crate::{PresentError, StepRow};
 
-/// The differences between two executions of one program, or of two that are alike.
+/// The differences between two executions of one program, or of two programs that are alike.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffDocument {
     /// The first execution.
     pub a: DiffSide,
-    /// The second one.
+    /// The second execution.
     pub b: DiffSide,
     /// The differences between the programs; `null` if they are the same.
     pub alike: Option<AlikeDocument>,
     /// Whether the two executions are the same.
     pub same: bool,
-    /// How they ended, if they ended differently.
+    /// How the executions ended, if they ended differently.
     pub endings: Option<DiffEndings>,
     /// The first difference.
     pub first: Option<DiffFirst>,
-    /// The place where control parts.
+    /// The place where control diverges.
     pub control: Option<DiffControl>,
     /// The file descriptors to which `fd_write` wrote different bytes.
     pub outputs: Vec<DiffOutput>,
@@ -59,9 +59,9 @@ pub struct DiffSide {
 /// recorded.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffEndings {
-    /// The first.
+    /// How the first execution ended.
     pub a: Option<String>,
-    /// The second.
+    /// How the second execution ended.
     pub b: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl DiffEndings {
 /// The first difference between two executions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffFirst {
-    /// The number of the execution of its operator, from 1.
+    /// The number of the differing operator's execution, from 1.
     pub number: u64,
     /// The step of the first execution; `null` if it has ended.
     pub a: Option<StepRow>,
@@ -85,7 +85,7 @@ pub struct DiffFirst {
     pub b: Option<StepRow>,
     /// The differing bytes, if the host wrote or read different bytes at the same place.
     pub bytes: Option<DiffBytes>,
-    /// The calls that are open there, the innermost first.
+    /// The calls that are open at the difference, the innermost first.
     pub calls: Vec<DiffCall>,
 }
 
@@ -123,7 +123,7 @@ pub struct DiffCall {
     pub source: Option<Position>,
 }
 
-/// The place where control parts.
+/// The place where control diverges.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffControl {
     /// The time of the first block that differs.
@@ -136,11 +136,11 @@ pub struct DiffControl {
     pub a: Option<DiffBlock>,
     /// The differing block of the second execution; `null` if it has ended.
     pub b: Option<DiffBlock>,
-    /// The calls that are open there, the innermost first.
+    /// The calls that are open where control diverges, the innermost first.
     pub calls: Vec<DiffCall>,
 }
 
-/// A step of both.
+/// A step of both executions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffDecided {
     /// The first execution's step.

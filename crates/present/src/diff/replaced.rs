@@ -122,7 +122,7 @@ fn done(replaced: &ReplacedReport, [name_a, name_b]: [&str; 2], other: &str) -> 
         Some(_) if b.first.as_ref().is_some_and(Otherwise::is_of_constants) => executed,
         Some(0) => format!("{executed}, where {other} would have given the same value each time"),
         Some(times) => format!(
-            "{executed}, where {other} would have given another value {}",
+            "{executed}, where {other} would have given a different value {}",
             counted(times, "time")
         ),
     }
@@ -165,7 +165,7 @@ impl AlikeReport {
     }
 
     /// Returns the operators: first those with different results, earliest first; then those for
-    /// which that is unknown; then the others.
+    /// which it is unknown whether the results differ; then the rest.
     fn ranked(&self) -> Vec<&ReplacedReport> {
         let mut all: Vec<_> = self.replaced.iter().collect();
         all.sort_by_key(|replaced| {
@@ -215,11 +215,11 @@ impl DiffReport<'_> {
 pub struct AlikeDocument {
     /// The operators that differ.
     pub replaced: Vec<DiffReplaced>,
-    /// The number of them that `--limit` left out.
+    /// The number of differing operators that `--limit` left out.
     pub more_replaced: usize,
     /// The data segments that differ.
     pub data: Vec<DiffData>,
-    /// The number of them that `--limit` left out.
+    /// The number of differing data segments that `--limit` left out.
     pub more_data: usize,
 }
 
@@ -236,7 +236,7 @@ pub struct DiffReplaced {
     /// result from the same operands. It is computed for constants and for operators that compute
     /// from their operands alone; otherwise `null`.
     pub otherwise: Option<u64>,
-    /// The first of these.
+    /// The first of these executions.
     pub first: Option<DiffOtherwise>,
 }
 
@@ -253,7 +253,7 @@ pub struct DiffOperator {
     pub executed: u64,
 }
 
-/// An execution in which the other operator would have given something else.
+/// An execution in which the other operator would have given a different result.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffOtherwise {
     /// The number of the execution, from 1.

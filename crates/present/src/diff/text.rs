@@ -64,8 +64,7 @@ pub fn diff_text(
     let width = a.chars().count().max(b.chars().count());
     let sides = [format!("{a:width$}"), format!("{b:width$}")];
     let folded = Folded::new(scene.source, code);
-    // One empty line between parts. Parts outside of the user's own code become one line at the
-    // end.
+    // One empty line between parts. Parts outside the user's own code become one line at the end.
     let (mut is_first, mut outside) = (true, Vec::new());
     let mut part = |out: &mut dyn Write| {
         if std::mem::take(&mut is_first) {
@@ -93,7 +92,7 @@ pub fn diff_text(
         }
         Some(parting) if spots.parting == OwnSpot::Outside => {
             outside.push(format!(
-                "control parts at t={}",
+                "control diverges at t={}",
                 grouped(parting.parting.time)
             ));
         }
@@ -126,7 +125,8 @@ pub fn diff_text(
     questions(out, scenes, report, !outside.is_empty())
 }
 
-/// The first difference, with the bytes that differ. In a library, its operators are left out.
+/// The first difference, with the bytes that differ. If it is in a library, its operators are left
+/// out.
 fn differing(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],
@@ -154,11 +154,12 @@ fn differing(
 /// How a difference relates to the code that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum OwnSpot {
-    /// It is in that code, or no such code is known.
+    /// The difference is in that code, or no such code is known.
     Here,
-    /// It is in library code that was called here.
+    /// The difference is in library code that was called here.
     Called(String),
-    /// It is in library code that this code did not call, such as the startup before `main`.
+    /// The difference is in library code that this code did not call, such as the startup before
+    /// `main`.
     Outside,
 }
 
@@ -239,7 +240,7 @@ fn own_spot(
 }
 
 /// The questions to ask next. Questions about places in the module come last if the places are
-/// outside of the user's own code.
+/// outside the user's own code.
 fn questions(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],
@@ -260,7 +261,7 @@ fn questions(
     Ok(())
 }
 
-/// The first difference between the two, and its place.
+/// The first difference between the two executions, and its place.
 fn sentence(
     scene: &StepScene<'_>,
     report: &DiffReport<'_>,
@@ -276,9 +277,9 @@ fn sentence(
     let what = match (&difference.a, &difference.b) {
         (None, _) => format!("{a} has ended there"),
         (_, None) => format!("{b} has ended there"),
-        // If operators replaced each other, only one may be a statement.
+        // If one operator replaced the other, perhaps only one of them is a statement.
         (Some(x), Some(y)) if (x.time, x.function) == (y.time, y.function) && x.op != y.op => {
-            "another operator is executed".to_owned()
+            "a different operator is executed".to_owned()
         }
         (Some(x), Some(y)) if (x.function, x.op) != (y.function, y.op) => {
             "control continues elsewhere".to_owned()
@@ -304,14 +305,14 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
     let import = |function: &FuncId| import_name(scene.names, *function);
     match (&a.what, &b.what) {
         (What::HostReturn(f, _), What::HostReturn(..)) => {
-            format!("{} returned another value", import(f))
+            format!("{} returned a different value", import(f))
         }
         (What::HostWrite(f, x), What::HostWrite(_, y)) if x.address == y.address => {
-            format!("{} wrote other bytes", import(f))
+            format!("{} wrote different bytes", import(f))
         }
         (What::HostWrite(f, _), What::HostWrite(..)) => format!("{} wrote elsewhere", import(f)),
         (What::HostRead(f, x), What::HostRead(_, y)) if x == y => {
-            format!("{} was given other bytes", import(f))
+            format!("{} was given different bytes", import(f))
         }
         (What::HostRead(f, _), What::HostRead(..)) => {
             format!(
@@ -319,18 +320,18 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
                 import(f)
             )
         }
-        (What::Load(x, _), What::Load(y, _)) if x == y => "another value was read".into(),
-        (What::Store(x, _), What::Store(y, _)) if x == y => "another value is written".into(),
+        (What::Load(x, _), What::Load(y, _)) if x == y => "a different value was read".into(),
+        (What::Store(x, _), What::Store(y, _)) if x == y => "a different value is written".into(),
         (What::Load(..) | What::Store(..), What::Load(..) | What::Store(..)) => {
-            "another address".into()
+            "a different address".into()
         }
         (What::Call { callee: x, .. }, What::Call { callee: y, .. }) if x != y => {
-            "another function is called".into()
+            "a different function is called".into()
         }
-        (What::Call { .. }, What::Call { .. }) => "called with other arguments".into(),
-        (What::Branch(_), What::Branch(_)) => "a branch is decided by another value".into(),
-        _ if a.time != b.time => "control took another way".into(),
-        _ => "another value".into(),
+        (What::Call { .. }, What::Call { .. }) => "called with different arguments".into(),
+        (What::Branch(_), What::Branch(_)) => "a branch is decided by a different value".into(),
+        _ if a.time != b.time => "control took a different path".into(),
+        _ => "a different value".into(),
     }
 }
 
@@ -399,7 +400,7 @@ fn parted(
         }
         (None, _) => String::new(),
     };
-    let head = format!("control parts at t={}{behind}", grouped(at.time));
+    let head = format!("control diverges at t={}{behind}", grouped(at.time));
     let head = wrapped(&head, scene.style.width, 2);
     writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
     if matches!(spot, OwnSpot::Called(_)) {

@@ -87,8 +87,8 @@ pub fn versions_text(
     Ok(())
 }
 
-/// Shows computations whose results no computation of the first version gives from the same
-/// operands.
+/// Shows computations of the second version whose result differs from that of every computation of
+/// the first version with the same operands.
 fn suspicious(
     out: &mut dyn Write,
     report: &MatchReport<'_>,
@@ -101,8 +101,8 @@ fn suspicious(
     let other = plain(report.a.name);
     let head = format!(
         "suspects: operators that differ in otherwise equal functions, and statements with \
-         equal inputs whose output, from the beginning, is one that no similar statement in \
-         {other} gives (correct versions have a few, too)"
+         equal inputs whose first output differs from that of every similar statement in \
+         {other} (correct versions have a few, too)"
     );
     writeln!(out, "\n{}", style.paint(Paint::Bold, &head))?;
     let mut table = Table::new(&[
@@ -138,8 +138,8 @@ fn first_of(told: &StatementLabel) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }
 
-/// Returns follow-up questions as commands: about the end of one of them, the output, the first
-/// divergence, and the first suspect.
+/// Returns follow-up questions as commands: about the end of one of the executions, the output, the
+/// first divergence, and the first suspect.
 ///
 /// # Errors
 /// If a module cannot be read.
@@ -195,22 +195,23 @@ pub struct VersionsDocument {
     pub b: String,
     /// The number of statements that `b` executed.
     pub statements: usize,
-    /// The number of them that correspond to one of `a`.
+    /// The number of these statements that correspond to a statement of `a`.
     pub matched: usize,
-    /// How they ended, if they ended differently.
+    /// How the executions ended, if they ended differently.
     pub endings: Option<DiffEndings>,
     /// The file descriptors to which `fd_write` wrote different bytes.
     pub outputs: Vec<VersionsOutput>,
-    /// Corresponding statements with different values: those that `computed` first, then by time.
+    /// Corresponding statements with different values: those with the origin `computed` first, then
+    /// by time.
     pub divergences: Vec<MatchDivergence>,
-    /// The number of them that `--limit` left out.
+    /// The number of divergences that `--limit` left out.
     pub more_divergences: usize,
     /// Suspicious statements of two kinds. Some are replaced operators in functions that are
     /// otherwise the same. Others are computations whose corresponding operands agree at first, but
     /// whose first result differs from that of every match. At least three later statements then
     /// differ, too. Replacements come first, then those followed by most wrong statements.
     pub suspects: Vec<VersionsSuspect>,
-    /// The number of them that `--limit` left out.
+    /// The number of suspects that `--limit` left out.
     pub more_suspects: usize,
     /// Commands to continue with.
     pub questions: Vec<String>,
@@ -231,7 +232,7 @@ pub struct VersionsOutput {
     pub offset: u64,
     /// Its line in the output, from 1.
     pub output_line: u64,
-    /// The bytes of that line before it.
+    /// The bytes of that line before the difference.
     pub before: Vec<u8>,
     /// The output of the first version; `null` if there is no more.
     pub a: Option<VersionsWritten>,
@@ -257,8 +258,8 @@ pub struct VersionsSuspect {
     pub t: u64,
     /// The statement of `a` in its place, if the function is otherwise the same.
     pub replaces: Option<MatchStatement>,
-    /// Of the 256 nearest statements after it, the number that certainly correspond and are also
-    /// wrong from the first execution on.
+    /// The number of wrong statements among the 256 nearest ones after it: statements that
+    /// certainly correspond, and whose values differ from the first execution on.
     pub wrong: usize,
 }
 
@@ -321,7 +322,7 @@ pub struct VersionsView<'r> {
     pub report: MatchReport<'r>,
     /// The possible causes.
     pub suspects: Vec<Suspect>,
-    /// Their output.
+    /// The output of the two versions.
     pub outputs: Outputs,
 }
 

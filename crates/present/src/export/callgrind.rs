@@ -1,8 +1,8 @@
 //! Costs in the format of Callgrind, for `callgrind_annotate` and KCachegrind.
 //!
 //! A profile has one event, `Instr` (executed WebAssembly instructions), and no calls, because edge
-//! counts do not determine the total cost of a call (on gprof's guess, see Ponder and Fateman
-//! 1988). A path has the event `Blocks` (executed basic blocks), and calls with their inclusive
+//! counts do not determine the total cost of a call. (On gprof's guess, see Ponder and Fateman
+//! 1988.) A path has the event `Blocks` (executed basic blocks), and calls with their inclusive
 //! cost.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,7 +19,7 @@ use crate::plain::escaped;
 /// Writes the executed instructions by function, file and line.
 ///
 /// # Errors
-/// If `out` or the profile fails.
+/// If `out` fails or the profile cannot be evaluated.
 pub fn callgrind(
     out: &mut dyn Write,
     profile: &Profile<'_>,
@@ -80,7 +80,7 @@ pub fn callgrind(
     Ok(())
 }
 
-/// A caller or callee. The variants are in the order of the output.
+/// A caller or callee. The variants are in the order in which they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Party {
     Frame(Frame),
@@ -100,12 +100,13 @@ struct Cost {
 }
 
 /// Writes the blocks that each function executes itself, and for each caller and callee the number
-/// of calls and their inclusive cost, by line. A call inside another of the same function costs
-/// nothing, because its blocks belong to the outermost one. So the costs of a function's calls add
-/// up to its inclusive cost, as `callgrind_annotate` expects. An inlined function appears as a
-/// function with 1 call, because 0 calls would make it the caller's own cost there. Merged calls
-/// and gaps in the path have names in brackets. Blocks without a line, and all blocks of a tree
-/// without lines, are at the line where the function is declared. O(contexts · log).
+/// of calls and their inclusive cost, by line. A call inside another call of the same function
+/// costs nothing, because its blocks belong to the outermost call. So the costs of a function's
+/// calls add up to its inclusive cost, as `callgrind_annotate` expects. An inlined function appears
+/// as a function with 1 call, because Callgrind's tools would take 0 calls for the caller's own
+/// cost. Merged calls and gaps in the path have names in brackets. Blocks without a line, and all
+/// blocks of a tree without lines, are at the line where the function is declared. O(contexts ·
+/// log).
 ///
 /// # Errors
 /// If `out` fails.
@@ -222,7 +223,7 @@ fn costs(tree: &ContextTree, frames: &Frames<'_>) -> BTreeMap<Party, Cost> {
 /// The contexts inside another context of the same function. The format identifies functions by
 /// name and file.
 fn nested(tree: &ContextTree, frames: &Frames<'_>) -> Vec<bool> {
-    // Lines of a function are no functions.
+    // Lines of a function are not functions.
     let mut open: Vec<Option<(&str, Option<FileId>)>> = Vec::new();
     let mut active: HashMap<(&str, Option<FileId>), usize> = HashMap::new();
     let mut nested = vec![false; tree.contexts.len()];

@@ -1,7 +1,8 @@
 //! Calls over time in the processed format of the Firefox Profiler, version 62.
 //!
-//! A sample represents a stretch with one stack, and its weight is the number of blocks. So there
-//! is one sample for each executed block, except that those of a stretch are written together.
+//! A sample represents a stretch with one stack, and its weight is the number of blocks. So the
+//! weights count one sample for each executed block, although a whole stretch is written as one
+//! sample.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -26,7 +27,8 @@ enum Shown {
 #[derive(Default)]
 struct Columns {
     strings: Vec<String>,
-    /// For each frame, which is also its function and its name.
+    /// For each frame, whether it stands for merged calls. A frame has the same index as its
+    /// function and its name.
     merged: Vec<bool>,
     frames: HashMap<Shown, usize>,
     stack_prefix: Vec<Option<usize>>,

@@ -11,7 +11,7 @@ pub struct Frames<'a> {
     pub program: &'a Program,
     /// The names of its functions.
     pub names: &'a Names,
-    /// Their lines.
+    /// The source positions of the code.
     pub source: &'a dyn Source,
     /// The functions inlined into them.
     pub inlining: &'a Inlining,
@@ -55,7 +55,7 @@ impl<'a> Frames<'a> {
         self.declared(frame).or(place)
     }
 
-    /// Returns the linkage name, or the shown one.
+    /// Returns the linkage name or, if there is none, the shown name.
     pub(super) fn raw(&self, frame: Frame) -> &'a str {
         match frame {
             Frame::Host => "[host]",

@@ -5,7 +5,8 @@
 //! away leave no trace of their calls, and count in the same way.
 //!
 //! The format follows geninfo(1). Functions and branches belong to the file that they come from.
-//! Those of unknown origin are left out, because the format has no files without a name.
+//! Functions and branches of unknown origin are left out, because every file in the format has a
+//! name.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -22,7 +23,7 @@ use crate::{PresentError, Sources};
 ///
 /// # Errors
 /// [`PresentError::NoSource`] if no line is known, [`PresentError::NoCode`] if the filter leaves
-/// out all of them; otherwise if `out` or the profile fails.
+/// out all lines. Other errors if `out` fails or the profile cannot be evaluated.
 pub fn lcov(
     out: &mut dyn Write,
     profile: &Profile<'_>,

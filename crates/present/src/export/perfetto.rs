@@ -1,8 +1,9 @@
 //! Calls over time in the JSON format of Chrome's tracing, which Perfetto reads.
 //!
-//! A call is a pair of events `B` and `E`. Both have its name, although the format needs it in `B`
-//! only: speedscope and Chrome's DevTools pair them by name. Merged calls are one event `X` with
-//! their number in its `args`. Events are in order of time, and are written as they come.
+//! A call is a pair of events `B` and `E`. Both events have its name, although the format needs it
+//! only in `B`, because speedscope and Chrome's DevTools pair the events by name. Merged calls are
+//! one event `X` with their number in its `args`. Events are in order of time, and are written as
+//! they come.
 
 use std::io::Write;
 
@@ -91,7 +92,7 @@ fn edge(out: &mut dyn Write, phase: char, time: u64, name: &str) -> Result<(), P
     Ok(())
 }
 
-/// The deepest level that is shown separately; `null` for all.
+/// The deepest level that is shown separately; `null` for all levels.
 fn deepest(head: &TimelineHead<'_>) -> Option<usize> {
     Some(head.limits.depth).filter(|&depth| depth < usize::MAX)
 }

@@ -2,8 +2,8 @@
 //!
 //! A sample represents a *stretch*: adjacent instructions of one block with the same line. Its
 //! address is the stretch's offset in the original module. Its location has the line of each
-//! function inlined there. These samples have no other stacks, because counts of edges do not
-//! identify callers. Samples of a path have stacks ([`pprof_stacks`]).
+//! function inlined there. Samples of a profile have no callers on their stacks, because counts of
+//! edges do not identify callers. Samples of a path have full stacks ([`pprof_stacks`]).
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -19,11 +19,11 @@ use super::protobuf::Message;
 use super::stacks::{StackFrame, each_stack};
 use crate::PresentError;
 
-/// Writes the executed stretches of a profile. Sample values are how often the stretch began, and
-/// the instructions executed in it.
+/// Writes the executed stretches of a profile. The values of a sample are the number of times that
+/// the stretch began and the number of instructions executed in it.
 ///
 /// # Errors
-/// If `out` or the profile fails, or if a number does not fit into pprof's 63 bits.
+/// If `out` fails, the profile cannot be evaluated, or a number does not fit into pprof's 63 bits.
 pub fn pprof(
     out: &mut dyn Write,
     profile: &Profile<'_>,
@@ -109,8 +109,8 @@ pub fn pprof(
 }
 
 /// Writes the stacks of a path, each with the number of blocks executed in it. A function is at the
-/// line of its declaration; inlined functions are lines of the location of the function around
-/// them.
+/// line of its declaration; inlined functions are lines in the location of the function that
+/// contains them.
 ///
 /// # Errors
 /// If `out` fails, or if a number does not fit into pprof's 63 bits.
@@ -193,8 +193,9 @@ struct Writer {
     message: Message,
     strings: Vec<String>,
     string_ids: HashMap<String, u64>,
-    /// Function ids, by the index of a defined function, linkage name and file. pprof knows one
-    /// file per function, so a function with code in several files appears once for each.
+    /// The ids of functions, by the index of a defined function, linkage name and file. For pprof,
+    /// a function has one file, so a function with code in several files appears once for each
+    /// file.
     functions: HashMap<(Option<FuncId>, String, Option<FileId>), u64>,
     locations: u64,
     /// Whether a location has several lines.

@@ -48,7 +48,8 @@ struct Samples<'f> {
     weights: Vec<u64>,
 }
 
-/// Writes each stack in which blocks are executed, with their number. `run` names the run.
+/// Writes each stack in which blocks are executed, with the number of these blocks. `run` names the
+/// run.
 ///
 /// # Errors
 /// If `out` fails.

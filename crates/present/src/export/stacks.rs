@@ -13,8 +13,8 @@ pub(super) struct StackFrame<'f> {
 }
 
 /// Passes `take` each stack in which blocks are executed, from the outermost function to the
-/// innermost, with their number. Merged calls and gaps in the path are frames of their own. The
-/// numbers add up to the number of executed blocks. O(depth) for each.
+/// innermost, with the number of these blocks. Merged calls and gaps in the path are frames of
+/// their own. The numbers add up to the number of executed blocks. O(depth) for each.
 pub(super) fn each_stack(
     tree: &ContextTree,
     frames: &Frames<'_>,

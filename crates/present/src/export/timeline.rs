@@ -10,7 +10,7 @@ pub struct TimelineHead<'a> {
     pub program: &'a str,
     /// The functions' names.
     pub names: &'a Names,
-    /// From when to when.
+    /// The stretch of the run that the timeline covers.
     pub window: Window,
     /// Selects the calls to merge.
     pub limits: TimelineLimits,

@@ -21,7 +21,7 @@ pub struct InfoDisclosed {
     pub traffic: Vec<InfoTraffic>,
     /// The size of the module in bytes.
     pub module_bytes: u64,
-    /// The number of these that are debug information.
+    /// The number of these bytes that are debug information.
     pub debug_bytes: u64,
     /// The number of source files that the debug information names.
     pub debug_paths: u64,
@@ -37,8 +37,8 @@ pub struct InfoDisclosed {
 pub struct InfoTraffic {
     /// `stdin`, `stdout`, `stderr`, `folder`, `file`, or `unknown`.
     pub stream: &'static str,
-    /// The path of the file or folder, as the program has it; `null` for streams, and for files if
-    /// the recording has no values.
+    /// The path of the file or folder, as the program names it; `null` for streams, and for files
+    /// if the recording has no values.
     pub path: Option<String>,
     /// The number of bytes that the program read; for a folder, the size of the list of names.
     pub read_bytes: u64,
@@ -53,7 +53,7 @@ pub struct InfoSources {
     pub files: u64,
     /// Their total size in bytes.
     pub bytes: u64,
-    /// With `--sources`: each of them.
+    /// With `--sources`: each of these files.
     pub list: Option<Vec<InfoSource>>,
 }
 

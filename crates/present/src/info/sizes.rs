@@ -17,7 +17,7 @@ pub struct InfoStreams {
     pub statements: u64,
     /// The bytes, by content.
     pub classes: Vec<InfoClass>,
-    /// Their total.
+    /// The total number of these bytes.
     pub stored_bytes: i64,
     /// The number of bytes attributed to the part of the run with stored values.
     #[serde(skip)]
@@ -35,11 +35,11 @@ pub struct InfoStreams {
 /// 8 for each dependence (Zhang and Gupta 2005).
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoOriginal {
-    /// Its size with one control dependence for each statement.
+    /// The size of the run with one control dependence for each statement.
     pub bytes: u64,
-    /// The factor by which the file is smaller.
+    /// The factor by which the file is smaller than `bytes`.
     pub factor: f64,
-    /// Its size with one control dependence for each block.
+    /// The same factor for one control dependence for each block.
     pub factor_by_block: f64,
     /// The same factor with the paper's bytes per statement, from its Table I.
     pub factor_by_table: f64,
@@ -98,7 +98,7 @@ impl InfoClass {
         self
     }
 
-    /// Adds a part about the whole run, of which only `part` counts.
+    /// Adds a part about the whole run. Only the share `part` of it counts.
     pub fn whole(
         self,
         name: &'static str,
@@ -180,8 +180,8 @@ impl InfoStreams {
         match original {
             None => writeln!(
                 out,
-                "values were kept without some functions: the original form of the others is \
-                 not known"
+                "the values of some functions were left out, so the size of the original form is not \
+                 known"
             )?,
             Some(form) => writeln!(
                 out,
@@ -247,7 +247,7 @@ pub struct InfoSection {
 pub struct InfoWindow {
     /// The first block.
     pub first: u64,
-    /// The last one.
+    /// The last block.
     pub last: u64,
 }
 
@@ -267,7 +267,7 @@ impl InfoSection {
     }
 }
 
-/// Writes all sections, and the rest of the file.
+/// Writes all sections, and the size of the rest of the file.
 pub(super) fn sections(
     out: &mut dyn Write,
     rows: &[InfoSection],

@@ -25,15 +25,16 @@ pub struct MatchDocument {
     pub names: bool,
     /// The statements that `b` executed, in program order.
     pub statements: Vec<MatchedStatement>,
-    /// The number of them that `--limit` left out.
+    /// The number of statements that `--limit` left out.
     pub more_statements: usize,
-    /// Corresponding statements with different values: those that `computed` first, then by time.
+    /// Corresponding statements with different values: those with the origin `computed` first, then
+    /// by time.
     pub divergences: Vec<MatchDivergence>,
-    /// The number of them that `--limit` left out.
+    /// The number of divergences that `--limit` left out.
     pub more_divergences: usize,
-    /// How they ended, if they ended differently.
+    /// How the executions ended, if they ended differently.
     pub endings: Option<DiffEndings>,
-    /// With `--check`, how accurate it is.
+    /// With `--check`, how accurate the matching is.
     pub accuracy: Option<MatchAccuracy>,
 }
 
@@ -59,24 +60,24 @@ pub struct MatchedStatement {
 pub struct MatchFound {
     /// The statement of the first version.
     pub a: MatchStatement,
-    /// The likelihood that this is the right one, if there is one: from 0 to 1, in the fewest
-    /// digits that identify the 32-bit number. The text form counts matches of at least 0.95 as
-    /// likely. If copies of inlined code are one statement of `a`, the copies of another may be
-    /// likelier together.
+    /// The likelihood that this is the right counterpart, provided that there is one: from 0 to 1,
+    /// in the fewest digits that identify the 32-bit number. The text form counts matches of at
+    /// least 0.95 as likely. If several copies of inlined code count as one statement of `a`, the
+    /// copies of a different statement may have a higher likelihood in total.
     pub likely: f32,
     /// Other candidates that are at least a tenth as likely as the likeliest.
     pub others: Vec<MatchOther>,
-    /// The strongest evidence for it, in words. A function of the same operators may have other
-    /// constants and other offsets of loads and stores. A function of nearly the same operators has
-    /// the same length and agrees in nine of ten of them.
+    /// The strongest evidence for the match, in words. A function of the same operators may have
+    /// different constants, and different offsets of loads and stores. A function of nearly the
+    /// same operators has the same length and agrees in nine of ten of them.
     pub ground: &'static str,
     /// Whether the operators are the same.
     pub same_operator: bool,
     /// The number of operands with a counterpart in the right place, and the total number.
     pub operands: [u32; 2],
-    /// The same for the users of its value.
+    /// The same numbers for the users of the statement's value.
     pub users: [u32; 2],
-    /// The same for its neighbours.
+    /// The same numbers for the statement's neighbours.
     pub neighbours: [u32; 2],
     /// Whether the functions have the same name.
     pub same_name: bool,
@@ -87,33 +88,34 @@ pub struct MatchFound {
 pub struct MatchOther {
     /// The statement of the first version.
     pub a: MatchStatement,
-    /// How likely it is.
+    /// The likelihood that this is the right counterpart.
     pub likely: f32,
 }
 
 /// The accuracy of a matching: counts of statements in functions that differ.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MatchAccuracy {
-    /// The number executed.
+    /// The number of executed statements.
     pub executed: u64,
-    /// The number of these with a known line and column.
+    /// The number of these statements with a known line and column.
     pub known: u64,
-    /// The number of these whose equal the first version executed from the same position, in any
-    /// instance of a generic function.
+    /// The number of these for which the first version executed an equal statement from the same
+    /// position, in any instance of a generic function.
     pub of_column: u64,
-    /// The number of these matched with a statement from that position.
+    /// The number of these that are matched with a statement from that position.
     pub correct_of_column: u64,
-    /// The number whose equal the first version executed from the same position and instance.
+    /// The number for which the first version executed an equal statement from the same position
+    /// and instance: the true counterpart.
     pub true_counterpart: u64,
-    /// The number of these that are matched.
+    /// The number of statements with a true counterpart that are matched.
     pub matched: u64,
-    /// The number of these matched correctly, by line, column and instance.
+    /// The number of these that are matched correctly, by line, column and instance.
     pub correct: u64,
-    /// The number with a correct one among all their matches.
+    /// The number of statements with a correct counterpart among all their matches.
     pub found: u64,
-    /// The total number of matches of these.
+    /// The total number of matches of these statements.
     pub listed: u64,
-    /// The number matched with the same line.
+    /// The number of statements that are matched with a statement of the same line.
     pub same_line: u64,
 }
 

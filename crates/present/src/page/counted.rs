@@ -18,7 +18,7 @@ const WAYS: usize = 4;
 /// A branch of a line.
 #[derive(Clone, Debug)]
 pub struct CountedBranch {
-    /// How often it was executed.
+    /// The number of times the branch was executed.
     pub count: u64,
     /// Its directions, and how often each was taken.
     pub ways: Vec<(String, u64)>,
@@ -121,7 +121,7 @@ impl CountedLine<'_> {
         Vec::from_iter(shown).join(" | ")
     }
 
-    /// The same, with the names of the directions.
+    /// The number of times each direction was taken, with the names of the directions.
     fn directions(&self) -> String {
         let told = self.branches.iter().map(|branch| match branch.count {
             0 => "never reached".to_owned(),

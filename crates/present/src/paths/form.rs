@@ -10,20 +10,20 @@ use crate::number::{counted, grouped};
 /// How path traces are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceForm {
-    /// As sequences of blocks.
+    /// A trace is written as a sequence of blocks.
     Blocks,
-    /// As sequences of dynamic basic blocks, with their contents.
+    /// A trace is written as a sequence of dynamic basic blocks, with their contents.
     Dynamic,
-    /// As the timestamps of dynamic basic blocks, with their contents.
+    /// A trace is written as the timestamps of its dynamic basic blocks, with their contents.
     Timestamped,
 }
 
 /// Whether long traces are written in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whole {
-    /// Only the beginning.
+    /// Only the beginning of a long trace is written.
     Beginning,
-    /// All of it.
+    /// A trace is written in full.
     All,
 }
 

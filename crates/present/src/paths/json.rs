@@ -17,7 +17,7 @@ use crate::document::{Document, Lazy, NoRows, begin};
 pub enum PathsJson<'a> {
     /// The numbers of calls and traces of functions.
     Counts(&'a TraceCounts),
-    /// The traces of a function, limited to the first ones.
+    /// The first traces of a function, or all of them.
     Traces(&'a Traces, Option<usize>),
     /// Hot paths.
     Hot(&'a HotPaths),
@@ -96,9 +96,9 @@ impl<R: Serialize> Document for PathsDocument<R> {
 pub enum PathsTotals {
     /// The sums for `functions` and `traces`.
     Counts(PathsCounts),
-    /// For `hot`.
+    /// The sums for `hot`.
     Hot(HotTotals),
-    /// For `occurrences`.
+    /// The sums for `occurrences`.
     Found(FoundTotals),
 }
 
@@ -106,13 +106,13 @@ pub enum PathsTotals {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PathsRow<B = Vec<u32>> {
-    /// For `functions`.
+    /// A row for `functions`.
     Counts(PathsCounts),
-    /// For `traces`.
+    /// A row for `traces`.
     Trace(TraceOfPath<B>),
-    /// For `hot`.
+    /// A row for `hot`.
     Hot(HotRow),
-    /// For `occurrences`.
+    /// A row for `occurrences`.
     Found(FoundRow),
 }
 
@@ -160,7 +160,7 @@ pub struct PathsCounts {
     /// The function, in a row or with `--function`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<Function>,
-    /// The number of functions that were called. Only in the sums of `functions`.
+    /// The number of functions that were called. Present only in the sums of `functions`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub functions: Option<u64>,
     /// The number of calls.
@@ -168,14 +168,14 @@ pub struct PathsCounts {
     /// The number of unique path traces of these calls; `null` if blocks of the function were left
     /// out when the path was built.
     pub traces: Option<u64>,
-    /// The number of blocks they executed themselves.
+    /// The number of blocks that these calls executed themselves.
     pub blocks: u64,
     /// The number of calls that had not returned at the end.
     pub open: u64,
-    /// The number of distinct compacted sequences. Only in the sums of `traces`.
+    /// The number of distinct compacted sequences. Present only in the sums of `traces`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequences: Option<usize>,
-    /// The number of distinct dictionaries. Only in the sums of `traces`.
+    /// The number of distinct dictionaries. Present only in the sums of `traces`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dictionaries: Option<usize>,
 }
@@ -222,7 +222,7 @@ pub struct TraceOfPath<B = Vec<u32>> {
     pub trace: usize,
     /// The number of calls that took it.
     pub calls: u64,
-    /// The number of them that had not returned at the end.
+    /// The number of these calls that had not returned at the end.
     pub open: u64,
     /// The number of its blocks.
     pub length: u64,
@@ -323,9 +323,9 @@ pub struct HotTotals {
     pub paths: u64,
     /// The number of executions.
     pub executions: u64,
-    /// The number of blocks executed in them.
+    /// The number of blocks executed in these paths.
     pub blocks: u64,
-    /// The number of instructions executed in them.
+    /// The number of instructions executed in these paths.
     pub instructions: u64,
 }
 
@@ -413,7 +413,8 @@ pub struct FoundRow {
     pub t: u64,
     /// The time of its last block.
     pub end_t: u64,
-    /// The number of the call of the first function that contains it, from 1.
+    /// The number of the call that contains the occurrence, among the calls of the first function,
+    /// from 1.
     pub call: u64,
     /// The time of that call's first block.
     pub entered_t: u64,

@@ -58,11 +58,11 @@ pub fn trace_counts_text(
 /// How the unique path traces of a function are listed.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceListing {
-    /// How each is written.
+    /// How each trace is written.
     pub form: TraceForm,
-    /// How much of each.
+    /// How much of each trace is written.
     pub whole: Whole,
-    /// How many, from the first on; all without a number.
+    /// The number of traces to list, from the first on; all if `None`.
     pub top: Option<usize>,
 }
 
@@ -178,7 +178,7 @@ pub fn hot_text(
     left(out, hot.paths - hot.rows.len() as u64, "path")
 }
 
-/// The number of blocks of a path to write in a table.
+/// The number of blocks of a path that a table shows.
 const LONGEST: usize = 10;
 
 /// The blocks of a path, shortened if there are many.

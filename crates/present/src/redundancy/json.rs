@@ -28,7 +28,7 @@ pub struct RedundancyDocument {
     pub executions: u64,
     /// The number of these executions that were redundant.
     pub redundant: u64,
-    /// The number for which the value was available since the load's own call began.
+    /// The number of executions for which the value was available since the load's own call began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
     /// The number of statements executed in the whole run; moves and constants are not counted.
@@ -53,7 +53,7 @@ pub struct RedundantOperator {
     pub executions: u64,
     /// The number of these executions that were redundant.
     pub redundant: u64,
-    /// The number for which the value was available since the load's own call began.
+    /// The number of executions for which the value was available since the load's own call began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
     /// The result by the path alone, for the first 20 operators or as many as `--limit` allows.

@@ -54,7 +54,7 @@ pub fn redundancy_text(
         )?,
         RedundancyOf::Expressions => writeln!(
             out,
-            "{subject} computed again what the same expression gave before in the same call"
+            "{subject} recomputed a result that the same expression had already given in the same call"
         )?,
     }
     writeln!(out)?;

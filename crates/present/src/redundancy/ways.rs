@@ -146,9 +146,9 @@ fn lines(scene: &RedundancyScene<'_>, path: NodeId) -> Result<Vec<Line>, Present
 /// A route of a value, from its source to the operator.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Way {
-    /// The number of times it took this route.
+    /// The number of times the value took this route.
     pub times: u64,
-    /// Whether both were in the same execution of the path.
+    /// Whether the source and the operator were in the same execution of the path.
     pub same_execution: bool,
     /// The path in which the operator was executed.
     pub path: Option<WayPath>,

@@ -10,8 +10,8 @@ use crate::PresentError;
 use crate::csv::{Csv, known};
 use crate::steps::StepScene;
 
-/// Writes the rows of simulations, which all have the same kind of place. Unknown values, and those
-/// not simulated, are empty fields.
+/// Writes the rows of simulations, which all have the same kind of place. Values that are unknown
+/// or were not simulated are empty fields.
 ///
 /// # Errors
 /// If `out` fails.

@@ -26,14 +26,15 @@ use crate::table::{Paint, plain};
 pub struct SiteHistory<'a> {
     /// The simulation.
     pub stored: &'a StoredSimulation,
-    /// The site's number in its summary.
+    /// The number of the site in the simulation's summary.
     pub site: usize,
 }
 
 /// The largest number of runs to combine into a pattern.
 const MOST_PARTS: usize = 8;
 
-/// Executions up to the next miss that follows a hit, and how often this sequence occurred.
+/// A sequence of executions up to the next miss that follows a hit, and the number of times that it
+/// occurred.
 #[derive(Default)]
 struct Group {
     first: u64,
@@ -246,7 +247,7 @@ impl Document for SimulateHistoryHead {
 /// Consecutive executions with the same outcome.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateHistoryRow {
-    /// The number of the first one, from 1.
+    /// The number of the first execution, from 1.
     pub first: u64,
     /// The number of executions.
     pub executions: u64,
@@ -282,7 +283,7 @@ pub fn history_json(
 }
 
 /// Writes a history as comma-separated values: `simulation`, `offset`, `first`, `executions`,
-/// `outcome`; with a header line if it is the first one.
+/// `outcome`; with a header line if it is the first history.
 ///
 /// # Errors
 /// If `out` fails or the history is damaged.

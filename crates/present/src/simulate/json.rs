@@ -38,9 +38,9 @@ impl Document for SimulateHead {
 pub struct Missed {
     /// The number of executions.
     pub executions: u64,
-    /// The number of them that missed.
+    /// The number of executions that missed.
     pub missed: u64,
-    /// With two levels of cache: the number that also missed in the second level.
+    /// With two levels of cache: the number of executions that also missed in the second level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed_second: Option<u64>,
 }
@@ -58,16 +58,16 @@ impl Missed {
 /// Numbers of cache lines.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CacheLines {
-    /// The number touched by accesses.
+    /// The number of lines touched by accesses.
     pub touched: u64,
-    /// The number that the first level read.
+    /// The number of lines that the first level read.
     pub first_read: u64,
-    /// The number that it wrote back.
+    /// The number of lines that the first level wrote back.
     pub first_written_back: u64,
-    /// The number that the second level read.
+    /// The number of lines that the second level read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_read: Option<u64>,
-    /// The number that it wrote back.
+    /// The number of lines that the second level wrote back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_written_back: Option<u64>,
 }

@@ -30,7 +30,7 @@ pub fn misses_text(
     if let Spec::Caches(_) = summary.spec {
         traffic(out, summary)?;
     }
-    // Places without misses are not worth a line.
+    // Places without misses are left out.
     let missed = report.rows.partition_point(|row| row.tally.missed > 0);
     let report = MissReport {
         rows: &report.rows[..missed],

@@ -24,14 +24,14 @@ pub struct WorstSite<'a> {
     pub history: SiteHistory<'a>,
     /// Some of the executions that missed, ascending.
     pub sample: Vec<u64>,
-    /// The producers of its address or condition in these, with their counts; `None` if the file
-    /// has no values.
+    /// The producers of its address or condition in these executions, with their counts; `None` if
+    /// the file has no values.
     pub producers: Option<Vec<(Producer, u64)>>,
     /// The command that shows more.
     pub command: String,
 }
 
-/// Writes the sites of a simulation with the most misses. `report` is their simulation.
+/// Writes the sites of a simulation with the most misses. `report` is that simulation.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.
@@ -96,7 +96,7 @@ pub struct SimulateWorstHead {
     pub simulation: String,
     /// The number of branches or accesses.
     pub executions: u64,
-    /// The number of them that missed.
+    /// The number of branches or accesses that missed.
     pub missed: u64,
 }
 
@@ -117,9 +117,10 @@ pub struct SimulateWorstRow {
     pub missed: Missed,
     /// A sample of the executions that missed, spread evenly.
     pub sample: Vec<u64>,
-    /// The producers of the address or condition in these; `null` if the recording has no values.
+    /// The producers of the address or condition in these executions; `null` if the recording has
+    /// no values.
     pub producers: Option<Vec<SimulateProducer>>,
-    /// The command that shows the slice of the last one in the sample.
+    /// The command that shows the slice of the last execution in the sample.
     pub command: String,
 }
 

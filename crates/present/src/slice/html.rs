@@ -39,7 +39,7 @@ pub(super) fn html(
             let one = lines.next_if(|one| one.source.line == number);
             row(out, number, one, text)?;
         }
-        // Lines of a file that is missing, or was longer.
+        // The lines of a file that is missing, or that used to be longer.
         for one in lines {
             row(out, one.source.line, Some(one), "")?;
         }

@@ -28,7 +28,8 @@ pub struct SliceReport {
     pub executed_lines: usize,
     /// The number of bytes of initial memory that it depends on.
     pub initial_bytes: u64,
-    /// For a variable: what wrote to its place since the call began, so it may hold something else.
+    /// For a variable: the last write to its place since the call began. Because of it, the place
+    /// may hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
     /// The lines in it.
@@ -60,8 +61,8 @@ pub struct SliceLine {
     pub source: Position,
     /// The number of its operators in the slice.
     pub statements: usize,
-    /// The largest number of executions of one of them in the slice; with `--algorithm edges` and
-    /// `nodes`, all executions count.
+    /// The largest number of executions of one of these operators in the slice; with `--algorithm
+    /// edges` and `nodes`, all executions count.
     pub sliced: u64,
     /// The number of executions of that operator.
     pub executed: u64,

@@ -237,7 +237,7 @@ impl Record {
         (self.address, self.length) = (range.address, range.length);
     }
 
-    /// A record with only the same place.
+    /// A record that has only the place of the preceding one.
     fn placed(&self) -> Self {
         Self {
             time: self.time,

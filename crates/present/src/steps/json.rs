@@ -26,7 +26,7 @@ pub struct StepRow {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// For a copy, an initialization, or bytes that the host read or wrote: the bytes, in
+    /// For a copy, an initialisation, or bytes that the host read or wrote: the bytes, in
     /// hexadecimal, if there are at most 32.
     #[serde(serialize_with = "as_digits", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]

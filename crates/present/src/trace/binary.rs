@@ -114,7 +114,7 @@ where
     Ok(())
 }
 
-/// Bytes that were not written yet.
+/// Bytes that have not been written yet.
 struct Bytes(Vec<u8>);
 
 impl Bytes {

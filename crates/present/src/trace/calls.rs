@@ -31,7 +31,7 @@ pub struct CallRow {
     /// The time of its last block, including its callees; `null` if it had not ended when the run
     /// did.
     pub end_t: Option<u64>,
-    /// The number of blocks executed meanwhile.
+    /// The number of blocks executed by it and its callees.
     pub blocks: u64,
     /// The number of activations around it.
     pub depth: usize,
@@ -40,8 +40,8 @@ pub struct CallRow {
     /// Only with `--function`: the number of the call in the whole run, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<u64>,
-    /// The call site: the last block that was executed before; `null` if the host called, or that
-    /// block was left out of the path.
+    /// The call site: the last block executed before the call. It is `null` if the host made the
+    /// call, or if that block was left out of the path.
     pub from: Option<CallSite>,
 }
 
@@ -120,8 +120,8 @@ where
     Ok(())
 }
 
-/// Writes activations for a person: those open around the stretch, then each with its time, the
-/// number of blocks it and its callees executed, and its call site.
+/// Writes activations for a person. The activations around the stretch come first. Each activation
+/// has its time, the number of blocks that it and its callees executed, and its call site.
 ///
 /// Returns the time at which to continue, if there are more than `limit`.
 ///

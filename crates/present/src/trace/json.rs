@@ -48,7 +48,7 @@ pub enum TraceRow {
     Block(BlockRow),
     /// At level `path`.
     Path(PathRow),
-    /// Gaps in the recording, at both of these levels.
+    /// At levels `block` and `path`, for gaps in the recording.
     LeftOut(LeftOutRow),
     /// At level `call`.
     Call(CallRow),
@@ -95,9 +95,9 @@ pub struct PathRow {
 pub struct LeftOutRow {
     /// The time of the first block.
     pub t: u64,
-    /// Their function.
+    /// The function of these blocks.
     pub function: Function,
-    /// Their number.
+    /// The number of these blocks.
     pub left_out: u64,
 }
 

@@ -42,7 +42,7 @@ pub struct LineEntry {
     /// Whether it is the activation's first line.
     pub begins: bool,
     /// The variables that changed since the activation's previous line; at its first line, the
-    /// parameters. Or why they are unknown.
+    /// parameters. An error says why the variables are unknown.
     pub changed: Result<Vec<ChangedVariable>, String>,
 }
 
@@ -84,7 +84,7 @@ pub struct LineRow {
     /// parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Vec<ChangedRow>>,
-    /// Why these are unknown.
+    /// Why these variables are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
 }
@@ -184,8 +184,8 @@ pub struct LineStyle<'s> {
 }
 
 /// Writes lines for a person. A heading names the function wherever control enters it or returns to
-/// it. A line has the variables that it changed, its calls included: they are known at the next
-/// line of its activation, so rows are held back until then.
+/// it. Each line shows the variables that it or its calls changed. These are known only at the next
+/// line of the activation, so rows are held back until then.
 ///
 /// Returns the entry with which to continue, if there are more than `limit`.
 ///
@@ -222,7 +222,7 @@ struct Held {
     entry: LineEntry,
     /// Its changes, in words.
     changed: String,
-    /// Whether that is known.
+    /// Whether these changes are known.
     settled: bool,
 }
 
@@ -232,7 +232,7 @@ struct LastRow {
     entered: u64,
     depth: usize,
     row: u64,
-    /// In reverse order: what the row before it in time changed.
+    /// In reverse order: the changes by the row that precedes it in time.
     changed: String,
 }
 
@@ -247,7 +247,7 @@ struct Lines<'s> {
     written: u64,
     /// The activations that may have another row, the outermost first.
     open: Vec<LastRow>,
-    /// The least depth so far: the outermost activation has no space before it.
+    /// The least depth so far: the outermost activation is not indented.
     least: Option<usize>,
     /// The activation and the inlined function of the last row.
     around: Option<(u64, Option<String>)>,
@@ -340,7 +340,7 @@ impl<'s> Lines<'s> {
         });
     }
 
-    /// Writes the rows that are settled; all of them at the end.
+    /// Writes the rows that are settled; at the end, writes all rows.
     fn write(&mut self, out: &mut dyn Write, all: bool) -> Result<(), PresentError> {
         while let Some(held) = self.held.front()
             && (all || held.settled || self.held.len() > HELD)
@@ -454,7 +454,8 @@ impl LineEntry {
 const MEMBERS: usize = 3;
 
 /// The members of a structure that changed, with their new values, and the separator between the
-/// names of structure and member. `None` if there are too many, or it is not a structure.
+/// names of structure and member. `None` if too many members changed, or the value is not a
+/// structure.
 fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str, &'t str)>)> {
     let (head, inside) = now.split_once("{ ")?;
     let (head_before, inside_before) = before.split_once("{ ")?;
@@ -484,11 +485,11 @@ fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str
     (are_few && changed.iter().all(|(name, _)| is_name(name))).then_some((joined, changed))
 }
 
-/// The members listed in a text, with their values: `a = 1, b = { 2, 3 }`. `None` if it lists
-/// something else.
+/// The members listed in a text, with their values: `a = 1, b = { 2, 3 }`. `None` if the text is
+/// not such a list.
 fn parts(text: &str) -> Option<Vec<(&str, &str)>> {
     let (mut found, mut begin, mut depth) = (Vec::new(), 0, 0u32);
-    // Whether inside a string or character, and after a backslash there.
+    // Whether the position is inside a string or character, and after a backslash.
     let (mut quote, mut escaped) = (None, false);
     for (at, sign) in text.char_indices() {
         match (quote, sign) {

@@ -113,7 +113,8 @@ where
     Ok(None)
 }
 
-/// Consecutive executions of a path, with the first and the last one; or consecutive gaps.
+/// Consecutive executions of a path, given by the first and the last execution; or consecutive
+/// gaps.
 struct Row {
     first: Visit,
     last: Visit,
@@ -131,7 +132,7 @@ impl Row {
         }
     }
 
-    /// From the first block to one past the last.
+    /// The range of times, from the first block to one past the last.
     fn range(&self) -> Range<u64> {
         let start = self.first.start.min(self.last.start);
         start..self.first.last().max(self.last.last()) + 1
@@ -326,7 +327,7 @@ pub(super) fn shown_line<S>(scene: &Scene<'_, S>, position: Location) -> String 
     plain(&format!("{file}:{}", position.line))
 }
 
-/// The names of functions, each made harmless once.
+/// The names of functions, each made harmless only once.
 pub(super) struct Functions<'a> {
     names: &'a Names,
     known: HashMap<FuncId, String>,

@@ -14,8 +14,8 @@ use crate::render::Render;
 use crate::table::Paint;
 use crate::{PresentError, Style};
 
-/// When a condition holds, among all times the run was at a place: right before the line, after a
-/// function's prologue. docs/EXPRESSIONS.md says what conditions mean.
+/// When a condition holds, among all times that the run was at a place: right before a line or an
+/// instruction, or after a function's prologue. docs/EXPRESSIONS.md says what conditions mean.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConditionReport {
     /// The condition as written.
@@ -24,16 +24,16 @@ pub struct ConditionReport {
     pub at: String,
     /// The number of arrivals at a line, executions of an instruction, or calls of a function.
     pub count: u64,
-    /// The number of these examined: fewer than all if only some were requested, or only the first
-    /// or last time when the condition holds.
+    /// The number of these occasions that were examined. It is smaller if only some were requested,
+    /// or only the first or the last time that the condition holds.
     pub looked_at: u64,
-    /// The number of these in which it holds.
+    /// The number of examined occasions on which the condition holds.
     pub holds: u64,
     /// The cases in which the condition's operands have no value, with the reasons.
     pub unknown: Vec<VariableMissing>,
     /// The times when it holds.
     pub instances: Vec<ConditionInstance>,
-    /// The number of further ones.
+    /// The number of further times.
     pub more: u64,
     /// The verb for the counted events: arrived at, executed, called.
     #[serde(skip)]
@@ -49,7 +49,7 @@ pub struct ConditionInstance {
     pub t: u64,
     /// The function.
     pub function: Function,
-    /// The values of the condition's variables, in its order.
+    /// The values of the condition's variables, in the condition's order.
     pub values: Vec<ConditionValue>,
 }
 

@@ -14,8 +14,8 @@ use crate::render::Render;
 use crate::table::Paint;
 use crate::{PresentError, Style, WrittenSince};
 
-/// The value of a variable, or of an expression, each time the run was at a place: right before the
-/// line, after a function's prologue.
+/// The value of a variable, or of an expression, each time that the run was at a place: right
+/// before a line or an instruction, or after a function's prologue.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariableReport {
     /// The variable as named by the user.
@@ -44,19 +44,19 @@ impl Document for VariableReport {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum VariableRows {
-    /// One by one.
+    /// The values are listed one by one.
     Instances {
         /// The times.
         instances: Vec<VariableInstance>,
-        /// Whether they were requested one by one, so the text form does not mention others.
+        /// Whether the times were requested one by one, so the text form does not mention others.
         #[serde(skip)]
         named: bool,
     },
-    /// With `--stats` and `--histogram`.
+    /// The values are counted, for `--stats` and `--histogram`.
     Summary {
         /// The statistics for each type.
         stats: Vec<VariableStats>,
-        /// The most frequent values first.
+        /// The values with their counts, the most frequent first.
         counts: Vec<VariableCount>,
         /// The number of cases without a value, with the reasons.
         missing: Vec<VariableMissing>,
@@ -94,7 +94,8 @@ pub enum VariableValue {
         type_name: String,
         /// The value in C notation.
         value: String,
-        /// The writer to its place since the call began; the place may hold something else.
+        /// The last write to the variable's place since the call began. Because of it, the place
+        /// may hold something else.
         #[serde(skip_serializing_if = "Option::is_none")]
         written: Option<WrittenSince>,
     },
@@ -115,15 +116,15 @@ pub struct VariableStats {
     pub different: usize,
     /// The smallest value in C notation.
     pub smallest: String,
-    /// The number of the first time when the variable had it, from 1.
+    /// The number of the first time when the variable had the smallest value, from 1.
     pub smallest_first: u64,
-    /// The largest.
+    /// The largest value in C notation.
     pub largest: String,
-    /// The number of the first time when the variable had it.
+    /// The number of the first time when the variable had the largest value.
     pub largest_first: u64,
-    /// The most frequent.
+    /// The most frequent value in C notation.
     pub most: String,
-    /// The number of times when the variable had it.
+    /// The number of times when the variable had the most frequent value.
     pub most_times: u64,
 }
 
@@ -137,7 +138,7 @@ pub struct VariableCount {
     pub value: String,
     /// Its bits, in hexadecimal.
     pub bits: String,
-    /// The number of times when the variable had it.
+    /// The number of times when the variable had this value.
     pub times: u64,
 }
 

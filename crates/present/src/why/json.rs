@@ -29,8 +29,8 @@ pub struct WhyHead {
     /// With `--trap`, if the run ended in a library: how it ended in terms of the user's own code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub death: Option<WhyDeath>,
-    /// What wrote to the variable's place since the call began, so the place may hold something
-    /// else.
+    /// The last write to the variable's place since the call began. Because of it, the place may
+    /// hold something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
 }

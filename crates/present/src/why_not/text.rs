@@ -131,7 +131,7 @@ fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
                 (_, WhyNotNeeds::Exception) => String::new(),
                 (Some(value), WhyNotNeeds::Index) => format!("its index was {value}, and "),
                 (Some(value), _) => format!("its condition was {value}, and "),
-                (None, _) => "its condition was not kept, and ".to_owned(),
+                (None, _) => "its condition was not stored, and ".to_owned(),
             };
             let went = match went {
                 WhyNotWent::To { place } => format!("it went to {}", place.line_or_at()),
@@ -224,7 +224,7 @@ fn in_all(count: u64, executions: u64) -> String {
     }
 }
 
-/// How the run ended, and where the activation was then.
+/// How the run ended, and where the activation was at that time.
 fn ended(end: &WhyNotEnd) -> String {
     let WhyNotEnd {
         ending,

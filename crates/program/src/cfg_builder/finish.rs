@@ -69,8 +69,8 @@ pub(super) fn finish(mut builder: CfgBuilder<'_>) -> Cfg {
     }
 }
 
-/// Sorts the edges by the block that they leave, and then by slot. Linear except for blocks with
-/// many edges: most have one or two.
+/// Sorts the edges by the block that they leave, and then by slot. Takes linear time, except for
+/// blocks with many edges; most blocks have one or two.
 fn in_order<'e>(edges: &'e [RawEdge], number: &Numbering, blocks: usize) -> Vec<&'e RawEdge> {
     let from = |edge: &RawEdge| number.of_vertex(edge.origin.from).index();
     let mut next = vec![0; blocks + 1];

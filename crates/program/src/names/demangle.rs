@@ -3,8 +3,8 @@
 use std::fmt::{self, Write};
 
 /// The demangled form of a Rust or C++ symbol, without Rust's hash. Returns `None` if the symbol is
-/// neither, or its name is too long to read: a short symbol can stand for a name of exponential
-/// length.
+/// from neither language, or its name is too long to read: a short symbol can stand for a name of
+/// exponential length.
 pub fn demangle(raw: &str) -> Option<String> {
     let mut out = Limited(String::new());
     if let Ok(symbol) = rustc_demangle::try_demangle(raw) {

@@ -13,7 +13,7 @@ use crate::source::{FileId, Location, SourceMap};
 /// Why a text does not name a function.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NameError {
-    /// The index exceeds the last function's.
+    /// The index is larger than that of the last function.
     #[error("there is no function {index}; the last is {last}")]
     NoIndex {
         /// The requested index.
@@ -21,7 +21,7 @@ pub enum NameError {
         /// The index of the last function, or 0 if there is none.
         last: u64,
     },
-    /// It names more than one function.
+    /// The text names more than one function.
     #[error("\"{query}\" is ambiguous: {}", listed(candidates))]
     Ambiguous {
         /// The user's text.
@@ -87,9 +87,10 @@ fn suggestion(nearest: &[String]) -> String {
 #[derive(Debug)]
 pub(super) struct Lookup {
     raw: HashMap<Box<str>, Vec<FuncId>>,
-    /// By the shown name, [squeezed]; for C++ templates also without the leading type.
+    /// The functions, by the shown name, [squeezed]. C++ templates are also listed without the
+    /// leading type.
     shown: HashMap<Box<str>, Vec<FuncId>>,
-    /// By the name of the path's last segment.
+    /// The functions, by the name of the last segment of their path.
     last: HashMap<Box<str>, Vec<FuncId>>,
 }
 
@@ -105,8 +106,8 @@ impl Names {
     ///    before a C++ template's name are omitted;
     /// 7. a mangled name that the module holds demangled.
     ///
-    /// Blanks do not matter. The first call demangles all names. Later calls take time in
-    /// proportion to the text and to the functions with the same last path segment.
+    /// Blanks are ignored. The first call demangles all names. Later calls take time in proportion
+    /// to the text and to the functions with the same last path segment.
     ///
     /// # Errors
     /// If the text names no function or more than one. `source` lists functions that have no code
@@ -121,7 +122,7 @@ impl Names {
         let lookup = self.lookup.get_or_init(|| Lookup::build(self));
         let text = squeezed(query);
         let wanted = Parts::read(&text);
-        // Functions of this name with other arguments.
+        // Functions of this name with different arguments.
         let others = lookup.fitting(self, &wanted.bare());
         let same = |name| {
             others
@@ -239,7 +240,7 @@ impl Lookup {
         lookup
     }
 
-    /// The functions that a user may mean who omits optional parts of a name.
+    /// The functions that a user may mean by a name without its optional parts.
     fn fitting(&self, names: &Names, wanted: &Parts<'_>) -> Vec<FuncId> {
         let same = self.last.get(wanted.last()).map_or(&[][..], Vec::as_slice);
         let fits = |function: &FuncId| {
@@ -250,7 +251,8 @@ impl Lookup {
     }
 }
 
-/// Explains why the function that a query names has no described code, if there is such a function.
+/// Explains why the function that a query names has no code, if the debug information describes
+/// such a function.
 fn bodiless(query: &str, source: &SourceMap<'_>) -> Option<NameError> {
     let text = squeezed(query);
     let wanted = Parts::read(&text);
@@ -262,13 +264,13 @@ fn bodiless(query: &str, source: &SourceMap<'_>) -> Option<NameError> {
     })
 }
 
-/// Explains why the function declared on a line has no code, if there is such a function.
+/// Explains why the function declared on a line has no code, if the line declares such a function.
 pub fn declared_without_code(source: &SourceMap<'_>, file: FileId, line: u32) -> Option<NameError> {
     without_code(source, |_, at| (at.file, at.line) == (file, line))
 }
 
-/// Explains why a function has no code of its own. Takes the first whose name and declaration
-/// satisfy `is_it`.
+/// Explains why a function has no code of its own. Takes the first function whose name and
+/// declaration satisfy `is_it`.
 fn without_code(
     source: &SourceMap<'_>,
     is_it: impl Fn(&str, Location) -> bool,
@@ -291,7 +293,7 @@ fn without_code(
     })
 }
 
-/// The maximum number of functions with other arguments that an error names.
+/// The maximum number of functions with different arguments that an error names.
 const OTHERS: usize = 5;
 
 fn decimal(text: &str) -> Option<u64> {

@@ -19,16 +19,16 @@ pub use lookup::{NameError, declared_without_code};
 
 /// The names of a module.
 ///
-/// A function's name is the first available of: its entry in the name section; the first name under
-/// which it is exported, or `module.field` if it is imported; its linkage name in DWARF;
-/// `func[12]`.
+/// A function's name is the first of these that is available: its entry in the name section; the
+/// first name under which it is exported, or `module.field` if it is imported; its linkage name in
+/// DWARF; `func[12]`.
 #[derive(Debug)]
 pub struct Names {
     functions: Vec<FunctionName>,
     locals: Indirect,
     labels: Indirect,
     warnings: Vec<String>,
-    /// Exported functions, by the names of their exports.
+    /// The exported functions, by the names of their exports.
     exports: HashMap<Box<str>, FuncId>,
     lookup: OnceLock<lookup::Lookup>,
 }
@@ -40,10 +40,10 @@ struct FunctionName {
 }
 
 impl Names {
-    /// Collects the names of a program. `bytes` is the module that it was parsed from.
+    /// Collects the names of a program. `bytes` is the module that the program was parsed from.
     ///
-    /// DWARF is read only for functions that have no other name. Linear in the name section; names
-    /// are demangled on request.
+    /// DWARF is read only for functions that have no other name. Takes linear time in the size of
+    /// the name section; names are demangled on request.
     pub fn build(program: &Program, bytes: &[u8], source: &SourceMap<'_>) -> Self {
         Self::build_with(program, bytes, || source)
     }
@@ -104,7 +104,7 @@ impl Names {
         names
     }
 
-    /// Reads the custom section "name". Names before an error are kept.
+    /// Reads the custom section "name". If an error occurs, the names before it are kept.
     fn read_section(
         &mut self,
         data: &[u8],
@@ -189,9 +189,9 @@ impl Names {
     }
 }
 
-/// The function that is `main` in the source, or `None` if another function is called `main`, in
-/// any module of the source. Clang renames C's `main`, differently with and without parameters,
-/// because WebAssembly cannot cast between function types.
+/// The function that is `main` in the source, or `None` if another function in any module of the
+/// source is called `main`. Clang renames C's `main`, because WebAssembly cannot cast between
+/// function types. The new name depends on whether `main` has parameters.
 fn main(raw: &[Option<Box<str>>]) -> Option<usize> {
     let names = || {
         raw.iter()

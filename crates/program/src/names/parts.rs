@@ -2,8 +2,8 @@
 //!
 //! Input: a demangled name, or a user's form of one. Output: the segments of its path, each with
 //! its generic arguments and parameters. Text before the path (the type that a C++ template
-//! returns) and after it (`const`) is kept separately. This terminates for any text, takes linear
-//! time, and loses nothing but blanks.
+//! returns) and after it (`const`) is kept separately. Splitting terminates for any text, takes
+//! linear time, and loses nothing but blanks.
 
 /// A name without insignificant blanks, and without the `::` before generic arguments: `f::<A, B>`
 /// becomes `f<A,B>`.
@@ -61,7 +61,7 @@ fn closed(text: &str) -> usize {
             // An arrow, or a comparison in parentheses.
             b'>' if bytes[..i].ends_with(b"-") || open.last() != Some(&b'<') => {}
             b'>' | b')' | b']' | b'}' => {
-                // An unclosed `<` inside is no bracket: `(a<b)`.
+                // An unclosed `<` inside is not a bracket: `(a<b)`.
                 let opening = match byte {
                     b'>' => b'<',
                     b')' => b'(',
@@ -167,8 +167,8 @@ impl<'t> Segment<'t> {
             && same(self.parameters, wanted.parameters, More::Nothing)
     }
 
-    /// Whether users do not know the namespace: a library's version (`__1`, `__cxx11`, `v2`), or
-    /// one without a name.
+    /// Whether users do not know the namespace: a library's version (`__1`, `__cxx11`, `v2`), or a
+    /// namespace without a name.
     fn is_inline(&self) -> bool {
         let version = self.base.strip_prefix("__");
         let version = version.or_else(|| self.base.strip_prefix('v'));
@@ -229,10 +229,10 @@ pub(super) struct Parts<'t> {
     omitted: Omitted,
 }
 
-/// The namespaces that a user may omit from a name, apart from inline ones.
+/// The namespaces that a user may omit from a name, apart from inline namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Omitted {
-    /// The path begins at the outermost namespace: the user wrote `::` before it.
+    /// None may be omitted, because the user wrote `::` before the path.
     Nothing,
     Leading,
     Any,
@@ -282,7 +282,7 @@ impl<'t> Parts<'t> {
         self.path.last().map_or("", |segment| segment.base)
     }
 
-    /// The paths by which users refer to it.
+    /// The paths by which users refer to this function.
     fn ways(&self) -> Ways<'t> {
         let (at, of) = match self.path.iter().rposition(|one| one.base.starts_with('<')) {
             None => return Ways::Plain(self.path.clone()),
@@ -353,9 +353,9 @@ impl<'t> Parts<'t> {
         }
     }
 
-    /// The name without anything in brackets. Namespaces in its middle may be missing too:
-    /// `std::collections::HashMap` fits `std::collections::hash::map::HashMap`. A name that fits it
-    /// is a suggestion, not an answer.
+    /// The name without anything in brackets. Namespaces in the middle of a name may be missing,
+    /// too: `std::collections::HashMap` fits `std::collections::hash::map::HashMap`. A name that
+    /// fits the bare one is a suggestion, not an answer.
     pub(super) fn bare(&self) -> Parts<'t> {
         let bare = |segment: &Segment<'t>| Segment {
             base: segment.base,
@@ -411,11 +411,12 @@ fn ends_in(path: &[Segment<'_>], end: &[Segment<'_>], omitted: Omitted) -> bool 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum More {
     Nothing,
-    /// The number of trailing arguments that have defaults.
+    /// Trailing arguments that have defaults.
     Defaults,
 }
 
-/// Whether two lists of types or arguments are equal, where `wanted` may lack leading namespaces.
+/// Whether two lists of types or arguments are equal. The types in `wanted` may lack leading
+/// namespaces.
 fn same_types(own: &str, wanted: &str, more: More) -> bool {
     if own == wanted {
         return true;

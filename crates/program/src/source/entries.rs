@@ -4,14 +4,15 @@ use gimli::{AttributeValue, DebugInfoOffset, RangeListsOffset, UnitOffset, UnitR
 
 use super::{FileId, Location, Slice, SourceMap};
 
-/// An entry: the unit's position and the entry's offset in it.
+/// Identifies an entry: the position of its unit, and the entry's offset in the unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EntryId {
     pub(super) unit: u32,
     pub(super) offset: UnitOffset,
 }
 
-/// An entry's description of a function, its own or that of the entry that it is an instance of.
+/// An entry's description of a function, taken from the entry itself or from the entry of which it
+/// is an instance.
 #[derive(Debug, Default)]
 pub(super) struct Description {
     linkage_name: Option<String>,
@@ -21,7 +22,7 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// The name that a linker would see, or otherwise the programmer's.
+    /// The name that a linker would see or, if there is none, the name that the programmer gave.
     pub(super) fn into_name(self) -> Option<String> {
         self.linkage_name.or(self.name)
     }
@@ -59,8 +60,8 @@ impl<'a> SourceMap<'a> {
             .flatten()
     }
 
-    /// Describes a function, following its origin and specification. The entry nearest to the
-    /// instance takes precedence.
+    /// Describes a function, following its origin and specification. The entry that is nearest to
+    /// the instance takes precedence.
     pub(super) fn describe(&self, entry: EntryId) -> Description {
         // Honest producers need two steps; hostile ones make cycles.
         const STEPS: usize = 8;
@@ -176,7 +177,7 @@ impl Extent {
         Ok(())
     }
 
-    /// Whether it is code that the linker removed.
+    /// Whether the entry covers code that the linker removed.
     pub(super) fn is_removed(&self, size: u8) -> bool {
         self.low.is_some_and(|low| is_tombstone(low, size))
     }

@@ -8,7 +8,7 @@ use gimli::{FileEntry, LineProgramHeader};
 
 use super::{FileId, Slice};
 
-/// Paths, each once.
+/// The source files, each path once.
 #[derive(Debug, Default)]
 pub(super) struct FileTable {
     paths: Vec<String>,
@@ -28,7 +28,7 @@ impl FileTable {
         files.filter_map(|(path, digest)| Some((path.as_str(), (*digest)?)))
     }
 
-    /// Units that were compiled from different texts of a file leave it without a digest.
+    /// Adds a file. If units were compiled from different texts of a file, the file has no digest.
     fn insert(&mut self, path: String, digest: Option<[u8; 16]>) -> FileId {
         match self.by_path.entry(path) {
             Entry::Occupied(known) => {
@@ -48,8 +48,8 @@ impl FileTable {
     }
 
     /// Adds the files of a unit's line table. The result is indexed like the table. `left` is the
-    /// remaining budget for bytes of paths. When a path exceeds it, the budget becomes 0, and this
-    /// file and later ones have no path.
+    /// remaining budget for bytes of paths. When a path exceeds the budget, the budget becomes 0,
+    /// and this file and all later files have no path.
     pub(super) fn enter<'a>(
         &mut self,
         dwarf: &gimli::Dwarf<Slice<'a>>,
@@ -77,7 +77,7 @@ impl FileTable {
 }
 
 /// Builds the path of a file from the unit's working directory, the file's directory and its name.
-/// Each may be absolute (DWARF 5, section 6.2.4).
+/// Each of the three may be absolute (DWARF 5, section 6.2.4).
 fn full_path<'a>(
     unit: gimli::UnitRef<'_, Slice<'a>>,
     header: &LineProgramHeader<Slice<'a>>,

@@ -17,22 +17,22 @@ pub(super) struct LineReader<'s, 'a> {
     files: FileTable,
     tables: Vec<Table<'a>>,
     warnings: Vec<String>,
-    /// The line tables read so far. Units may share one.
+    /// The line tables read so far. Several units may share a table.
     seen: HashSet<usize>,
-    /// The remaining budget for bytes of table headers (or entries, if there are more). Hostile
-    /// units could all name one huge table, or tables that overlap.
+    /// The remaining budget for bytes of table headers, or for their entries if these are more.
+    /// Hostile units could all name one huge table, or tables that overlap.
     budget: usize,
-    /// The budget was exceeded.
+    /// Whether the budget has been exceeded.
     is_exhausted: bool,
     /// The remaining budget for bytes of paths. Hostile files could all be in a folder with a huge
     /// name.
     text: usize,
 }
 
-/// A line table. Its header is not kept but read again when the table is run: overlapping headers
-/// are far larger decoded than encoded.
+/// A line table. Its header is not kept, but read again when the table is run, because overlapping
+/// headers take far more memory when decoded.
 pub(super) struct Table<'a> {
-    /// The first unit that names it.
+    /// The first unit that names the table.
     unit: usize,
     offset: gimli::DebugLineOffset,
     address_size: u8,
@@ -48,32 +48,32 @@ struct Ran {
     rows_without_file: usize,
 }
 
-/// Headers read in total may be this many times the tables' length. A unit rarely shares its table,
-/// and then with few others.
+/// The total size of the headers read may be this many times the length of the tables. A unit
+/// rarely shares its table, and then with few others.
 const HEADERS: usize = 64;
 
-/// Paths in total may be this many times the tables' length. A file takes at least 6 bytes of a
-/// table, and its path rarely exceeds 300.
+/// The total size of the paths may be this many times the length of the tables. A file takes at
+/// least 6 bytes of a table, and its path rarely exceeds 300 bytes.
 const PATHS: usize = 256;
 
-/// Line tables up to this total length are run by one thread: other threads would take as long to
-/// start.
+/// Line tables up to this total length are run by one thread: starting other threads would take as
+/// long.
 const SHORT: usize = 1 << 16;
 
 /// The rows of a contiguous stretch of code (DWARF 5, section 6.2.2).
 struct Sequence {
     range: Range<OrigOffset>,
     rows: Vec<Row>,
-    /// Whether the sequence covers the bodies exactly.
+    /// How the sequence relates to the bodies.
     place: InBodies,
 }
 
-/// How a sequence relates to the bodies of functions; the best comes first.
+/// How a sequence relates to the bodies of functions; the best relation comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum InBodies {
-    /// It is exactly one body, or several.
+    /// The sequence is exactly one body, or several.
     Exact,
-    /// It lies in one body but does not cover it.
+    /// The sequence lies in one body, but does not cover the body.
     Part,
     Across,
 }
@@ -81,14 +81,15 @@ enum InBodies {
 /// The combined contents of all line tables.
 pub(super) struct Lines<'a> {
     pub(super) files: FileTable,
-    /// Ascending, without overlaps.
+    /// The accepted rows, ascending, without overlaps.
     pub(super) rows: Vec<Row>,
-    /// Rows of sequences that are parts of a body. They belong to the body if an entry says so.
+    /// Rows of sequences that are parts of a body. They belong to the body if the function's entry
+    /// fits the body.
     pub(super) parts: Vec<Vec<Row>>,
     /// The rows of sequences that match no function's code.
     pub(super) refused: Vec<Row>,
     pub(super) fit: Fit,
-    /// The line tables, to be run again.
+    /// The line tables, kept so that they can be run again.
     pub(super) tables: Vec<Table<'a>>,
     pub(super) warnings: Vec<String>,
 }
@@ -165,7 +166,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
         Some(Unit { dwarf: unit, files })
     }
 
-    /// Runs the line tables, in parallel if that is worthwhile.
+    /// Runs the line tables, in parallel if they are long enough.
     fn run(&mut self) -> Ran {
         let tables = &self.tables;
         let lines = self.sections.custom(".debug_line");
@@ -196,9 +197,9 @@ impl<'s, 'a> LineReader<'s, 'a> {
         ran
     }
 
-    /// Chooses among several sequences for one function. They are common where a weak or inline
-    /// function was defined in many units: all tables point to the definition that the linker
-    /// chose. The table that fits that definition best is used; among equals, the first.
+    /// Chooses among several sequences for one function. Several are common if many units defined a
+    /// weak or inline function: all their tables point to the definition that the linker chose. The
+    /// sequence that fits that definition best is used; among equals, the first.
     pub(super) fn finish(mut self) -> Lines<'a> {
         let Ran {
             mut sequences,
@@ -306,8 +307,8 @@ impl Ran {
 }
 
 impl<'a> Table<'a> {
-    /// Calls `each` with the places of removed code. Errors were reported when the table was first
-    /// run.
+    /// Calls `each` with the places of removed code. Errors are ignored, because they were reported
+    /// when the table was first run.
     pub(super) fn removed(
         &self,
         debug_line: gimli::DebugLine<Slice<'a>>,
@@ -343,7 +344,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A sequence whose end was not yet read.
+/// A sequence whose end has not been read yet.
 #[derive(Default)]
 struct OpenSequence {
     start: u64,
@@ -353,7 +354,7 @@ struct OpenSequence {
     last: Option<LastRow>,
 }
 
-/// A row whose end was not yet read.
+/// A row whose end has not been read yet.
 struct LastRow {
     address: u64,
     location: Location,

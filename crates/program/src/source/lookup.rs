@@ -73,7 +73,7 @@ pub enum LineError {
         path: String,
         /// The requested line.
         line: u32,
-        /// The nearest line with code; of two equally near lines, the later.
+        /// The nearest line with code; if two lines are equally near, the later one.
         nearest: Option<u32>,
     },
     /// Code comes from that line, but not from that column.
@@ -118,13 +118,13 @@ fn columns(found: &[u32]) -> String {
 
 const SEPARATORS: [char; 2] = ['/', '\\'];
 
-/// Returns the start of a path's last part.
+/// Returns the position at which a path's last part starts.
 fn base(path: &str) -> usize {
     path.rfind(SEPARATORS).map_or(0, |slash| slash + 1)
 }
 
-/// Finds the shortest suffix of each file's path that identifies it among these files. Returns the
-/// files whose last component another file shares.
+/// Finds the shortest suffix of each file's path that identifies the file among these files.
+/// Returns the files that share their last component with another file.
 fn shorten(paths: &[String], files: &[FileId], starts: &mut [usize]) -> Vec<FileId> {
     let parts = |file: FileId| paths[file.0 as usize].rsplit(SEPARATORS);
     let mut sorted = files.to_vec();

@@ -51,8 +51,8 @@ pub struct Row {
     pub location: Location,
     /// Whether the compiler recommends its start for a breakpoint on the line.
     pub is_statement: bool,
-    /// Whether the compiler recommends its start for a breakpoint on the function: its frame is set
-    /// up there.
+    /// Whether the compiler recommends its start for a breakpoint on the function, because the
+    /// function's frame is set up there.
     pub prologue_end: bool,
 }
 
@@ -60,21 +60,22 @@ pub struct Row {
 pub struct SourceMap<'a> {
     sections: Sections<'a>,
     dwarf: gimli::Dwarf<Slice<'a>>,
-    /// Ascending by their offset in `.debug_info`.
+    /// The units, ascending by their offset in `.debug_info`.
     units: Vec<Unit<'a>>,
     files: FileTable,
-    /// Ascending, without overlaps.
+    /// The stretches of code with a known source, ascending, without overlaps.
     rows: Vec<Row>,
-    /// Places whose rows belong to other code, ascending.
+    /// The places whose rows belong to other code, ascending.
     refused: Vec<Location>,
     fit: Fit,
-    /// The number of bodies with a sequence for a part of them, and a matching entry.
+    /// The number of bodies of which a sequence covers only a part, but which an entry fits
+    /// exactly.
     accepted: usize,
     tables: Vec<lines::Table<'a>>,
     warnings: Vec<String>,
-    /// Chooses among several files with one name.
+    /// Chooses among several files with the same name.
     prefer: Option<Box<Prefer>>,
-    /// The starts of the short paths of files.
+    /// For each file, the position at which its short path starts within its full path.
     short_paths: OnceLock<Vec<usize>>,
     by_line: OnceLock<Vec<(Location, u32)>>,
     subprograms: OnceLock<subprograms::Subprograms>,
@@ -85,9 +86,9 @@ type Prefer = dyn Fn(&str) -> bool + Send + Sync;
 
 /// A compilation unit.
 struct Unit<'a> {
-    /// Naming the offset allows a map to be used where a shorter borrow is expected.
+    /// The offset type is named, so that a map can be used where a shorter borrow is expected.
     dwarf: gimli::Unit<Slice<'a>, usize>,
-    /// By the index that the unit's line table gives a file.
+    /// The files, by the index that the unit's line table gives them.
     files: Vec<Option<FileId>>,
 }
 
@@ -148,7 +149,7 @@ impl<'a> SourceMap<'a> {
         map
     }
 
-    /// Prefers files that satisfy `prefer` where a name fits several. The caller may know which
+    /// If a name fits several files, prefers those that satisfy `prefer`. The caller may know which
     /// files are available.
     pub fn preferring(mut self, prefer: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.prefer = Some(Box::new(prefer));
@@ -205,7 +206,7 @@ impl<'a> SourceMap<'a> {
     }
 
     /// Accepts the rows of a sequence that is part of a body if an entry fits the body exactly.
-    /// Refuses all others.
+    /// Refuses all other rows.
     fn settle(&mut self, parts: Vec<Vec<Row>>, mut refused: Vec<Row>) {
         let mut taken = Vec::new();
         for rows in parts {
@@ -227,7 +228,7 @@ impl<'a> SourceMap<'a> {
     }
 
     /// The bodies of functions whose line tables belong to other code, because a tool rewrote the
-    /// module but not its debug information. They have no rows.
+    /// module but not its debug information. These bodies have no rows.
     pub fn foreign(&self) -> impl Iterator<Item = &Range<OrigOffset>> {
         let accepted = |body: &Range<OrigOffset>| {
             self.accepted > 0 && self.subprograms().fit.is_exact(body.start)
@@ -253,8 +254,8 @@ impl<'a> SourceMap<'a> {
             .is_some_and(|row| row.range.start < body.end)
     }
 
-    /// Returns the source location of the code at an offset. `None` if the tables do not cover it,
-    /// or say that it comes from no line. O(log rows).
+    /// Returns the source location of the code at an offset. `None` if the tables do not cover the
+    /// offset, or say that its code comes from no line. O(log rows).
     pub fn locate(&self, offset: OrigOffset) -> Option<Location> {
         let after = self.rows.partition_point(|row| row.range.start <= offset);
         let row = self.rows[..after].last()?;

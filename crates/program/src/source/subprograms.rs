@@ -21,8 +21,8 @@ pub struct InlinedFrame {
     pub function: Option<String>,
     /// The place of the function's declaration.
     pub declared: Option<Location>,
-    /// The place in this function: for the innermost frame the operator's own, for outer frames
-    /// that of the inlined call.
+    /// The place in this function: for the innermost frame, the place of the operator; for outer
+    /// frames, the place of the inlined call.
     pub location: Option<Location>,
 }
 
@@ -33,19 +33,19 @@ pub struct InlinedFunction {
     pub name: String,
     /// The place of its declaration.
     pub declared: Location,
-    /// The first of its lines that begins the code of a call.
+    /// The first of its lines at which the code of an inlined call begins.
     pub first: Option<Location>,
 }
 
 /// All functions that DWARF describes, and their inlined calls.
 #[derive(Debug, Default)]
 pub(super) struct Subprograms {
-    /// Ascending by where they begin.
+    /// The stretches of functions' code, ascending by start.
     functions: Vec<Subprogram>,
     calls: Vec<InlinedCall>,
     /// The bodies that the functions' entries claim.
     pub(super) fit: Fit,
-    /// Functions that the linker removed, and those among them that had been inlined.
+    /// The functions that the linker removed; `inlined` lists those of them that had been inlined.
     removed: Vec<EntryId>,
     inlined: Vec<EntryId>,
     warnings: Vec<String>,
@@ -81,8 +81,8 @@ impl SourceMap<'_> {
     }
 
     /// Like [`inlined_frames`](Self::inlined_frames), with names as written in the source, without
-    /// their scope. Compilers add the arguments of a generic function, so `branch<char>` and
-    /// `branch<u8>` are different.
+    /// their scope. Compilers include the arguments of a generic function in its name, so
+    /// `branch<char>` and `branch<u8>` are different.
     pub fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         self.frames(offset, Description::into_written_name)
     }
@@ -164,8 +164,8 @@ impl SourceMap<'_> {
     }
 
     /// The functions that the linker removed because nothing calls them, by name and declaration.
-    /// Copies of other functions, and functions that were inlined, are excluded. Ascending by
-    /// declaration. O(functions · log).
+    /// Copies of other functions, and functions that were inlined, are excluded. They are in
+    /// ascending order of declaration. O(functions · log).
     pub fn removed_functions(&self) -> Vec<(String, Location)> {
         let there = self.declarations();
         let mut found = Vec::new();

@@ -1,9 +1,9 @@
 //! Converts a function's code to its statements, in three steps.
 //!
-//! A [walk](super::walk) over the operators finds the statements, and the values within blocks. A
-//! variable that a block reads before writing becomes an *entry value* of that block.
-//! [Resolving](super::resolve) finds the origins of entry values, and [minimizing](super::minimize)
-//! removes unneeded φs.
+//! First, a [walk](super::walk) over the operators finds the statements, and the values within
+//! blocks. A variable that a block reads before writing becomes an *entry value* of that block.
+//! Second, [resolving](super::resolve) finds the origins of entry values. Third,
+//! [minimising](super::minimize) removes unneeded φs.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::body::{mismatch, validator};
 use crate::stack::Carried;
 use crate::{Cfg, Function, ParseError, Program};
 
-/// A local, or a slot of the operand stack: locals come first.
+/// A local, or a slot of the operand stack. Locals are numbered first.
 pub(super) type Variable = u32;
 
 /// The result of the walk.
@@ -28,7 +28,7 @@ pub(super) struct Walked<'a> {
     pub(super) operands: Vec<ValueId>,
     /// The entry values made so far.
     pub(super) entries: HashMap<(BlockId, Variable), ValueId>,
-    /// For each block, the variables that it wrote with their last values, ascending by variable.
+    /// For each block, the variables that it wrote, with their last values, ascending by variable.
     pub(super) writes: PrimaryMap<BlockId, Vec<(Variable, ValueId)>>,
     /// The values on edges that move slots of the operand stack.
     pub(super) carried: HashMap<EdgeId, Carried>,

@@ -1,26 +1,26 @@
-//! The effects of operators besides their results.
+//! The effects of operators in addition to their results.
 
 use wasmparser::{MemArg, Operator, ValType};
 
 use crate::Callee;
 use crate::calls::Transfer;
 
-/// A statement's effect besides its results. Many statements may also trap.
+/// A statement's effect in addition to its results. Many statements may also trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing: it computes its results from its operands.
+    /// No effect: it computes its results from its operands alone.
     None,
     /// Reads from a memory.
     MemoryRead(u32),
     /// Writes to a memory.
     MemoryWrite(u32),
-    /// Reads a value from a memory and writes another to the same place: an atomic
+    /// Reads a value from a memory, and writes a new value to the same place: an atomic
     /// read-modify-write.
     MemoryUpdate(u32),
-    /// Checks an address of a memory, where no other thread can wait: `memory.atomic.wait` and
-    /// `memory.atomic.notify`.
+    /// Only checks an address of a memory, because there is no other thread that could wait there:
+    /// `memory.atomic.wait` and `memory.atomic.notify`.
     MemoryWait(u32),
-    /// Copies from one memory to another, or within one.
+    /// Copies from one memory to another, or within a memory.
     MemoryCopy {
         /// The memory written to.
         to: u32,
@@ -48,7 +48,7 @@ pub enum Effect {
     TableRead(u32),
     /// Writes to a table.
     TableWrite(u32),
-    /// Copies from one table to another, or within one.
+    /// Copies from one table to another, or within a table.
     TableCopy {
         /// The table written to.
         to: u32,
@@ -76,7 +76,7 @@ pub enum Effect {
     Control,
     /// Throws an exception.
     Throw,
-    /// Traps always.
+    /// Always traps.
     Trap,
 }
 
@@ -142,7 +142,7 @@ impl Effect {
         )
     }
 
-    /// Whether it may trap because it exceeds a memory.
+    /// Whether it may trap because it accesses an address outside a memory.
     pub fn may_leave_memory(self) -> bool {
         matches!(
             self,
@@ -155,7 +155,7 @@ impl Effect {
         )
     }
 
-    /// Whether it may trap because it exceeds a table.
+    /// Whether it may trap because it accesses an index outside a table.
     pub fn may_leave_table(self) -> bool {
         match self {
             Self::TableRead(_)
@@ -270,7 +270,7 @@ fn memory_argument(operator: &Operator<'_>) -> Option<MemoryArgument> {
     wasmparser::for_each_operator!(accesses)
 }
 
-/// Whether an operator exceeds a memory at any address, because its offset alone does. `most` is
+/// Whether an operator is outside a memory at any address, because its offset alone is. `most` is
 /// the size in bytes to which the memory can grow.
 pub(crate) fn is_out_of_bounds(
     operator: &Operator<'_>,

@@ -2,7 +2,7 @@
 //!
 //! A statement is an operator that yields a value or has an effect. `local.get`, `local.set`,
 //! `local.tee`, `drop`, `nop`, the markers (`block`, `loop`, `else`, `end`, `try_table`) and
-//! constants are not statements. The first four only name or forget values, which this form makes
+//! constants are not statements. The first four only name or discard values, which this form makes
 //! superfluous. A constant is a value without a statement.
 //!
 //! Locals and the slots of the operand stack are the variables. A φ merges different values of a
@@ -24,7 +24,7 @@ mod walk;
 pub(crate) use effect::is_out_of_bounds;
 pub use effect::{Effect, MemoryStore};
 
-/// The statements and values of one function, unreachable code left out.
+/// The statements and values of one function, without unreachable code.
 #[derive(Clone, Debug)]
 pub struct Ssa {
     /// The values.
@@ -35,7 +35,7 @@ pub struct Ssa {
     phis: Vec<Phi>,
     /// The operands of all statements.
     operands: Vec<ValueId>,
-    /// Per edge into EXIT, ascending: the values that the function returns there.
+    /// For each edge into EXIT, ascending: the values that the function returns over that edge.
     returns: Vec<(EdgeId, Box<[ValueId]>)>,
 }
 
@@ -83,19 +83,19 @@ pub struct Statement {
     pub op: OpId,
     /// The block that it is in.
     pub block: BlockId,
-    /// Its effect besides its results.
+    /// Its effect in addition to its results.
     pub effect: Effect,
-    /// The values that it yields; the last is topmost on the stack. Those of a tail call are
-    /// returned by the function.
+    /// The values that it yields; the last is topmost on the stack. The function returns the
+    /// results of a tail call.
     pub results: Range<ValueId>,
-    /// Positions in the list of all operands.
+    /// The positions of its operands in the list of all operands.
     operands: Range<u32>,
 }
 
 /// A merge of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phi {
-    /// The block at whose start it is.
+    /// The block that starts with it.
     pub block: BlockId,
     /// The value that it defines.
     pub value: ValueId,
@@ -134,15 +134,16 @@ impl Ssa {
         &self.phis[start..start + count]
     }
 
-    /// The statement for an operator, if it is one and can be reached. O(log statements).
+    /// The statement for an operator, if the operator is a statement and can be reached. O(log
+    /// statements).
     pub fn statement_at(&self, op: OpId) -> Option<StmtId> {
         let statements = self.statements.as_values_slice();
         let found = statements.binary_search_by_key(&op, |statement| statement.op);
         found.ok().map(|i| StmtId::from_u32(i as u32))
     }
 
-    /// The values that the function returns over an edge into EXIT. There are none for an
-    /// exception, or for a tail call, whose results the function returns.
+    /// The values that the function returns over an edge into EXIT. An exception returns no values.
+    /// For a tail call there are none here, because its results are what the function returns.
     pub fn returned(&self, edge: EdgeId) -> &[ValueId] {
         let found = self.returns.binary_search_by_key(&edge, |(edge, _)| *edge);
         found.map_or(&[], |i| &self.returns[i].1)

@@ -16,14 +16,14 @@ use super::walk::general;
 use super::{Phi, Ssa, Value, ValueDef};
 use crate::{BlockEnd, CarriedFrom, EdgeKind};
 
-/// Completes the statements. `None` if the code is not the graph's.
+/// Completes the statements. `None` if the code does not match the graph.
 pub(super) fn resolve(mut walked: Walked<'_>) -> Option<Ssa> {
     let cfg = walked.cfg;
     let mut sites = Sites::new(&walked);
     let mut entries: Vec<_> = std::mem::take(&mut walked.entries).into_iter().collect();
     // The map's order is random; the result's must not be.
     entries.sort_unstable();
-    // An entry value at a φ's place is that φ; any other comes from above.
+    // An entry value at a φ's place is that φ; any other entry value comes from a dominating block.
     let root = cfg.graph.root();
     let (at_phis, copies): (Vec<_>, Vec<_>) = entries
         .into_iter()
@@ -87,7 +87,7 @@ pub(super) fn resolve(mut walked: Walked<'_>) -> Option<Ssa> {
 struct Resolver<'a> {
     walked: Walked<'a>,
     sites: Sites,
-    /// The φs whose operands were not yet looked up.
+    /// The φs whose operands have not been looked up yet.
     waiting: Vec<(BlockId, Variable, ValueId)>,
     caught: HashMap<(EdgeId, u32), ValueId>,
 }

@@ -1,9 +1,9 @@
 //! The blocks where variables get new values: the places of φs.
 //!
 //! A variable's *sites* are the blocks that write it and their iterated dominance frontier (Cytron
-//! et al. 1991, "Efficiently computing static single assignment form", section 4). Its value at the
-//! end of a block is that of the nearest site that dominates the block. A variable's sites are
-//! computed at its first query.
+//! et al. 1991, "Efficiently computing static single assignment form", section 4). A variable's
+//! value at the end of a block is its value at the nearest site that dominates the block. A
+//! variable's sites are computed at the first query about it.
 
 use std::collections::HashMap;
 
@@ -26,10 +26,11 @@ pub(super) struct Sites {
 
 /// The sites of one variable.
 struct VariableSites {
-    /// The blocks where a φ may stand, ascending. Together with the blocks that write, they are all
-    /// sites.
+    /// The blocks where a φ may stand, ascending. Together with the blocks that write the variable,
+    /// these are all its sites.
     phis: Vec<BlockId>,
-    /// By preorder number in the dominator tree: the nearest dominating site from this number on.
+    /// Ascending preorder numbers in the dominator tree, each with the nearest dominating site from
+    /// that number on.
     nearest: Vec<(u32, Option<BlockId>)>,
 }
 
@@ -66,8 +67,8 @@ impl Sites {
         self.of(variable).phis.binary_search(&block).is_ok()
     }
 
-    /// The nearest site of a variable that dominates a block or is the block itself. The root if
-    /// there is no other.
+    /// The nearest site of a variable that dominates a block or is the block itself. Returns the
+    /// root if there is no other site.
     pub(super) fn nearest(&mut self, block: BlockId, variable: Variable) -> Option<BlockId> {
         let (number, _) = self.dominators.preorder_interval(block);
         let nearest = &self.of(variable).nearest;
@@ -145,7 +146,8 @@ impl Sites {
 }
 
 /// The dominance frontiers (Cooper, Harvey and Kennedy 2001, "A simple, fast dominance algorithm",
-/// figure 5). Linear in their size, which is about blocks × depth of loops.
+/// figure 5). Takes linear time in the size of the frontiers, which is about blocks × depth of
+/// loops.
 fn frontiers(graph: &FlowGraph, dominators: &DominatorTree) -> Vec<Vec<BlockId>> {
     let mut frontiers = vec![Vec::new(); graph.vertex_count()];
     for join in graph.vertices().filter(|&v| graph.in_edges(v).len() > 1) {

@@ -23,7 +23,7 @@ pub(super) struct Walk<'a> {
     /// The code block last entered, and the next one.
     block: BlockId,
     next_block: BlockId,
-    /// For each variable: the block that last used it, and its value there.
+    /// For each variable: the block that last used it, and the variable's value there.
     current: Vec<(BlockId, ValueId)>,
     /// The variables that the block wrote, with repetitions.
     written: Vec<Variable>,
@@ -68,7 +68,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Processes the next operator. `None` if it cannot be the program's.
+    /// Processes the next operator. `None` if the operator cannot belong to the program.
     pub(super) fn operator(
         &mut self,
         op: OpId,

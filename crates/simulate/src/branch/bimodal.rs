@@ -1,4 +1,5 @@
-//! Bimodal prediction: one counter per branch, shared when the table is too small (Smith 1981).
+//! Bimodal prediction: one counter per branch. Branches share counters if the table is too small
+//! (Smith 1981).
 
 use super::counter::Counter;
 

@@ -2,8 +2,8 @@
 //!
 //! Each predictor keeps a global history of recent outcomes, newest first. A conditional branch
 //! adds whether it was taken; an indirect branch adds the parity of its target's number. Returns
-//! count as predicted, as if by a return stack. Unconditional jumps and direct calls count as
-//! known.
+//! count as predicted, as if there were a return stack. Unconditional jumps and direct calls count
+//! as known.
 
 mod bimodal;
 mod counter;
@@ -20,7 +20,7 @@ use self::gshare::Gshare;
 use self::tage::Tage;
 use self::targets::Targets;
 
-/// A branch predictor. `place` identifies a branch, as its address would.
+/// A branch predictor. `place` identifies a branch, as its address would in hardware.
 #[derive(Clone, Debug)]
 pub struct Predictor {
     directions: Directions,

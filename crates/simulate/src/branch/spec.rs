@@ -29,7 +29,7 @@ pub enum PredictorKind {
     Gshare {
         /// Log2 of the number of counters.
         bits: u32,
-        /// The number of global-history outcomes used; at most `bits`.
+        /// The number of outcomes of the global history to use; at most `bits`.
         history: u32,
     },
     /// Tagged tables with geometrically growing history lengths.

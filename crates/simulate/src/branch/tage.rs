@@ -2,15 +2,15 @@
 //! Michaud, "A case for (partially) TAgged GEometric history length branch prediction", Journal of
 //! Instruction-Level Parallelism 8, 2006, section 3).
 //!
-//! Of the tables that have an entry with the branch's tag, the one with the longest history
+//! Among the tables that have an entry with the branch's tag, the table with the longest history
 //! predicts. An entry holds a three-bit counter, a tag, and a two-bit useful counter. The useful
 //! counter rises when the entry was right and the next shorter history was wrong. A misprediction
 //! allocates an entry that is not useful in a table with a longer history. If all candidates are
 //! useful, their useful counters drop instead. Every 2^18 branches, all useful counters lose one
-//! bit, alternately the upper and the lower. New entries are distrusted while that pays off
-//! (`USE_ALT_ON_NA` of section 3.2).
+//! bit, alternately the upper and the lower. New entries are not trusted as long as that gives
+//! better predictions (`USE_ALT_ON_NA` of section 3.2).
 //!
-//! The history enters indices and tags folded to their width, in rotating registers (Michaud, "A
+//! For indices and tags, the history is folded to their width in rotating registers (Michaud, "A
 //! PPM-like, tag-based branch predictor", 2005).
 
 use super::bimodal::Bimodal;
@@ -65,7 +65,8 @@ impl TageSpec {
     }
 
     /// Returns the history length of each table: min · (max / min)^(i / (tables - 1)), rounded, and
-    /// always longer than the previous length. Computed in integers, so all machines agree.
+    /// always longer than the previous length. They are computed with integers, so all machines
+    /// agree.
     pub(super) fn lengths(&self) -> Vec<u32> {
         let (min, max) = (u128::from(self.min), u128::from(self.max));
         let steps = self.tables - 1;
@@ -94,9 +95,9 @@ impl TageSpec {
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     tag: u16,
-    /// From -4 to 3; 0 and above predict taken.
+    /// A number from -4 to 3; 0 and above predict taken.
     counter: i8,
-    /// From 0 to 3.
+    /// A number from 0 to 3.
     useful: u8,
 }
 
@@ -161,7 +162,7 @@ pub(super) struct Tage {
     history: Vec<bool>,
     /// The position of the newest outcome.
     newest: usize,
-    /// From -8 to 7; at 0 and above, new entries are distrusted.
+    /// A number from -8 to 7; at 0 and above, new entries are not trusted.
     distrust: i8,
     branches: u64,
     /// The xorshift state that picks a table for allocation (Marsaglia 2003).
@@ -248,8 +249,9 @@ impl Tage {
         entry.counter = (entry.counter + step).clamp(-4, 3);
     }
 
-    /// Allocates an entry that is not useful in one of the tables from `first` on. Between the two
-    /// candidates with the shortest histories, it picks the shorter twice as often (section 3.2.2).
+    /// Allocates an entry that is not useful in one of the tables from `first` on. Of the two
+    /// candidates with the shortest histories, it picks the one with the shorter history twice as
+    /// often (section 3.2.2).
     fn allocate(&mut self, first: usize, taken: bool) {
         let free = |i: &usize| self.tables[*i].entries[self.places[*i].0].useful == 0;
         let mut candidates = (first..self.tables.len()).filter(free);

@@ -12,7 +12,7 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// Uses `history` outcomes, or as many as an index holds.
+    /// Creates a cache that uses `history` outcomes, or as many as an index holds.
     pub(super) fn new(bits: u32, history: u32) -> Self {
         Self {
             last: vec![None; 1 << bits],

@@ -11,7 +11,7 @@ pub struct Level {
     sets: Sets,
 }
 
-/// Small sets are scanned; large ones are looked up by line number.
+/// Small sets are scanned; in large sets, lines are looked up by number.
 #[derive(Clone, Debug)]
 enum Sets {
     Ordered(Ordered),
@@ -29,7 +29,7 @@ pub enum Touch {
     WroteBack(u64),
 }
 
-/// Larger sets are not scanned.
+/// The largest number of ways for which a set is scanned.
 const LOOK: u64 = 32;
 
 impl Level {

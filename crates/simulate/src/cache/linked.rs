@@ -12,12 +12,12 @@ const NONE: u32 = u32::MAX;
 struct Entry {
     line: u64,
     written: bool,
-    /// The entries used just before and just after this one.
+    /// The entries that were used just before and just after this entry.
     older: u32,
     newer: u32,
 }
 
-/// A set: the two ends of its chain.
+/// A set, given by the two ends of its chain.
 #[derive(Clone, Copy, Debug)]
 struct Set {
     newest: u32,
@@ -29,8 +29,8 @@ struct Set {
 #[derive(Clone, Debug)]
 pub(super) struct Linked {
     entries: Vec<Entry>,
-    /// Maps a line to its entry. Colliding addresses chosen by an attacker slow this down, but the
-    /// map never outgrows the cache.
+    /// Maps a line to its entry. An attacker can choose colliding addresses to slow the map down,
+    /// but it never outgrows the cache.
     places: FxHashMap<u64, u32>,
     sets: Vec<Set>,
     ways: u64,

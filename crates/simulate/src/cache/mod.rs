@@ -3,8 +3,8 @@
 //! An access touches every line that contains one of its bytes. Lines missing from the first level
 //! are looked up in the second, in address order, and are then present in both. The levels are
 //! neither inclusive nor exclusive: a line evicted from one may stay in the other. A dirty line is
-//! written back when it is evicted. It goes to the second level if that holds the line, without
-//! counting as a use there, and otherwise to memory. So writes never affect whether an access
+//! written back when it is evicted. It goes to the second level if that holds the line, and
+//! otherwise to memory. This does not count as a use, so write-backs never affect whether an access
 //! misses.
 
 mod level;
@@ -30,8 +30,8 @@ pub struct Caches {
 pub struct Missed {
     /// Lines missing from the first level.
     pub first: u64,
-    /// Of these, the lines also missing from the second level, counted in first-level lines.
-    /// Without a second level, all of them.
+    /// The lines that are also missing from the second level, counted in first-level lines. Without
+    /// a second level, all lines of `first`.
     pub last: u64,
 }
 
@@ -51,7 +51,7 @@ pub struct Traffic {
 }
 
 impl Caches {
-    /// Creates empty caches. Time: O(their size).
+    /// Creates empty caches. Time: O(size of the caches).
     pub fn new(spec: &CacheSpec) -> Self {
         let second = spec.second.as_ref();
         Self {

@@ -2,7 +2,8 @@
 
 use super::Touch;
 
-/// Marks an empty place. Lines have at least four bytes, so no line number reaches half of this.
+/// Marks an empty place. Lines have at least four bytes, so no line number reaches half of this
+/// value.
 const EMPTY: u64 = u64::MAX;
 
 /// Sets with few lines.

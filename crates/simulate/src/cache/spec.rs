@@ -6,8 +6,8 @@ use std::str::FromStr;
 use crate::size::{bytes, number};
 use crate::spec::SpecError;
 
-/// The largest number of lines in a level. Simulating that many takes 16 MiB, or 200 MiB if the
-/// sets are large.
+/// The largest number of lines in a level. Simulating that many lines takes 16 MiB, or 200 MiB if
+/// the sets are large.
 const MOST_LINES: u64 = 1 << 21;
 /// The longest line, in bytes.
 const LONGEST_LINE: u64 = 1 << 16;
@@ -95,7 +95,8 @@ impl fmt::Display for LevelSpec {
 pub struct CacheSpec {
     /// The first level.
     pub first: LevelSpec,
-    /// The second level, if any. It is no smaller than the first, and its lines are no shorter.
+    /// The second level, if any. It is at least as large as the first level, and its lines are at
+    /// least as long.
     pub second: Option<LevelSpec>,
 }
 

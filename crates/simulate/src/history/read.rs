@@ -27,7 +27,7 @@ pub enum HistoryError {
 pub struct SiteEpoch<'a> {
     /// The number of the site.
     pub site: u64,
-    /// Its executions and misses in the epoch.
+    /// The number of its executions and misses in the epoch.
     pub tally: Tally,
     first: &'a [u8],
     last: &'a [u8],
@@ -41,15 +41,16 @@ pub struct Epoch<'a> {
 }
 
 impl<'a> Epoch<'a> {
-    /// The largest number of misses in an epoch, over all sites. A full epoch may still receive the
+    /// The largest number of misses of all sites in an epoch. A full epoch may still receive the
     /// misses of one more node of the path.
     const MOST: u64 = 2 * Recorder::EPOCH as u64;
 
     /// Opens an epoch for one or two levels, without reading the streams of misses. Time: O(sites).
-    /// Memory is proportional to `bytes`.
+    /// Memory use is proportional to `bytes`.
     ///
     /// # Errors
-    /// If the bytes are not an epoch. Errors inside its streams appear only when these are read.
+    /// If the bytes are not an epoch. Errors inside the streams of an epoch appear only when the
+    /// streams are read.
     pub fn open(bytes: &'a [u8], two: bool) -> Result<Self, HistoryError> {
         let (&version, mut rest) = bytes.split_first().ok_or(HistoryError::Truncated)?;
         if version != VERSION {

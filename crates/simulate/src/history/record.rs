@@ -7,11 +7,11 @@ use super::varint;
 /// The executions and misses of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Executions.
+    /// The number of executions.
     pub executions: u64,
-    /// First-level misses or mispredictions.
+    /// The number of first-level misses or mispredictions.
     pub missed: u64,
-    /// Misses that also missed the second level; 0 if there is none.
+    /// The number of accesses that also missed the second level; 0 if there is no second level.
     pub last: u64,
 }
 
@@ -92,7 +92,7 @@ impl Recorder {
     }
 
     /// Records an execution of a site within the range given to [`expect`](Self::expect). `last`
-    /// says whether it also missed the second level.
+    /// says whether the execution also missed the second level.
     #[inline]
     pub fn record(&mut self, site: usize, missed: bool, last: bool) {
         let kept = &mut self.sites[site];

@@ -1,10 +1,11 @@
 //! The totals of a simulation, and their encoding.
 //!
 //! The encoding is a version byte, 1; the text of the [`Spec`], preceded by its length as a varint;
-//! and then varints. These are the executed blocks, the executed instructions, the five numbers of
-//! the [traffic](crate::Traffic) (0 for branches), and the number of sites. Each site has varints
-//! for function, operator, kind, executions, misses and, with two levels, second-level misses.
-//! Sites are in order of first execution; their positions are the site numbers of the epochs.
+//! and then varints. These varints are the executed blocks, the executed instructions, the five
+//! numbers of the [traffic](crate::Traffic) (0 for branches), and the number of sites. Each site
+//! has varints for function, operator, kind, executions, misses and, with two levels, second-level
+//! misses. Sites are in order of first execution; their positions are the site numbers of the
+//! epochs.
 
 use super::record::VERSION;
 use super::{HistoryError, Tally, varint};
@@ -67,7 +68,7 @@ pub struct Summary {
     pub blocks: u64,
     /// The number of executed instructions.
     pub instructions: u64,
-    /// Lines moved; all 0 for branches.
+    /// The numbers of lines moved; all 0 for branches.
     pub traffic: Traffic,
     /// The executed sites, in order of first execution.
     pub sites: Vec<(Site, Tally)>,
@@ -79,7 +80,7 @@ impl Spec {
         matches!(self, Spec::Caches(caches) if caches.second.is_some())
     }
 
-    /// Whether it simulates branches rather than memory accesses.
+    /// Whether the simulation is of branches rather than memory accesses.
     pub fn is_branches(&self) -> bool {
         matches!(self, Spec::Branches(_))
     }
@@ -124,7 +125,7 @@ impl Summary {
         out
     }
 
-    /// Decodes a summary. Memory is proportional to `bytes`.
+    /// Decodes a summary. Memory use is proportional to `bytes`.
     ///
     /// # Errors
     /// If the bytes are not a summary.
@@ -162,13 +163,13 @@ impl Summary {
                 let narrow = u32::try_from(number)
                     .ok()
                     .filter(|&narrow| narrow < u32::MAX);
-                narrow.ok_or(HistoryError::Malformed("a place of no program"))
+                narrow.ok_or(HistoryError::Malformed("a place that no program has"))
             };
             let function = narrow(varint::get(&mut rest)?)?;
             let op = narrow(varint::get(&mut rest)?)?;
             let kind = KINDS.get(varint::get(&mut rest)? as usize).copied();
             let kind = kind.filter(|kind| kind.is_branch() == matches!(spec, Spec::Branches(_)));
-            let kind = kind.ok_or(HistoryError::Malformed("a site of no kind"))?;
+            let kind = kind.ok_or(HistoryError::Malformed("a site of an unknown kind"))?;
             let executions = varint::get(&mut rest)?;
             let missed = varint::get(&mut rest)?;
             let last = if spec.is_two() {

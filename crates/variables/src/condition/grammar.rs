@@ -6,7 +6,7 @@ use super::{Binary, Condition, ConditionError, Number, Step, Unary};
 use crate::reader::Reader;
 use crate::{Path, PathError};
 
-/// The binary operators, longer ones first, with their precedence, as in C.
+/// The binary operators, longer operators first, with their precedence, as in C.
 const BINARY: [(&str, Binary, u8); 18] = [
     ("||", Binary::Or, 1),
     ("&&", Binary::And, 2),
@@ -39,7 +39,7 @@ enum Waiting {
 impl FromStr for Condition {
     type Err = ConditionError;
 
-    /// Parses a condition. Linear, without recursion.
+    /// Parses a condition. Takes linear time, and does not recurse.
     fn from_str(text: &str) -> Result<Self, ConditionError> {
         let mut reader = Reader { text, at: 0 };
         let mut condition = Self {

@@ -1,4 +1,4 @@
-//! Conditions as people write them, and malformed ones.
+//! Conditions as people write them, and malformed conditions.
 
 use super::*;
 
@@ -91,7 +91,7 @@ fn operators_bind_as_in_c() {
         "'a' == 97 && '\\n' == 10",
         "true && !false && a != NULL",
         "0xff == 255 && 1_000 == 1000 && 1e3 == 1000 && 1.5e-1 < 0.2 && 3u == 3",
-        // Unsigned numbers are not negative ones.
+        // Unsigned numbers are not negative.
         "b < 18446744073709551615",
         "9007199254740993 > 9007199254740992.0",
     ] {

@@ -81,7 +81,7 @@ impl Value {
 
     pub(super) fn binary(self, binary: Binary, right: Self) -> Self {
         match binary {
-            // An operand that decides, whatever the other is.
+            // An operand that decides, whatever the other operand is.
             Binary::Or | Binary::And => {
                 let decides = binary == Binary::Or;
                 match (self.truth(), right.truth()) {
@@ -140,8 +140,8 @@ impl Value {
         })
     }
 
-    /// Whether it is the same text as another value. Returns `None` unless one of them can only be
-    /// text.
+    /// Whether this is the same text as another value. Returns `None` unless one of the two values
+    /// can only be text.
     fn is_same_text(&self, other: &Self) -> Option<Result<bool, String>> {
         Some(match (self, other) {
             (Self::Text(a), Self::Text(b)) => Ok(a == b),
@@ -279,8 +279,8 @@ fn exactly(integer: i128, float: f64) -> Option<Ordering> {
 }
 
 impl Held {
-    /// Whether a variable holds a constant. Names are compared if the variable's value has one;
-    /// `None` if numbers have to be compared.
+    /// Whether a variable holds a constant. Names are compared if the variable's value has a name.
+    /// Returns `None` if numbers have to be compared.
     fn is_constant_of(&self, constant: &Self) -> Option<Result<bool, String>> {
         let text = &self.text;
         let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | ':' | '#');

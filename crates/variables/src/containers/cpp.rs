@@ -25,7 +25,8 @@ const UNITS: [(u64, u64, &str); 7] = [
 ];
 
 impl Reader<'_, '_> {
-    /// `vector<bool>`: bits, the lowest of each word first, so they are consecutive in memory.
+    /// `vector<bool>`: its bits, which are consecutive in memory because the lowest bit of each
+    /// word comes first.
     pub(super) fn vector_of_bits(&self, object: &Object) -> Option<Contents> {
         let of = self.argument(object.type_ref, "_Tp")?;
         let (address, _) = self.pointer(&self.part(object, "__begin_")?)?;
@@ -56,7 +57,7 @@ impl Reader<'_, '_> {
         }))
     }
 
-    /// Shown as a number with all its bits, the highest first.
+    /// `bitset`: shown as a number with all its bits, the highest first.
     pub(super) fn bitset(&self, object: &Object) -> Option<Contents> {
         let count = number_at_end(&self.name(object)?)?;
         let mut text = String::from("0b");

@@ -5,7 +5,7 @@ use super::{Contents, DEEPEST, Items, Reader};
 use crate::object::Object;
 use crate::types::{TypeKind, TypeRef};
 
-/// The contents of a pointer besides its address.
+/// The contents of a pointer in addition to its address.
 enum Extra {
     Nothing,
     Length(u64),
@@ -63,7 +63,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A value after its counts. `unowned` is the note for a value without owners.
+    /// A reference-counted value, which follows its counts in memory. `unowned` is the note for a
+    /// value without owners.
     fn shared(&self, object: &Object, unowned: &'static str) -> Option<Contents> {
         let (address, inner, extra) = self.fat_pointer(&self.part(object, "ptr")?)?;
         let whole = self.at(inner, address)?;

@@ -1,4 +1,5 @@
-//! The known containers: their names, the versions tested, and the functions that read them.
+//! The known containers: their names, the library versions tested, and the functions that read
+//! them.
 
 use super::Printer;
 

@@ -9,7 +9,7 @@ use crate::types::TypeKind;
 
 impl Reader<'_, '_> {
     /// The contents of an `Option`. The outer `None` means that it is not an `Option` or cannot be
-    /// read; the inner `None`, that it is empty.
+    /// read; the inner `None` means that it is empty.
     pub(super) fn some(&self, object: &Object) -> Option<Option<Object>> {
         let record = self.record(object.type_ref)?;
         let [variants] = &record.variants[..] else {
@@ -24,7 +24,7 @@ impl Reader<'_, '_> {
         Some(self.part(&held, "__0"))
     }
 
-    /// A small number that is negative for a mutable borrow or a writer.
+    /// The state of a cell or a lock: a small number, negative for a mutable borrow or a writer.
     fn signed(&self, object: &Object) -> Option<i32> {
         self.number(object).map(|bits| bits as u32 as i32)
     }

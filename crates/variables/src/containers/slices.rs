@@ -2,7 +2,7 @@
 //! this form, so they count as slices only if a compiler of one of these languages produced the
 //! unit.
 //!
-//! Tested with debug information of that form, not with the compilers themselves.
+//! This was tested with debug information of that form, not with the compilers themselves.
 
 use crate::Variables;
 use crate::object::Object;
@@ -19,7 +19,7 @@ enum Language {
 
 impl Variables<'_> {
     /// The elements of a slice of Zig (`ptr`, `len`) or D (`length`, `ptr`). `None` if the object
-    /// is not one, or its elements are outside memory.
+    /// is not a slice, or its elements are outside memory.
     pub(crate) fn foreign_slice(
         &self,
         object: &Object,

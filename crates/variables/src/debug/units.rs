@@ -110,7 +110,8 @@ struct Budgets<'a> {
     lines: LineBudget,
 }
 
-/// A line table's header is read once per unit. Hostile units could all name one huge header.
+/// The budget for headers of line tables. A header is read once per unit, and hostile units could
+/// all name one huge header.
 struct LineBudget {
     seen: HashSet<usize>,
     left: usize,

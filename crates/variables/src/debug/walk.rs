@@ -1,4 +1,4 @@
-//! Visits entries. They nest without limit, so nothing recurses.
+//! Visits entries. Entries may nest to any depth, so nothing recurses.
 
 use gimli::{DwTag, UnitOffset};
 
@@ -15,7 +15,7 @@ pub(crate) enum Next {
 }
 
 impl<'a> Debug<'a> {
-    /// Visits an entry (at depth 0) and those below it, or a whole unit. `wanted` selects the tags
+    /// Visits an entry (at depth 0) and its descendants, or a whole unit. `wanted` selects the tags
     /// whose attributes are read; `visit` may skip an entry's descendants. Returns the number of
     /// bytes of entries read.
     pub(crate) fn walk(

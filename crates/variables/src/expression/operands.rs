@@ -1,4 +1,4 @@
-//! Operands that operations take from elsewhere: addresses, memory, arguments, types.
+//! Operands that do not come from the stack: addresses, memory, arguments, types.
 
 use gimli::{Operation, UnitOffset};
 

@@ -42,6 +42,6 @@ pub(super) fn name(operation: &Operation<Slice<'_>>) -> &'static str {
         Operation::ImplicitPointer { .. } => "DW_OP_implicit_pointer",
         Operation::ParameterRef { .. } => "DW_OP_GNU_parameter_ref",
         Operation::Uninitialized => "DW_OP_GNU_uninit",
-        _ => "an operation without meaning here",
+        _ => "an operation that has no meaning here",
     }
 }

@@ -39,11 +39,14 @@ impl<'a> Run<'_, 'a> {
             Operation::AddressIndex { index } => {
                 self.of_address = true;
                 let address = self.context.debug.unit(self.unit).address(index);
-                self.data(address.map_err(|_| Unavailable::Broken("an address without entry"))?)?;
+                self.data(
+                    address.map_err(|_| Unavailable::Broken("an address without an entry"))?,
+                )?;
             }
             Operation::ConstantIndex { index } => {
                 let value = self.context.debug.unit(self.unit).address(index);
-                let value = value.map_err(|_| Unavailable::Broken("a constant without entry"))?;
+                let value =
+                    value.map_err(|_| Unavailable::Broken("a constant without an entry"))?;
                 self.push(Scalar::constant(value));
             }
             Operation::FrameOffset { offset } => {
@@ -114,7 +117,9 @@ impl<'a> Run<'_, 'a> {
                 let value = self.scalar()?;
                 let kind = self.kind(base_type)?;
                 if kind.width() != value.kind.width() {
-                    return Err(Unavailable::Broken("a reinterpretation in another width"));
+                    return Err(Unavailable::Broken(
+                        "a reinterpretation with a different width",
+                    ));
                 }
                 self.push(Scalar::new(value.bits, kind));
             }

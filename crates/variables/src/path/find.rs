@@ -15,9 +15,10 @@ use crate::{DebugError, Path, PathError, Variables};
 use super::Step;
 
 impl Variables<'_> {
-    /// Finds the variable with which an expression begins at an offset of a function, and the
-    /// expression from there on. In a C++ method, a name that is not a variable of the method means
-    /// a member of its object, as in the source: `x` is `this->x`.
+    /// Finds the variable that an expression names first, at an offset of a function. Returns it
+    /// with the expression, which then begins with this variable. In a C++ method, a name that is
+    /// not a variable of the method means a member of its object, as in the source: `x` is
+    /// `this->x`.
     ///
     /// # Errors
     /// Like [`find`](Self::find).
@@ -68,11 +69,11 @@ impl Variables<'_> {
         Ok(self.has_member(to, name)?.then_some(this))
     }
 
-    /// Finds the variable for a name at an offset of a function: the innermost one in scope, or
-    /// otherwise a global one. Without a function, a global one.
+    /// Finds the variable for a name at an offset of a function: the innermost variable in scope,
+    /// or otherwise a global variable. Without a function, finds a global variable.
     ///
     /// # Errors
-    /// If there is none; [`PathError::NotInScope`] if the function has one elsewhere.
+    /// If there is no such variable; [`PathError::NotInScope`] if the function has one elsewhere.
     pub fn find(
         &self,
         name: &str,

@@ -25,7 +25,7 @@ const NESTED: usize = 8;
 /// The names with which programs query the number of elements.
 pub(super) const COUNTS: [&str; 3] = ["size", "len", "length"];
 
-/// Requests no elements, only their number.
+/// Limits that request no elements, only their number.
 const NONE: Limits = Limits {
     elements: 0,
     ..Limits::DEFAULT

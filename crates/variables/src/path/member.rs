@@ -39,8 +39,8 @@ impl Variables<'_> {
         .into())
     }
 
-    /// Returns a member of an object. Failing that, returns a member of the object that it owns, or
-    /// its number of elements.
+    /// Returns a member of an object. If there is none, returns a member of the object that this
+    /// object owns, or the number of its elements.
     pub(super) fn named_member(
         &self,
         object: Object,
@@ -141,8 +141,7 @@ impl Variables<'_> {
         })
     }
 
-    /// The variant with this name, if it is the active one; or the active variant's member with
-    /// this name.
+    /// The variant with this name, if it is active, or the active variant's member with this name.
     fn variant(
         &self,
         object: &Object,
@@ -160,7 +159,7 @@ impl Variables<'_> {
                 Some(member) => Ok(Some(self.member(object, member, machine)?)),
                 None => {
                     let active = active.first().and_then(|member| member.name.clone());
-                    let active = active.unwrap_or_else(|| "none that is known".into());
+                    let active = active.unwrap_or_else(|| "unknown".into());
                     Err(PathError::OtherVariant {
                         name: name.into(),
                         active,

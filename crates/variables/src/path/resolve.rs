@@ -17,7 +17,7 @@ impl Variables<'_> {
     /// variables.
     ///
     /// # Errors
-    /// If a part of it names nothing, or something without a value.
+    /// If a part of the expression names nothing, or something without a value.
     pub fn resolve(
         &self,
         path: &Path,

@@ -1,7 +1,7 @@
-//! Formats floating-point numbers of every format, as the shortest decimal number that is nearer to
-//! them than to any other number of their format.
+//! Formats floating-point numbers of every format. The text is the shortest decimal number that is
+//! nearer to the number than to any other number of its format.
 //!
-//! `f32` and `f64` format themselves. The others use the algorithm of Steele and White (1990) in
+//! Rust formats `f32` and `f64`. The other formats use the algorithm of Steele and White (1990) in
 //! the form of Burger and Dybvig (1996, section 3). It is exact, with integers as long as the
 //! exponent requires, at most about 16,500 bits.
 
@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 pub(super) struct Format {
     /// The number of bits of its exponent.
     exponent: u32,
-    /// The number of bits after the leading one.
+    /// The number of bits after the leading bit of its mantissa.
     fraction: u32,
 }
 
@@ -36,8 +36,8 @@ pub(super) const QUADRUPLE: Format = Format {
 enum Class {
     NotANumber,
     Infinite,
-    /// A mantissa times two to this power, and whether the next lower number is only half as far
-    /// away as the next higher one.
+    /// A mantissa, the power of two by which it is multiplied, and whether the next lower number is
+    /// only half as far away as the next higher number.
     Finite(u128, i32, bool),
 }
 
@@ -68,7 +68,7 @@ impl Format {
     }
 
     /// The number with the fewest digits that is nearer to this number than to any other of the
-    /// format, written as Rust writes an `f64`.
+    /// format, in the form in which Rust writes an `f64`.
     pub(super) fn text(self, bits: u128) -> String {
         let sign = if self.is_negative(bits) { "-" } else { "" };
         match self.class(bits) {
@@ -128,7 +128,7 @@ fn power(exponent: i32) -> f64 {
     2f64.powi(exponent.clamp(-1022, 1023))
 }
 
-/// Digits as a number; the point comes after the first `point` of them.
+/// Digits written as a number; the point comes after the first `point` digits.
 fn written(digits: &str, point: i32) -> String {
     let exponent = point - 1;
     if !(-4..16).contains(&exponent) {
@@ -149,7 +149,7 @@ fn written(digits: &str, point: i32) -> String {
     }
 }
 
-/// The shortest digits of `mantissa · 2^exponent`, and the number of them before the point.
+/// The shortest digits of `mantissa · 2^exponent`, and the number of digits before the point.
 fn shortest(mantissa: u128, exponent: i32, narrow: bool) -> (String, i32) {
     // The number is r / s, and the ends of the interval that rounds to it are (r - below) / s and
     // (r + above) / s.
@@ -330,7 +330,7 @@ mod tests {
         }
     }
 
-    /// As printed by glibc with `%.36Lg`, with as many digits as needed.
+    /// The expected texts are those of glibc's `%.36Lg`, cut to as many digits as needed.
     #[test]
     fn numbers_of_quadruple_precision_are_exact() {
         for (bits, text) in [
@@ -352,7 +352,7 @@ mod tests {
                 0x7ffe_ffff_ffff_ffff_ffff_ffff_ffff_ffff,
                 "1.189731495357231765085759326628007e4932",
             ),
-            // 0.1 as a double, which is another number than 0.1.
+            // 0.1 as a double, which is a different number from 0.1.
             (
                 0x3ffb_9999_9999_9999_a000_0000_0000_0000,
                 "0.1000000000000000055511151231257827",

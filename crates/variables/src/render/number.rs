@@ -4,8 +4,8 @@ use super::float::{self, Format};
 use super::string;
 use crate::types::{BitField, Encoding, TypeKind, cut};
 
-/// The text of a value. `bits` is zero above the width of the value, which is that of the bit-field
-/// or of the type.
+/// The text of a value. `bits` is zero above the width of the value, which is the width of the
+/// bit-field or of the type.
 pub(super) fn text(
     kind: &TypeKind,
     name: Option<&str>,
@@ -138,9 +138,10 @@ pub(super) fn float_format(name: Option<&str>, width: u32) -> Option<Format> {
     }
 }
 
-/// Formats a value that is no constant of its enumeration as a combination of constants: `READ |
-/// WRITE`. Returns `None` unless the constants are flags: each consists of bits that have their own
-/// names, most consist of one such bit, and they do not simply count from 0 or 1 upwards.
+/// Formats a value that is not a constant of its enumeration as a combination of constants: `READ |
+/// WRITE`. Returns `None` unless the constants are flags. Each flag consists of bits that have
+/// their own names, most flags consist of one such bit, and the values do not simply count upwards
+/// from 0 or 1.
 fn flags(enumerators: &[(String, u128)], bits: u128) -> Option<String> {
     let single = |value: &u128| value.count_ones() == 1;
     let values = || enumerators.iter().map(|(_, value)| *value);

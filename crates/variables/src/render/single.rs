@@ -17,7 +17,8 @@ use crate::{PathError, Variables};
 pub struct Number {
     /// The type's name.
     pub type_name: String,
-    /// The bits, zero above the value's width. Values of one type are equal if their bits are.
+    /// The bits, which are zero above the value's width. Values of one type are equal if their bits
+    /// are equal.
     pub bits: u128,
     /// Its order among values of its type.
     pub rank: Rank,
@@ -37,8 +38,8 @@ pub enum Rank {
 }
 
 impl Rank {
-    /// Numerical order; for floating-point numbers IEEE 754's total order. Values of different
-    /// kinds are ordered by kind alone.
+    /// Compares in numerical order; for floating-point numbers, in IEEE 754's total order. Values
+    /// of different kinds are ordered by kind alone.
     pub fn order(&self, other: &Self) -> Ordering {
         let kind = |rank: &Self| match rank {
             Self::Signed(_) => 0,
@@ -90,11 +91,11 @@ const PARTS: usize = 8;
 const NESTED: usize = 8;
 
 impl Variables<'_> {
-    /// An object as a single number. A C++ reference is replaced by its target.
+    /// Reads an object as a single number. A C++ reference is replaced by its target.
     ///
     /// # Errors
-    /// [`PathError::Aggregate`] if it has several parts, whatever their values; or if it has no
-    /// value.
+    /// [`PathError::Aggregate`] if the object has several parts, whatever their values. Another
+    /// error if it has no value.
     pub fn number(&self, object: &Object, machine: &dyn Machine) -> Result<Number, PathError> {
         let described = self.describe(self.plain(object.type_ref)?)?;
         match described.kind {
@@ -105,8 +106,9 @@ impl Variables<'_> {
         }
     }
 
-    /// An object as an operand of a condition: a single number, also if it is in a cell, a lock or
-    /// an optional, or has a unit. A complex number does not qualify, because it has no order.
+    /// Reads an object as an operand of a condition: a single number, even if it is in a cell, a
+    /// lock or an optional, or has a unit. A complex number does not qualify, because it has no
+    /// order.
     ///
     /// # Errors
     /// Like [`number`](Self::number).
@@ -181,7 +183,7 @@ impl Variables<'_> {
     /// Reads an object of a number type.
     ///
     /// # Errors
-    /// If it has no value.
+    /// If the object has no value.
     pub fn read_number(
         &self,
         object: &Object,
@@ -192,7 +194,7 @@ impl Variables<'_> {
         Ok(number_type.rank(bits, width))
     }
 
-    /// Returns the bits of an object, and their number.
+    /// Returns the bits of an object, and the number of bits.
     fn number_bits(
         &self,
         object: &Object,

@@ -135,8 +135,8 @@ pub(super) fn wide_terminated(
     format!("{}…", wide(&found, bytes))
 }
 
-/// The text at the beginning of an array of code units, without trailing zeros. `None` if it does
-/// not begin with text.
+/// The text at the beginning of an array of code units, without trailing zeros. `None` if the array
+/// does not begin with text.
 pub(super) fn wide_array(units: &[u32], bytes: u64, more: bool) -> Option<String> {
     let end = units.iter().rposition(|unit| *unit != 0);
     let all = &units[..end.map_or(0, |last| last + 1)];
@@ -153,7 +153,7 @@ pub(super) fn wide_array(units: &[u32], bytes: u64, more: bool) -> Option<String
 /// The contents of a character array.
 pub(super) struct Characters {
     bytes: Vec<u8>,
-    /// Whether there are more.
+    /// Whether the array has more characters.
     more: bool,
 }
 
@@ -172,9 +172,9 @@ pub(super) fn array(
 }
 
 impl Characters {
-    /// The string, without trailing zeros. `None` if it does not begin with text: its bytes then
-    /// merely have a character type. Anything may follow the text's own end, because buffers are
-    /// overwritten again and again.
+    /// The string, without trailing NUL bytes. `None` if the array does not begin with text: its
+    /// bytes then merely have a character type. Anything may follow the end of the text itself,
+    /// because buffers are reused.
     pub(super) fn text(&self) -> Option<String> {
         let end = self.bytes.iter().rposition(|byte| *byte != 0);
         let all = &self.bytes[..end.map_or(0, |last| last + 1)];
@@ -193,7 +193,7 @@ impl Characters {
         Some(format!("{}{more}", quoted(all)))
     }
 
-    /// The runs of equal bytes, with their lengths.
+    /// The runs of equal bytes: each byte, and the length of the run.
     pub(super) fn runs(&self) -> impl Iterator<Item = (u8, usize)> {
         let runs = self.bytes.chunk_by(|a, b| a == b);
         runs.map(|run| (run[0], run.len()))
@@ -201,7 +201,7 @@ impl Characters {
 }
 
 /// Text in quotation marks. Bytes that are not UTF-8, and invisible characters, are escaped as in
-/// C, which reads them back as the same bytes.
+/// C, so that a C compiler reads them back as the same bytes.
 pub fn quoted(bytes: &[u8]) -> String {
     let mut text = String::from("\"");
     let mut questions = 0;

@@ -11,7 +11,7 @@ pub struct Limits {
     pub depth: u8,
     /// The number of elements of an array.
     pub elements: u64,
-    /// The number of bytes of a string; 0 for none.
+    /// The number of bytes of a string; 0 to show no strings.
     pub string: usize,
     /// The number of pointers followed in a row.
     pub pointers: u8,
@@ -22,7 +22,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits for a value shown among others.
+    /// The limits for a value that is shown among other values.
     pub const DEFAULT: Self = Self {
         depth: 6,
         elements: 32,
@@ -74,7 +74,7 @@ pub enum Shape {
 }
 
 impl Rendered {
-    /// Whether its members are numbered: rustc calls those of a tuple `__0`, `__1` and so on.
+    /// Whether its members are numbered: rustc calls the members of a tuple `__0`, `__1` and so on.
     fn is_tuple(&self) -> bool {
         let mut children = self.children.iter().enumerate();
         let numbered = |(i, child): (usize, &Self)| {
@@ -102,7 +102,8 @@ fn grouped(number: u64) -> String {
 }
 
 impl fmt::Display for Rendered {
-    /// One line, as C would write it. Recursion is bounded by the depth that was rendered.
+    /// Writes the value on one line, as C would write it. Recursion is bounded by the depth that
+    /// was rendered.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.shape, &self.children[..]) {
             (Shape::Missing(why), _) => write!(f, "<{why}>"),

@@ -25,7 +25,7 @@ pub(super) fn encoding(entry: &Entry<'_>) -> Encoding {
     }
 }
 
-/// Returns a constant; negative ones in two's complement.
+/// Returns a constant, in two's complement if it is negative.
 pub(super) fn constant(value: Value<'_>) -> Option<u128> {
     Some(match value {
         AttributeValue::Sdata(value) => i128::from(value) as u128,

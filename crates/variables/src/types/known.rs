@@ -14,14 +14,16 @@ use crate::debug::{Debug, EntryId};
 /// found with one reader of a module may be shown with another.
 static LENGTHS: Mutex<Vec<Arc<Lengths>>> = Mutex::new(Vec::new());
 
-/// New lengths are compared with this many of the latest ones: those of the open activations.
+/// New lengths are compared with this many of the latest lengths, which are those of the open
+/// activations.
 const RECENT: usize = 16;
 
 fn all_lengths() -> MutexGuard<'static, Vec<Arc<Lengths>>> {
     LENGTHS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The types read so far. Each takes memory in proportion to its entry and those below it.
+/// The types read so far. Each type takes memory in proportion to its entry and the entries below
+/// it.
 #[derive(Default)]
 pub(crate) struct Types {
     read: Mutex<ReadTypes>,

@@ -1,6 +1,6 @@
 //! Arrays with computed lengths (DWARF 5, section 5.5): the debug information names the variable,
-//! or gives the expression, that holds the length. Such a type belongs to a moment: [`TypeRef`]
-//! names the lengths that were found.
+//! or gives the expression, that holds the length. Such a type belongs to a moment: its [`TypeRef`]
+//! refers to the lengths found at that moment.
 
 use std::sync::Arc;
 
@@ -78,7 +78,8 @@ impl Variables<'_> {
         }
     }
 
-    /// The dimensions of an array, including computed ones. `None` if it has no computed ones.
+    /// The dimensions of an array, including computed ones. `None` if the array has no computed
+    /// dimensions.
     fn dimensions(
         &self,
         array: EntryId,

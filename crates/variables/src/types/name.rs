@@ -6,7 +6,7 @@ use crate::debug::Debug;
 
 use super::size::CHAIN;
 
-/// Below this depth, function types in parameters are shown without their own parameters.
+/// Beyond this depth, function types in parameters are shown without their own parameters.
 const NESTED: u32 = 2;
 
 /// The maximum number of a function's parameters that are shown.
@@ -45,7 +45,7 @@ impl Types {
                     if pointer {
                         declarator = format!("{qualifier} {declarator}");
                     } else if !qualifiers.split(' ').any(|known| known == *qualifier) {
-                        // An alias may be qualified, and what it stands for, too.
+                        // An alias may be qualified, and so may its target.
                         qualifiers = format!("{qualifiers}{qualifier} ");
                     }
                     at = *of;

@@ -12,7 +12,7 @@ use crate::debug::{Debug, Entry, EntryId, Next};
 /// The cost of reading types so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Spent {
-    /// The total size of their names in bytes: entries may share one long name.
+    /// The total size of the types' names in bytes: entries may share one long name.
     names: usize,
     /// The number of bytes of entries read: types may be nested, each with all its contents.
     entries: usize,
@@ -138,7 +138,7 @@ impl<'a> Reader<'_, 'a> {
             }
             Ok(if depth == 0 { Next::Into } else { Next::Over })
         })?;
-        // An array without dimensions has one of unknown length.
+        // An array without dimensions has one dimension of unknown length.
         if found.is_empty() {
             found.push(None);
         }

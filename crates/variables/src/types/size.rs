@@ -4,7 +4,7 @@ use super::{TypeKind, TypeRef, Types};
 use crate::DebugError;
 use crate::debug::Debug;
 
-/// The maximum length of a chain of types. No program writes longer ones; cycles are longer.
+/// The maximum length of a chain of types. No program has a longer chain; a cycle is longer.
 pub(crate) const CHAIN: usize = 256;
 
 /// The size of a value in bytes. `None` for functions, incomplete types and arrays of unknown

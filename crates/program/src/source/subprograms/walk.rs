@@ -1,4 +1,4 @@
-//! Reads the entries of a unit. They nest without limit, hence the explicit stack.
+//! Reads the entries of a unit. Entries may nest to any depth, so the walk uses an explicit stack.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::{InlinedCall, Subprogram, Subprograms};
 use crate::source::entries::{EntryId, Extent, file_index};
 use crate::source::{Location, Slice, SourceMap};
 
-/// Adds the functions of a unit. Those before an error are kept.
+/// Adds the functions of a unit. If an error occurs, the functions before it are kept.
 pub(super) fn scan(map: &SourceMap<'_>, unit: u32, into: &mut Subprograms) -> gimli::Result<()> {
     let mut walk = Walk {
         map,
@@ -49,9 +49,9 @@ enum Kind {
 struct Entry {
     id: EntryId,
     ranges: Vec<Range<OrigOffset>>,
-    /// The linker removed its code.
+    /// Whether the linker removed its code.
     is_removed: bool,
-    /// It is an instance of a function that was also inlined.
+    /// Whether it is an instance of a function that was also inlined.
     is_instance: bool,
     call: Option<Location>,
 }

@@ -19,7 +19,7 @@ pub(super) enum Taken {
 }
 
 impl Walk<'_> {
-    /// Pops an operator's operands from the stack, before it is validated.
+    /// Pops an operator's operands from the stack, before the operator is validated.
     pub(super) fn take(&mut self, operator: &Operator<'_>) -> Option<Taken> {
         Some(match operator {
             Operator::Nop | Operator::AtomicFence => Taken::Nothing,
@@ -57,7 +57,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Defines an operator's results, after it was validated.
+    /// Defines an operator's results, after the operator was validated.
     pub(super) fn give(&mut self, op: OpId, operator: &Operator<'_>, taken: Taken) -> Option<()> {
         match (operator, taken) {
             (Operator::LocalSet { local_index }, Taken::Copy(value)) => {
@@ -169,7 +169,7 @@ impl Walk<'_> {
         self.current[i] = (self.block, value);
     }
 
-    /// Keeps the values that the block wrote, except for slots that it popped again.
+    /// Keeps the values that the block wrote, except in slots that it popped again.
     pub(super) fn leave_block(&mut self) {
         let limit = self.walked.locals + self.stack.height;
         self.written.sort_unstable();
