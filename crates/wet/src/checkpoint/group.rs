@@ -365,7 +365,7 @@ impl Interval {
         let read = Set::decode(&mut input)?;
         let mut masks = || dense(&mut input, spans.len());
         let (by_host, mixed, told) = (masks()?, masks()?, masks()?);
-        let mut written: Vec<Written> = Vec::new();
+        let mut written: Vec<Written> = Vec::with_capacity(spans.len());
         let mut before = Before::default();
         for (i, &lines) in spans.iter().enumerate() {
             let told = match told[i] {
@@ -387,12 +387,13 @@ impl Interval {
                 _ => written.push(lines),
             }
         }
+        written.shrink_to_fit();
         let Before { times, words, kept } = before;
         if !input.is_empty() || (times, words, kept) != (self.count, self.words, self.kept) {
             return None;
         }
         let sets = Sets {
-            written: spans.into_iter().collect(),
+            written: Set::of(spans),
             read,
         };
         Some(Parts {

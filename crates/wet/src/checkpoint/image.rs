@@ -164,6 +164,11 @@ impl<'c> Image<'c> {
         self.load(&all, state)
     }
 
+    /// Whether a later time is in the current interval.
+    pub fn has(&self, time: u64) -> bool {
+        !self.whole && time <= self.after
+    }
+
     /// Loads those bytes of a range that exist in the memory, so that they can be read.
     ///
     /// # Errors
@@ -322,6 +327,7 @@ impl<'c> Image<'c> {
     ) -> Result<(), CheckpointError> {
         let (group, within, parts) = self.checkpoints.parts(interval)?;
         let first = group.intervals[within].first_kept;
+        let mut stored = self.checkpoints.words(interval)?;
         let mut by_host = Set::default();
         let mut done = Ok(());
         parts.kept(wanted, |span, host, kept| {
@@ -337,7 +343,7 @@ impl<'c> Image<'c> {
                         Some(found) if kept.is_same() => found,
                         _ => {
                             let position = first + kept.position(key, word);
-                            match self.checkpoints.word(interval, position) {
+                            match stored.get(position) {
                                 Ok(found) => found,
                                 Err(error) => {
                                     done = Err(error);
