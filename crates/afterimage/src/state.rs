@@ -8,9 +8,10 @@ use afterimage_profile::{Folded, Source};
 use afterimage_program::{Location, Names, SourceMap, demangle};
 use afterimage_replay::paths::{At, PathFileError, time_of};
 use afterimage_replay::state::{
-    Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Guess, Halt, InlinedCall,
-    Limits, Local, Moment, OnMachine, Recorded, Standing, StateError, StateReport, Variables,
-    Written, calls, follow_standing, follow_to, globals, locals, variables, wasm_globals,
+    Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Guess, Halt,
+    InlinedCall, Limits, Local, Moment, OnMachine, Recorded, Standing, StateError, StateReport,
+    Variables, Written, calls, follow_standing, follow_to, globals, locals, variables,
+    wasm_globals,
 };
 use afterimage_replay::steps::{Operators, Paused};
 use afterimage_replay::values::RecordedValues;

@@ -492,16 +492,13 @@ impl FileCheckpoints {
         section: usize,
     ) -> Result<Vec<u8>, CheckpointError> {
         let damaged = || CheckpointError::Damaged("a vertex of their tree");
-        let mut section = self.file.section(section).ok_or_else(damaged)?;
-        let mut bytes = Vec::new();
-        for chunk in chunks {
-            section.go(chunk as usize);
-            if !section.advance()? || bytes.len() as u64 > LARGEST {
-                return Err(damaged());
-            }
-            bytes.extend_from_slice(section.bytes());
+        let section = self.file.section(section).ok_or_else(damaged)?;
+        let chunks = chunks.start as usize..chunks.end as usize;
+        let length = section.length(chunks.clone());
+        if length.map_err(|_| damaged())? > LARGEST {
+            return Err(damaged());
         }
-        Ok(bytes)
+        Ok(section.decoded(chunks)?)
     }
 
     /// The words stored in the group of an interval.

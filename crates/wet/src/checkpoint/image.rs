@@ -330,7 +330,7 @@ impl<'c> Image<'c> {
         let mut stored = self.checkpoints.words(interval)?;
         let mut by_host = Set::default();
         let mut done = Ok(());
-        parts.kept(wanted, |span, host, kept| {
+        let told = parts.kept(wanted, |span, host, kept| {
             by_host.push(Span { mask: host, ..span });
             let mask = span.mask & !host;
             let mut last = None;
@@ -362,6 +362,7 @@ impl<'c> Image<'c> {
             }
         });
         done?;
+        told.ok_or(CheckpointError::Damaged("what an interval wrote"))?;
         if by_host.is_empty() {
             return Ok(());
         }
@@ -445,7 +446,8 @@ impl FileCheckpoints {
         interval: u64,
     ) -> Result<Option<(u64, u64)>, CheckpointError> {
         let (_, _, parts) = self.parts(interval)?;
-        if !parts.is_by_host(key_of(memory, address), address) {
+        let by_host = parts.is_by_host(key_of(memory, address), address);
+        if !by_host.ok_or(CheckpointError::Damaged("what an interval wrote"))? {
             return Ok(None);
         }
         let mut last = None;
