@@ -8,9 +8,10 @@ use afterimage_profile::{Folded, Source};
 use afterimage_program::{Location, Names, SourceMap, demangle};
 use afterimage_replay::paths::{At, PathFileError, time_of};
 use afterimage_replay::state::{
-    Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Halt, InlinedCall,
-    Limits, Local, Moment, OnMachine, Recorded, Standing, StateError, StateReport, Variables,
-    Written, calls, follow_standing, follow_to, globals, locals, variables, wasm_globals,
+    Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Guess, Halt,
+    InlinedCall, Limits, Local, Moment, OnMachine, Recorded, Standing, StateError, StateReport,
+    Variables, Written, calls, follow_standing, follow_to, globals, locals, variables,
+    wasm_globals,
 };
 use afterimage_replay::steps::{Operators, Paused};
 use afterimage_replay::values::RecordedValues;
@@ -332,14 +333,18 @@ impl<'a> ByValues<'_, 'a> {
     fn report(&self, scene: &Scene<'_, 'a>, asked: &StateContext<'_, '_>) -> Result<StateReport> {
         let recorded = Recorded::new(self.values);
         let outside = || recorded.outside();
-        if let Some(report) = asked.of_contents(&recorded, &outside, &|| recorded.is_enough())? {
-            return Ok(report);
-        }
-        // Values of a waiting activation that the trace lacks are nowhere else.
-        if let Some(error) = recorded.failure()
-            && asked.stack.len() > 1
-        {
-            return Err(error.into());
+        // The machine knows the locals at once; finding them in the trace would be in vain.
+        if !asked.will_need_memory()? {
+            let is_enough = || recorded.is_enough();
+            if let Some(report) = asked.of_contents(&recorded, &outside, &is_enough)? {
+                return Ok(report);
+            }
+            // Values of a waiting activation that the trace lacks are nowhere else.
+            if let Some(error) = recorded.failure()
+                && asked.stack.len() > 1
+            {
+                return Err(error.into());
+            }
         }
         let halt = Halt {
             start: asked.innermost.instance.time,
@@ -425,6 +430,18 @@ impl StateContext<'_, '_> {
             }
         }
         Ok(is_enough().then_some(report))
+    }
+
+    /// Whether memory is probably needed, judged by the innermost activation.
+    fn will_need_memory(&self) -> Result<bool> {
+        let guess = Guess::default();
+        if self.query.globals {
+            return Ok(true);
+        }
+        if let Some(innermost) = self.stack.first() {
+            self.frame(0, innermost, &guess)?;
+        }
+        Ok(guess.needs_memory())
     }
 
     fn frame(&self, number: usize, call: &Call, contents: &dyn Contents) -> Result<Frame> {

@@ -84,15 +84,20 @@ const hints = [];
 /** Calls what can prepare itself when the moment has its name, before all is known of it. @param {(moment: any) => void} hear */
 export const onhint = (hear) => hints.push(hear);
 
+/** A moment whose name was asked for a move there. @type {import("./api.js").Answer | null} */
+let given = null;
+
 /** Finds what there is at the moment. */
 export async function stand() {
   const at = focus.at;
   if (!at) return;
+  const told = given && called(given.doc) === at ? given : null;
+  given = null;
   known.waits = true;
   known.error = null;
   tell();
   try {
-    const named = ask("moment", { at }, "moment");
+    const named = told ? Promise.resolve(told) : ask("moment", { at }, "moment");
     void named.then(({ doc }) => { if (focus.at === at) for (const hear of hints) hear(doc); }, () => { /* what asks for both hears of it */ });
     const [moment, state] = await Promise.all([named, ask("state", { at, depth: 24 }, "state")]);
     if (focus.at !== at) return;
@@ -123,6 +128,6 @@ export const called = (moment) => (moment.arrives ? `${moment.line}#${moment.arr
 
 /** Goes to an operator in a block. @param {number} t @param {number | null} offset @param {Partial<Focus>} [more] */
 export async function goto(t, offset, more = {}) {
-  const moment = await ask("moment", { at: `t=${t}`, offset: offset ?? undefined }, "goto");
-  go({ ...more, at: called(moment.doc) });
+  given = await ask("moment", { at: `t=${t}`, offset: offset ?? undefined }, "goto");
+  go({ ...more, at: called(given.doc) });
 }

@@ -25,6 +25,9 @@ onmoment(() => { const into = document.querySelector(".view-function"); if (into
 async function show(into, name) {
   if (!name) return void list(into);
   fill(into, loading());
+  // The control flow of a function with a number need not wait for the name.
+  const early = part === "flow" && /^func\[\d+\]$/.test(name) ? drawn(name) : null;
+  early?.catch(() => { /* what waits for it hears of it */ });
   try {
     const all = await ask("calls", { function: name }, "function");
     const own = all.doc.functions[0];
@@ -34,7 +37,7 @@ async function show(into, name) {
     const callers = edges.filter((/** @type {any} */ edge) => edge.callee.index === own.function.index);
     const callees = edges.filter((/** @type {any} */ edge) => edge.caller?.index === own.function.index);
     const body = h("div.body", null, loading());
-    const stretched = await ranged(id);
+    const stretched = await (early ? early.then((all) => all[3]) : ranged(id));
     const several = (/** @type {any[]} */ rows, /** @type {string} */ side) => rows.sort((a, b) => b.calls - a.calls).slice(0, 8).map((edge) => { const other = edge[side]; return h("li", null, other ? h("button.link", { type: "button", onclick: () => go({ fn: `func[${other.index}]`, call: "" }) }, parted(other.name)) : "the host", stretched ? null : h("span.soft", null, ` ${grouped(edge.calls)}×`)); });
     // The counts of a range are of that range. Who called whom is of the whole run, and then has no counts.
     const numbers = stretched ? [figure("calls begun in the range", stretched.doc.calls), figure("own blocks in the range", stretched.doc.blocks.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.count, 0))]
@@ -44,8 +47,11 @@ async function show(into, name) {
     fill(into, h("div.function", null, h("div.title", null, h("h1", { title: own.function.name }, parted(own.function.name)), choice("What of it", [["flow", "Control flow"], ["paths", "Paths"], ["calls", "Calls"]], part, (value) => { part = value; void look(); })),
       figures,
       body, stretched ? null : answered(all)));
+    let first = early;
     const look = async () => {
-      try { await (part === "flow" ? flow(body, id) : part === "paths" ? paths(body, id) : calls(body, id, own)); } catch (error) { if (!(error instanceof Superseded)) fill(body, failed(error)); }
+      const answers = first;
+      first = null;
+      try { await (part === "flow" ? flow(body, answers ?? drawn(id)) : part === "paths" ? paths(body, id) : calls(body, id, own)); } catch (error) { if (!(error instanceof Superseded)) fill(body, failed(error)); }
     };
     await look();
   } catch (error) { if (!(error instanceof Superseded)) fill(into, failed(error)); }
@@ -74,10 +80,13 @@ const ranged = (id) => (focus.from && focus.to ? ask("flow", { function: id, fro
 /** Which range that is, and a way out of it. */
 const stretch = () => h("p.note", null, `Counts from t=${grouped(Number(focus.from))} to t=${grouped(Number(focus.to))} `, h("button", { type: "button", onclick: () => go({ from: "", to: "" }) }, "Count the whole run"));
 
-/** @param {HTMLElement} body @param {string} id */
-async function flow(body, id) {
+/** What the control-flow graph is drawn from. @param {string} id */
+const drawn = (id) => Promise.all([ask("cfg", { function: id }, "cfg"), ask("profile", { by: "block", function: id }, "blocks"), ask("profile", { by: "edge", function: id }, "edges"), ranged(id)]);
+
+/** @param {HTMLElement} body @param {ReturnType<typeof drawn>} answers */
+async function flow(body, answers) {
   fill(body, loading());
-  const [shape, blocks, edges, part] = await Promise.all([ask("cfg", { function: id }, "cfg"), ask("profile", { by: "block", function: id }, "blocks"), ask("profile", { by: "edge", function: id }, "edges"), ranged(id)]);
+  const [shape, blocks, edges, part] = await answers;
   let [rows, taken] = [blocks.doc.rows, edges.doc.rows];
   if (part) {
     const counts = new Map(part.doc.blocks.map((/** @type {any} */ one) => [one.block, one.count]));
@@ -114,9 +123,8 @@ async function calls(body, id, own) {
   const foot = h("div", null);
   fill(body, within.count !== undefined && stretch(), panel("Calls", [h("button", { type: "button", disabled: first <= begin, "aria-label": "Calls before", onclick: () => go({ call: String(Math.max(begin, first - PAGE)) }) }, "◂"), h("label", null, "from # ", which), h("button", { type: "button", disabled: last >= end, "aria-label": "Calls after", onclick: () => go({ call: String(first + PAGE) }) }, "▸"), h("span.soft", null, within.count === undefined ? `of ${grouped(own.calls)}` : `of ${grouped(begin)} to ${grouped(end)}, which begin in the range`)],
     h("table.list", null, h("thead", null, h("tr", null, h("th.n", null, "Call"), h("th.n", null, "t"), h("th", null, "Arguments"), h("th", null, "Result"))), rows), foot));
-  const called = await ask("trace", { level: "call", function: id, from: `${id}#${first}`, limit: last - first + 1 }, "calls");
+  const [called, given] = await Promise.all([ask("trace", { level: "call", function: id, from: `${id}#${first}`, limit: last - first + 1 }, "calls"), parameters(id, first, last)]);
   const times = new Map(called.rows.map((row) => [row.call, row.t]));
-  const given = await parameters(id, first, last);
   const results = await returned(id, called.rows);
   fill(rows, called.rows.map((row) => h("tr", null, h("td.n", null, h("button.link", { type: "button", onclick: () => go({ view: "source", at: `${id}#${row.call}`, file: "", line: "" }) }, `#${grouped(row.call)}`)),
     h("td.n", null, grouped(times.get(row.call))), h("td", null, given(row.call)), h("td", null, results.get(row.t) ?? ""))));
@@ -128,7 +136,8 @@ async function calls(body, id, own) {
  * @param {string} id @param {number} first @param {number} last @returns {Promise<(call: number) => string>}
  */
 async function parameters(id, first, last) {
-  const { doc } = await ask("state", { at: `${id}#${first}`, depth: 1 }, "call");
+  // The caller is needed for the result.
+  const { doc } = await ask("state", { at: `${id}#${first}`, depth: 2 }, "call");
   const { variables, locals } = doc.frames[0];
   const named = (variables ?? []).filter((/** @type {any} */ one) => one.parameter && one.name).map((/** @type {any} */ one) => [one.name, one.name]);
   const wanted = named.length ? named : (locals ?? []).filter((/** @type {any} */ one) => one.parameter).map((/** @type {any} */ one) => [one.name ?? `local ${one.index}`, one.name ?? String(one.index)]);

@@ -287,7 +287,7 @@ impl Scan<'_> {
                 self.shared().reasons.merge(reasons);
                 return Ok(());
             };
-            let mut wanted = Vec::new();
+            let mut wanted = Vec::with_capacity((numbers.end() - numbers.start() + 1) as usize);
             for number in numbers {
                 wanted.extend(all.get(&values, number)?);
             }

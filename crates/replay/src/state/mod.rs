@@ -67,7 +67,7 @@ pub use afterimage_variables::{
 pub use error::StateError;
 pub use follow::{Halt, follow_to};
 pub use frames::{Call, calls};
-pub use moment::{Contents, Ended, Followed, Moment, Recorded};
+pub use moment::{Contents, Ended, Followed, Guess, Moment, Recorded};
 pub use occasions::{Occasion, Occasions};
 pub use report::{Frame, Globals, InlinedCall, Local, StateReport};
 pub use shown::{

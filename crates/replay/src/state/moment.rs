@@ -110,6 +110,41 @@ impl Contents for Recorded<'_, '_> {
     }
 }
 
+/// Contents that record whether a memory, table or global is requested. Every other value is 0, so
+/// this is only a guess, but finding out takes no time.
+#[derive(Default)]
+pub struct Guess {
+    asked: Cell<bool>,
+}
+
+impl Guess {
+    /// Whether the trace alone will probably not suffice.
+    pub fn needs_memory(&self) -> bool {
+        self.asked.get()
+    }
+}
+
+impl Contents for Guess {
+    fn variable(&self, _: &Activation<'_>, _: u32) -> Option<Bits> {
+        Some((0, 0))
+    }
+
+    fn global(&self, _: u32) -> Option<Bits> {
+        self.asked.set(true);
+        None
+    }
+
+    fn element(&self, _: u64) -> Option<u64> {
+        self.asked.set(true);
+        None
+    }
+
+    fn memory(&self, _: u64, _: &mut [u8]) -> bool {
+        self.asked.set(true);
+        false
+    }
+}
+
 /// Contents from the machine, which has followed the run to the moment, for the executing
 /// activation, and from the trace for the others.
 pub struct Followed<'m, 'a> {

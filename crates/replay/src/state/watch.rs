@@ -231,7 +231,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         follow: impl FnOnce(&[Halt], &mut dyn FnMut(usize, u32, &Paused<'_>)) -> Result<(), E>,
         evaluate: impl Fn(&Moment<'_, 'a>) -> Result<T, PathError>,
     ) -> Result<Vec<Evaluated<T>>, WatchError<E>> {
-        let mut found = Vec::new();
+        let mut found = Vec::with_capacity(occasions.len());
         let mut enough = !is_dense(occasions);
         let mut activations = Vec::with_capacity(occasions.len());
         let mut cursor = self.values.path().cursor();

@@ -206,6 +206,9 @@ where
         let Some(checkpoints) = self.run.checkpoints else {
             return Ok(());
         };
+        if self.image.as_ref().is_some_and(|image| image.has(time)) {
+            return Ok(());
+        }
         let interval = match checkpoints.interval_at(time)? {
             Some(interval) => interval,
             None => checkpoints.intervals().saturating_sub(1),

@@ -492,40 +492,23 @@ impl FileCheckpoints {
         section: usize,
     ) -> Result<Vec<u8>, CheckpointError> {
         let damaged = || CheckpointError::Damaged("a vertex of their tree");
-        let mut section = self.file.section(section).ok_or_else(damaged)?;
-        let mut bytes = Vec::new();
-        for chunk in chunks {
-            section.go(chunk as usize);
-            if !section.advance()? || bytes.len() as u64 > LARGEST {
-                return Err(damaged());
-            }
-            bytes.extend_from_slice(section.bytes());
+        let section = self.file.section(section).ok_or_else(damaged)?;
+        let chunks = chunks.start as usize..chunks.end as usize;
+        let length = section.length(chunks.clone());
+        if length.map_err(|_| damaged())? > LARGEST {
+            return Err(damaged());
         }
-        Ok(bytes)
+        Ok(section.decoded(chunks)?)
     }
 
-    /// Returns the bytes of a word stored in a group, given an interval of the group and the word's
-    /// position among all words stored there.
-    pub(super) fn word(&self, interval: u64, position: u64) -> Result<[u8; 4], CheckpointError> {
-        let damaged = || CheckpointError::Damaged("the bytes of a word");
-        let number = self.parent(1, interval).ok_or_else(damaged)?;
-        let (entry, section) = self.levels[0][number as usize];
-        let at = position.checked_mul(WORD).ok_or_else(damaged)?;
-        let chunk = u32::try_from(at / WORDS as u64).ok();
-        let chunk = chunk
-            .filter(|&chunk| chunk < entry.words)
-            .ok_or_else(damaged)?;
-        let bytes = match self.words.get(&(number, chunk)) {
-            Some(known) => known,
-            None => {
-                let first = entry.chunk + entry.chunks + entry.units + chunk;
-                let bytes = Arc::new(self.chunks(first..first + 1, section)?);
-                self.words.keep((number, chunk), &bytes);
-                bytes
-            }
-        };
-        let rest = bytes.get(at as usize % WORDS..).ok_or_else(damaged)?;
-        rest.first_chunk().copied().ok_or_else(damaged)
+    /// The words stored in the group of an interval.
+    pub(super) fn words(&self, interval: u64) -> Result<StoredWords<'_>, CheckpointError> {
+        let number = self.parent(1, interval).ok_or(NO_WORD)?;
+        Ok(StoredWords {
+            checkpoints: self,
+            number,
+            last: None,
+        })
     }
 
     /// Whether a vertex exists with the same contents; `None` if it does not exist.
@@ -546,6 +529,48 @@ impl FileCheckpoints {
             && self.chunks(words, section)? == vertex.words
             && self.chunks(units, section)? == vertex.units.concat();
         Ok(Some(same && self.bytes(&entry, section)? == vertex.bytes))
+    }
+}
+
+/// The words stored in a group.
+pub(super) struct StoredWords<'c> {
+    checkpoints: &'c FileCheckpoints,
+    /// The group's number.
+    number: u64,
+    /// The last chunk that was read, and its number.
+    last: Option<(u32, Arc<Vec<u8>>)>,
+}
+
+const NO_WORD: CheckpointError = CheckpointError::Damaged("the bytes of a word");
+
+impl StoredWords<'_> {
+    /// The bytes of a word, given its position among all words of the group.
+    pub fn get(&mut self, position: u64) -> Result<[u8; 4], CheckpointError> {
+        let at = position.checked_mul(WORD).ok_or(NO_WORD)?;
+        let chunk = u32::try_from(at / WORDS as u64).map_err(|_| NO_WORD)?;
+        let known = self.last.take().filter(|(last, _)| *last == chunk);
+        let (_, bytes) = match known {
+            Some(known) => self.last.insert(known),
+            None => self.last.insert((chunk, self.chunk(chunk)?)),
+        };
+        let rest = bytes.get(at as usize % WORDS..).ok_or(NO_WORD)?;
+        rest.first_chunk().copied().ok_or(NO_WORD)
+    }
+
+    fn chunk(&self, chunk: u32) -> Result<Arc<Vec<u8>>, CheckpointError> {
+        let all = self.checkpoints;
+        let (entry, section) = all.levels[0][self.number as usize];
+        if chunk >= entry.words {
+            return Err(NO_WORD);
+        }
+        let key = (self.number, chunk);
+        if let Some(known) = all.words.get(&key) {
+            return Ok(known);
+        }
+        let first = entry.chunk + entry.chunks + entry.units + chunk;
+        let bytes = Arc::new(all.chunks(first..first + 1, section)?);
+        all.words.keep(key, &bytes);
+        Ok(bytes)
     }
 }
 

@@ -206,11 +206,16 @@ pub(super) struct Interval {
 #[derive(Debug)]
 pub(super) struct Parts {
     pub sets: Arc<Sets>,
-    /// The written lines, ascending.
-    written: Vec<Written>,
+    /// The spans of the written lines and their masks, coded. A search for the last writer of a
+    /// word needs them for few intervals.
+    of_written: Vec<u8>,
+    /// The number of these spans.
+    most: usize,
+    decoded: OnceLock<Option<Vec<Written>>>,
     times: Vec<u8>,
     lists: Vec<u8>,
     words: u64,
+    kept: u64,
     count: u64,
 }
 
@@ -360,12 +365,47 @@ fn part(at: &mut usize, length: u64) -> Option<Range<usize>> {
 impl Interval {
     /// Decodes the data about its words from its unit's bytes. `None` if they are damaged.
     pub fn parts(&self, unit: &[u8]) -> Option<Parts> {
-        let mut input = unit.get(self.sets.clone())?;
+        let bytes = unit.get(self.sets.clone())?;
+        let mut input = bytes;
         let spans = decode(&mut input)?;
+        let mut of_written = bytes[..bytes.len() - input.len()].to_vec();
         let read = Set::decode(&mut input)?;
+        of_written.extend_from_slice(input);
+        let most = spans.len();
+        let sets = Sets {
+            written: Set::of(spans),
+            read,
+        };
+        Some(Parts {
+            sets: Arc::new(sets),
+            of_written,
+            most,
+            decoded: OnceLock::new(),
+            times: unit.get(self.times.clone())?.to_vec(),
+            lists: unit.get(self.lists.clone())?.to_vec(),
+            words: self.words,
+            kept: self.kept,
+            count: self.count,
+        })
+    }
+}
+
+/// A written word: its lines, its bit in the mask, and the mask of the earlier words of its line.
+type WrittenWord<'p> = (&'p Written, u16, u16);
+
+impl Parts {
+    /// The written lines, ascending. `None` if the data is damaged.
+    fn written_lines(&self) -> Option<&[Written]> {
+        let known = self.decoded.get_or_init(|| self.decode_written());
+        known.as_deref()
+    }
+
+    fn decode_written(&self) -> Option<Vec<Written>> {
+        let mut input = &self.of_written[..];
+        let spans = decode(&mut input)?;
         let mut masks = || dense(&mut input, spans.len());
         let (by_host, mixed, told) = (masks()?, masks()?, masks()?);
-        let mut written: Vec<Written> = Vec::new();
+        let mut written: Vec<Written> = Vec::with_capacity(spans.len());
         let mut before = Before::default();
         for (i, &lines) in spans.iter().enumerate() {
             let told = match told[i] {
@@ -388,50 +428,33 @@ impl Interval {
             }
         }
         let Before { times, words, kept } = before;
-        if !input.is_empty() || (times, words, kept) != (self.count, self.words, self.kept) {
-            return None;
-        }
-        let sets = Sets {
-            written: spans.into_iter().collect(),
-            read,
-        };
-        Some(Parts {
-            sets: Arc::new(sets),
-            written,
-            times: unit.get(self.times.clone())?.to_vec(),
-            lists: unit.get(self.lists.clone())?.to_vec(),
-            words,
-            count: times,
-        })
-    }
-}
-
-impl Parts {
-    /// The written lines that contain a line.
-    fn line(&self, key: Key) -> Option<&Written> {
-        let at = self.written.partition_point(|of| of.lines.end() <= key);
-        self.written.get(at).filter(|of| of.lines.first <= key)
+        let fits = input.is_empty() && (times, words, kept) == (self.count, self.words, self.kept);
+        fits.then_some(written)
     }
 
-    /// A written word: its lines, its bit in the mask, and the mask of the earlier words of its
-    /// line. `None` if it was not written.
-    fn word(&self, key: Key, address: u64) -> Option<(&Written, u16, u16)> {
-        let of = self.line(key)?;
+    /// A written word; the inner value is `None` if it was not written. `None` if the data is
+    /// damaged.
+    fn word(&self, key: Key, address: u64) -> Option<Option<WrittenWord<'_>>> {
+        let written = self.written_lines()?;
+        let at = written.partition_point(|of| of.lines.end() <= key);
+        let of = written.get(at).filter(|of| of.lines.first <= key);
         let word = 1u16 << (address % LINE / WORD);
-        let mask = of.lines.mask;
-        (mask & word != 0).then_some((of, word, mask & (word - 1)))
+        Some(of.and_then(|of| {
+            let mask = of.lines.mask;
+            (mask & word != 0).then_some((of, word, mask & (word - 1)))
+        }))
     }
 
-    /// Whether the host was the last to write a byte's word.
-    pub fn is_by_host(&self, key: Key, address: u64) -> bool {
-        let found = self.word(key, address);
-        found.is_some_and(|(of, word, _)| of.by_host & word != 0)
+    /// Whether the host was the last to write a byte's word. `None` if the data is damaged.
+    pub fn is_by_host(&self, key: Key, address: u64) -> Option<bool> {
+        let found = self.word(key, address)?;
+        Some(found.is_some_and(|(of, word, _)| of.by_host & word != 0))
     }
 
     /// The time of the last write of a byte of a line, relative to the interval's beginning: 0 if
     /// it was not written. `None` if the data is damaged.
     pub fn written(&self, key: Key, address: u64) -> Option<u64> {
-        let Some((of, word, before)) = self.word(key, address) else {
+        let Some((of, word, before)) = self.word(key, address)? else {
             return Some(0);
         };
         let within = match (of.told, of.mixed & word) {
@@ -445,12 +468,13 @@ impl Parts {
     }
 
     /// Reports written words by stretch of lines: the lines, the words that the host wrote last,
-    /// and where the others are stored.
-    pub fn kept(&self, words: &Set, mut tell: impl FnMut(Span, u16, Kept)) {
+    /// and where the others are stored. `None` if the data is damaged.
+    pub fn kept(&self, words: &Set, mut tell: impl FnMut(Span, u16, Kept)) -> Option<()> {
+        let written = self.written_lines()?;
         let first = words.spans().first().map_or(0, |span| span.first);
         let end = words.spans().last().map_or(0, Span::end);
-        let from = self.written.partition_point(|of| of.lines.end() <= first);
-        let own = self.written[from..].iter();
+        let from = written.partition_point(|of| of.lines.end() <= first);
+        let own = written[from..].iter();
         let mut rest = words.spans();
         for of in own.take_while(|of| of.lines.first < end) {
             rest = &rest[rest.partition_point(|span| span.end() <= of.lines.first)..];
@@ -468,12 +492,13 @@ impl Parts {
                 }
             });
         }
+        Some(())
     }
 
     /// The sites that wrote a written byte's word, as a list of the group. `None` if the data is
     /// damaged.
     pub fn list(&self, key: Key, address: u64) -> Option<u64> {
-        let (of, _, before) = self.word(key, address)?;
+        let (of, _, before) = self.word(key, address)??;
         let within = match of.told {
             LineForm::Each => before.count_ones(),
             _ => 0,
@@ -526,7 +551,8 @@ impl Room for Group {
 
 impl Room for Parts {
     fn bytes(&self) -> usize {
-        let written = self.written.len() * size_of::<Written>();
+        // As if it were decoded.
+        let written = self.of_written.len() + self.most * size_of::<Written>();
         self.sets.bytes() + written + self.times.len() + self.lists.len()
     }
 }

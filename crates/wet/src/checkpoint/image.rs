@@ -164,6 +164,11 @@ impl<'c> Image<'c> {
         self.load(&all, state)
     }
 
+    /// Whether a later time is in the current interval.
+    pub fn has(&self, time: u64) -> bool {
+        !self.whole && time <= self.after
+    }
+
     /// Loads those bytes of a range that exist in the memory, so that they can be read.
     ///
     /// # Errors
@@ -322,9 +327,10 @@ impl<'c> Image<'c> {
     ) -> Result<(), CheckpointError> {
         let (group, within, parts) = self.checkpoints.parts(interval)?;
         let first = group.intervals[within].first_kept;
+        let mut stored = self.checkpoints.words(interval)?;
         let mut by_host = Set::default();
         let mut done = Ok(());
-        parts.kept(wanted, |span, host, kept| {
+        let told = parts.kept(wanted, |span, host, kept| {
             by_host.push(Span { mask: host, ..span });
             let mask = span.mask & !host;
             let mut last = None;
@@ -337,7 +343,7 @@ impl<'c> Image<'c> {
                         Some(found) if kept.is_same() => found,
                         _ => {
                             let position = first + kept.position(key, word);
-                            match self.checkpoints.word(interval, position) {
+                            match stored.get(position) {
                                 Ok(found) => found,
                                 Err(error) => {
                                     done = Err(error);
@@ -356,6 +362,7 @@ impl<'c> Image<'c> {
             }
         });
         done?;
+        told.ok_or(CheckpointError::Damaged("what an interval wrote"))?;
         if by_host.is_empty() {
             return Ok(());
         }
@@ -439,7 +446,8 @@ impl FileCheckpoints {
         interval: u64,
     ) -> Result<Option<(u64, u64)>, CheckpointError> {
         let (_, _, parts) = self.parts(interval)?;
-        if !parts.is_by_host(key_of(memory, address), address) {
+        let by_host = parts.is_by_host(key_of(memory, address), address);
+        if !by_host.ok_or(CheckpointError::Damaged("what an interval wrote"))? {
             return Ok(None);
         }
         let mut last = None;

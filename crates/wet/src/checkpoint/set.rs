@@ -133,7 +133,18 @@ impl Set {
 
     /// Decodes a set from the front. `None` if it is invalid.
     pub fn decode(input: &mut &[u8]) -> Option<Self> {
-        Some(decode(input)?.into_iter().collect())
+        decode(input).map(Self::of)
+    }
+
+    /// The set of ascending spans, none of them empty.
+    pub fn of(mut spans: Vec<Span>) -> Self {
+        spans.dedup_by(|next, last| {
+            let goes_on = last.end() == next.first && last.mask == next.mask;
+            let count = last.count.checked_add(next.count).filter(|_| goes_on);
+            last.count = count.unwrap_or(last.count);
+            count.is_some()
+        });
+        Self { spans }
     }
 }
 
@@ -201,17 +212,21 @@ pub(super) fn decode(input: &mut &[u8]) -> Option<Vec<Span>> {
         return None;
     }
     let count = count as usize;
-    let gaps = (0..count)
-        .map(|_| take(input))
-        .collect::<Option<Vec<_>>>()?;
     let mut spans = Vec::with_capacity(count);
+    for _ in 0..count {
+        // The gap, for now.
+        let first = take(input)?;
+        spans.push(Span {
+            first,
+            count: 0,
+            mask: 0,
+        });
+    }
     let mut next = 0u64;
-    for gap in gaps {
-        let first = next.checked_add(gap)?;
-        let count = take_u32(input)?.checked_add(1)?;
-        next = first.checked_add(count.into())?;
-        let mask = 0;
-        spans.push(Span { first, count, mask });
+    for span in &mut spans {
+        span.first = next.checked_add(span.first)?;
+        span.count = take_u32(input)?.checked_add(1)?;
+        next = span.first.checked_add(span.count.into())?;
     }
     let (low, rest) = input.split_at_checked(count)?;
     let (high, rest) = rest.split_at_checked(count)?;

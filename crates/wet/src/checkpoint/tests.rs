@@ -213,7 +213,7 @@ fn groups_tell_of_every_byte() {
                     assert_eq!(sites.unwrap_or_default(), expected, "{memory} {address}");
                     let is_read = parts.sets.read.get(key) & bit != 0;
                     assert_eq!(is_read, read.contains(&(memory, address / WORD)));
-                    let by_host = parts.is_by_host(key, address);
+                    let by_host = parts.is_by_host(key, address).unwrap();
                     let first = address & !(WORD - 1);
                     let mut word = (first..first + WORD).map(|at| written.get(&(memory, at)));
                     let whole = word.all(|found| found.is_some_and(|found| found.1));
@@ -227,12 +227,12 @@ fn groups_tell_of_every_byte() {
             }
             let everything = wanted == parts.sets.written;
             let (mut seen, mut positions) = (Set::default(), BTreeSet::new());
-            parts.kept(&wanted, |span, host, kept| {
+            let told = parts.kept(&wanted, |span, host, kept| {
                 seen.push(span);
                 for (key, mask) in span.lines() {
                     for word in bits(mask) {
                         let (_, start) = place_of(key);
-                        let by_host = parts.is_by_host(key, start + word as u64 * WORD);
+                        let by_host = parts.is_by_host(key, start + word as u64 * WORD).unwrap();
                         assert_eq!(host >> word & 1 == 1, by_host);
                         let position = kept.position(key, word);
                         if !by_host {
@@ -243,6 +243,7 @@ fn groups_tell_of_every_byte() {
                     }
                 }
             });
+            told.unwrap();
             assert_eq!(all(&seen), all(&wanted));
             let next = group.intervals.get(at + 1);
             let count = next.map(|next| next.first_kept - first_word);

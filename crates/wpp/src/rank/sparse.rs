@@ -1,6 +1,10 @@
 //! Counts for only those rules that have any occurrences.
 
-use afterimage_ids::{EntityRef, RuleId};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use afterimage_ids::RuleId;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -26,8 +30,8 @@ pub(super) struct Sparse {
 }
 
 impl Sparse {
-    /// Counts nodes. `None` if too many symbols have any. Linear in the rules that have any and in
-    /// their occurrences; once per segment also linear in its grammar.
+    /// Counts nodes. `None` if too many symbols have any. O(n · log n) for n symbols that have any;
+    /// once per segment also linear in its grammar.
     pub(super) fn new(measured: &Measured, positions: &Positions) -> Option<Self> {
         let uses = measured.uses();
         let grammar = &measured.segment.grammar;
@@ -37,51 +41,44 @@ impl Sparse {
             sums: Vec::new(),
             root: Vec::new(),
         };
-        // The rules that have any, with the total in each, itself included.
-        let mut open = Bits::default();
-        let mut totals = vec![0u64; grammar.rules.len()];
-        let mut wanted = Bits::default();
+        // The symbols that have any, of rules that are not counted yet: the rule, the position
+        // there, and the number.
+        let mut open = BinaryHeap::new();
         let mut root = Vec::new();
-        let mut stands = |by: Use, count: u64, open: &mut Bits| match by.user {
-            User::Rule(rule) => open.set(rule.index()),
+        let mut stands = |by: Use, count: u64, open: &mut BinaryHeap<_>| match by.user {
+            User::Rule(rule) => open.push(Reverse((rule.as_u32(), by.at, count))),
             User::Root => root.push((by.at, count)),
         };
         for (node, each) in positions.weights().filter(|(_, each)| *each > 0) {
-            wanted.set(node.index());
-            uses.of_node(node)
-                .for_each(|by| stands(by, each, &mut open));
+            for by in uses.of_node(node) {
+                stands(by, each, &mut open);
+                if open.len() > most {
+                    return None;
+                }
+            }
         }
         // Children come before parents.
-        let mut next = 0;
-        while let Some(rule) = open.next_from(next) {
-            next = rule + 1;
-            let rule = RuleId::new(rule);
+        while let Some(&Reverse((number, ..))) = open.peek() {
+            let rule = RuleId::from_u32(number);
             let start = counted.sums.len() as u32;
             let place = measured.layout.place(rule);
             let mut sum: u64 = 0;
-            for (&symbol, at) in grammar.symbols_of(rule).iter().zip(place..) {
-                let count = match (symbol.as_rule(), symbol.as_node()) {
-                    (Some(rule), _) => totals[rule.index()],
-                    (None, Some(node)) if wanted.has(node.index()) => {
-                        positions.get(node).len() as u64
-                    }
-                    (None, _) => 0,
-                };
-                if count > 0 {
-                    sum = sum.saturating_add(count);
-                    counted.sums.push((at, sum));
-                }
-            }
-            if counted.sums.len() > most {
-                return None;
+            while let Some(next) = open.peek_mut().filter(|next| next.0.0 == number) {
+                let Reverse((_, at, count)) = PeekMut::pop(next);
+                sum = sum.saturating_add(count);
+                counted.sums.push((place + at, sum));
             }
             let own = (start, counted.sums.len() as u32);
             counted.rules.insert(place, own);
             if let Kind::Repeat(times) = grammar.rules[rule].kind {
                 sum = sum.saturating_mul(times);
             }
-            totals[rule.index()] = sum;
-            uses.of_rule(rule).for_each(|by| stands(by, sum, &mut open));
+            for by in uses.of_rule(rule) {
+                stands(by, sum, &mut open);
+                if counted.sums.len() + open.len() > most {
+                    return None;
+                }
+            }
         }
         root.sort_unstable();
         let mut sum: u64 = 0;
@@ -185,17 +182,5 @@ impl Bits {
     pub(super) fn has(&self, number: usize) -> bool {
         let word = self.0.get(number / 64);
         word.is_some_and(|word| word >> (number % 64) & 1 == 1)
-    }
-
-    /// The first member that is at least `number`.
-    fn next_from(&self, number: usize) -> Option<usize> {
-        let (mut at, mut mask) = (number / 64, u64::MAX << (number % 64));
-        loop {
-            let word = self.0.get(at)? & mask;
-            if word != 0 {
-                return Some(at * 64 + word.trailing_zeros() as usize);
-            }
-            (at, mask) = (at + 1, u64::MAX);
-        }
     }
 }
