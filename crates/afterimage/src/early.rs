@@ -114,13 +114,19 @@ impl Early<'_> {
         Ok((path, first))
     }
 
-    /// Returns the start of the stretch that contains the requested steps: the last snapshot before
-    /// them. It ends with block `wanted.window.last`. `None` if it has too many blocks.
+    /// Returns the path of the stretch that contains the requested steps. It begins at the last
+    /// snapshot before them, and ends with block `wanted.window.last`. `None` if it has too many
+    /// blocks.
     ///
     /// # Errors
     /// If the file is damaged.
-    pub fn begin_of_last(&self, wanted: Wanted, count: usize) -> Result<Option<u64>> {
+    pub fn last_steps(&self, wanted: Wanted, count: usize) -> Result<Option<Arc<RecordedPath>>> {
         let last = wanted.window.last;
+        let stretch = |first| -> Result<_> {
+            let stretch = self.live.stretch(first, last)?;
+            let path = path_in_memory(self.file, stretch.directory, stretch.segments)?;
+            Ok(Arc::new(path))
+        };
         let times = self.snapshots.times();
         let mut number = self.snapshots.at(last.saturating_sub(1));
         for further in 0.. {
@@ -130,9 +136,8 @@ impl Early<'_> {
             if further > 0 && last - first > MOST_UNBUILT {
                 break;
             }
-            let stretch = self.live.stretch(first, last)?;
-            let path = path_in_memory(self.file, stretch.directory, stretch.segments)?;
-            let found = self.on(path, |run, log| {
+            let path = stretch(first)?;
+            let found = self.on(Arc::clone(&path), |run, log| {
                 match begin_of_last_steps(run, log, wanted, count) {
                     Err(StepsError::Partial) => Ok(None),
                     found => Ok(Some(found?)),
@@ -140,7 +145,13 @@ impl Early<'_> {
             })?;
             if let Some(found) = found {
                 let before = self.snapshots.at(found.saturating_sub(1));
-                return Ok(Some(before.map_or(0, |number| times[number]) + 1));
+                let begin = before.map_or(0, |number| times[number]) + 1;
+                let path = if begin == first {
+                    path
+                } else {
+                    stretch(begin)?
+                };
+                return Ok(Some(path));
             }
             number = number.and_then(|number| number.checked_sub(1 << further.min(30)));
         }
@@ -153,7 +164,7 @@ impl Early<'_> {
     /// If the file is damaged, or `ask` fails.
     pub fn on<T>(
         &self,
-        path: RecordedPath,
+        path: impl Into<Arc<RecordedPath>>,
         ask: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
     ) -> Result<T> {
         on_path(self.session, self.file, path, |run, log| {
@@ -336,7 +347,7 @@ fn watch_of(session: &Session, file: &TraceFile) -> WatchFn {
 fn on_path<T>(
     session: &Session,
     file: &TraceFile,
-    path: RecordedPath,
+    path: impl Into<Arc<RecordedPath>>,
     ask: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
 ) -> Result<T> {
     let module = Arc::clone(session.module());

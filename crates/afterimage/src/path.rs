@@ -176,16 +176,26 @@ fn build(
 
 /// Drops the words that the live run wrote of its path, after the path was built: re-execution can
 /// write them again.
-pub(crate) fn drop_words(at: &Path, monitor: &dyn Monitor) -> Result<(), Reason> {
+pub(crate) fn drop_words(
+    at: &Path,
+    monitor: &dyn Monitor,
+    cancel: Option<&AtomicBool>,
+) -> Result<(), Reason> {
     let file = TraceFile::open(at)?;
     let is_built = file.last(Kind::PATH_INDEX).is_some() && file.end()?.is_some();
     if !is_built || file.last_begun(Kind::PATH_WORDS).is_none() {
         return Ok(());
     }
-    let stop = AtomicBool::new(false);
-    match TraceWriter::rewrite_without(at, &[Kind::PATH_WORDS], &stop) {
+    let never = AtomicBool::new(false);
+    let stop = cancel.unwrap_or(&never);
+    match TraceWriter::rewrite_without(at, &[Kind::PATH_WORDS], stop) {
         // Another question is already using the recording, and adds the data that it needs.
         Ok(()) | Err(TraceError::BeingWritten(_)) => {}
+        // The old file stays as it was, with the path.
+        Err(TraceError::Stopped) => {
+            let how = "while the words of the path were dropped: they stay".to_owned();
+            return Err(Reason::Cancelled { how });
+        }
         Err(error) => {
             let why = error.to_string();
             monitor.note(at, &Note::WordsStay { why });

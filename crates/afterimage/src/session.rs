@@ -531,7 +531,8 @@ impl Session {
         let cancel = self.stop_flag();
         let built = path::ensure_path(&self.recording, filter, self.monitor(), cancel.as_deref());
         self.named(built)?;
-        self.named(path::drop_words(self.recording.at(), self.monitor()))
+        let dropped = path::drop_words(self.recording.at(), self.monitor(), cancel.as_deref());
+        self.named(dropped)
     }
 
     /// Adds values.

@@ -18,6 +18,7 @@ use afterimage_replay::steps::{
     self, Enter, MachineError, ReverseSteps, Step, Steps, StepsError, Wanted, WantedLines, Within,
     last_steps,
 };
+use afterimage_trace::Kind;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -277,6 +278,10 @@ impl TraceQuery {
         if is_long(session)? {
             ensure_for_questions(session)?;
         }
+        // The whole path serves as well.
+        if session.newest().last(Kind::PATH_INDEX).is_some() {
+            return Ok(false);
+        }
         let found = early(session, |early| {
             let last = match &self.bounds.to {
                 Some(to) => time_of::<PathFileError>(to, early.length())?,
@@ -289,14 +294,10 @@ impl TraceQuery {
                 window,
                 ..Wanted::ALL
             };
-            let first = early.begin_of_last(wanted, count as usize)?;
-            Ok(first.map(|first| (first, last)))
+            early.last_steps(wanted, count as usize)
         });
         let found = found.with_context(|| session.at().display().to_string())?;
-        match found {
-            Some(stretch) => session.use_stretch(|_, _| Ok(Some(stretch))),
-            None => Ok(false),
-        }
+        Ok(found.map(|path| session.use_path(path)).is_some())
     }
 
     /// Writes the entries. `is_stretch` means that only a stretch of the path exists, so that only

@@ -143,8 +143,8 @@ impl Recording {
 
     /// Uses a path that was already read, or exists only in memory, unless a path is already in
     /// use.
-    pub fn use_path(&self, path: RecordedPath) -> &RecordedPath {
-        self.path.get_or_init(|| Arc::new(path))
+    pub fn use_path(&self, path: impl Into<Arc<RecordedPath>>) -> &RecordedPath {
+        self.path.get_or_init(|| path.into())
     }
 
     /// Answers from stretches instead of stored values, and builds each when an answer needs it.

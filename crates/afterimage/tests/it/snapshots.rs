@@ -9,10 +9,12 @@ use afterimage::present::{NoSources, Sources, Style};
 use afterimage::rows::Form;
 use afterimage::trace::{Bounds, Level, TraceQuery};
 use afterimage::verify::{Execute, verify};
-use afterimage::{Recording, Session, Silent, Snapshotting, StateQuery};
+use afterimage::{Cancel, Reason, Recording, Session, Silent, Snapshotting, StateQuery};
 use afterimage_machine::{Machine, Opened, SNAPSHOT_PAGE, Snapshot, SnapshotBuilder, Snapshots};
 use afterimage_program::{Module, Program};
-use afterimage_record::{Cache, Command, Interrupt, Launch, RecordOptions, Spacing, record};
+use afterimage_record::{
+    Cache, Command, Interrupt, Launch, PathFilter, RecordOptions, Spacing, record,
+};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_testkit::tools;
 use afterimage_trace::{Existing, Kind, TraceFile, TraceWriter};
@@ -269,6 +271,24 @@ fn snapshots_are_in_memory_where_the_file_cannot_be_written() {
     session.state(&query("end")).unwrap();
     let is_root = fs::OpenOptions::new().append(true).open(&at).is_ok();
     assert!(is_root || fs::read(&at).unwrap() == before);
+}
+
+#[test]
+fn a_cancelled_session_does_not_rewrite_the_file_without_the_words() {
+    one_run(HANDWRITTEN[0].1, &["9"], |at| {
+        let session = Session::open(at).unwrap();
+        session.ensure_path().unwrap();
+        let before = fs::read(at).unwrap();
+        let cancel = Arc::new(Cancel::default());
+        let cancelled = session.cancelled_by(Arc::clone(&cancel));
+        cancel.stop();
+        let error = cancelled.compact_path(&PathFilter::default()).unwrap_err();
+        assert!(matches!(*error.why, Reason::Cancelled { .. }), "{error}");
+        assert_eq!(fs::read(at).unwrap(), before);
+        cancel.allow();
+        cancelled.compact_path(&PathFilter::default()).unwrap();
+        assert!(has(at, Kind::PATH_INDEX) && !has(at, Kind::PATH_WORDS));
+    });
 }
 
 /// The file with its snapshots, one of them changed.
