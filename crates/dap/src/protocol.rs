@@ -28,7 +28,7 @@ impl Request {
 }
 
 /// The client's configuration of `launch` and `attach`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Launch {
     /// A recording.

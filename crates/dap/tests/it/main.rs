@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod client;
+mod editors;
 mod moments;
 mod programs;
 mod requests;
