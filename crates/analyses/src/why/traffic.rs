@@ -13,7 +13,7 @@ use super::given::Stream;
 /// The traffic between a run and one stream or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// The stream; `None` for an opened file whose path is unknown without values.
+    /// The stream. `None` for an opened file whose path cannot be known without values.
     pub stream: Option<Stream>,
     /// The number of bytes that the program read; for a folder, those of its listing.
     pub read: u64,
@@ -21,7 +21,7 @@ pub struct Traffic {
     pub written: u64,
 }
 
-/// The number of files whose paths are looked up, which takes one look at memory each.
+/// The number of files whose paths are looked up. Each takes one look at memory.
 const NAMED: usize = 100;
 
 /// The traffic between a run and the host's streams and files, in the order of first use. `host`
