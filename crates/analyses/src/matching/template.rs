@@ -30,7 +30,8 @@ struct Compared(u32, Option<u32>);
 struct Operands {
     registers: [u32; 3],
     count: u8,
-    /// The number of registers for variables, which come first, and the total number of registers.
+    /// The number of registers for variables, which come first, and the number of registers for
+    /// variables and constants together.
     constants: (u32, u32),
 }
 

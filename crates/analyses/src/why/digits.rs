@@ -60,7 +60,7 @@ impl Digits {
     /// The number with a digit, sign or point at `position` in a text. O(text).
     pub fn around(text: &[u8], position: usize) -> Option<Self> {
         let mut at = 0;
-        // Starts at the number itself, since a sign precedes its digits.
+        // Looks one byte further, since a sign at the position precedes its digits.
         while at < text.len() && at <= position + 1 {
             if !text[at].is_ascii_digit() {
                 at += 1;
