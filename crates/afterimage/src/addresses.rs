@@ -239,7 +239,7 @@ enum Which {
     These(Vec<(u64, usize)>),
 }
 
-/// The number of executions of a load or store below which they count as few.
+/// The number of executions below which a load or store counts as having few.
 const FEW: u64 = 1 << 12;
 
 impl Which {

@@ -1,4 +1,4 @@
-//! What a session reports while it works.
+//! Receives what a session reports while it works.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;

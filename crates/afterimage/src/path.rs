@@ -24,7 +24,7 @@ use crate::text::pasted;
 /// host.
 pub(crate) const TELLING: u64 = 1000;
 
-/// What happens to a path from which a filter removes everything.
+/// How to treat a path from which a filter removes everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Empty {
     /// The empty path is added.

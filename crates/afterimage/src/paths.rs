@@ -15,7 +15,7 @@ use crate::path::numbering;
 /// Asks which paths the run took.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathsQuery {
-    /// What to find out about the paths.
+    /// The question about the paths.
     pub about: PathsAbout,
     /// Limits the answer to this function.
     pub function: Option<String>,

@@ -34,7 +34,7 @@ pub struct Sites {
     counts: Counts,
 }
 
-/// What the number after a place counts.
+/// The unit that the number after a place counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counts {
     /// Arrivals at a line, or calls of a function.

@@ -5,7 +5,7 @@ use afterimage_wpp::twpp::Series;
 use crate::effect::Site;
 use crate::times::Times;
 
-/// What decided an execution.
+/// The cause that decided an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
     /// This site decided.

@@ -1,4 +1,4 @@
-//! What calls decide (Zhang and Gupta 2001, section 4.2: GEN and KILL of a call).
+//! The decisions of calls (Zhang and Gupta 2001, section 4.2: GEN and KILL of a call).
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{Call, CallId, Entry, Series, Wpp};
@@ -18,7 +18,7 @@ pub trait Events {
     fn any_in(&self, function: FuncId) -> bool;
 }
 
-/// What each call of a run decides, including all of its callees.
+/// The decision of every call of a run. A call's decision includes those of all its callees.
 ///
 /// Equal subtrees of the dynamic call graph are summarised once, callees before callers. O(subtrees
 /// + runs of calls + blocks of the unique path traces of functions with events).

@@ -4,7 +4,7 @@ use std::fmt;
 
 use afterimage_ids::{BlockId, CounterId, EdgeId, FuncId};
 
-/// What a count is a count of.
+/// The subject of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// Activations of the function.

@@ -40,7 +40,7 @@ pub enum RewriteError {
     Limit {
         /// The index of the function.
         function: u32,
-        /// What the function has too many of.
+        /// The things of which the function has too many.
         what: &'static str,
         /// The number found.
         found: usize,

@@ -36,7 +36,7 @@ pub enum Armed {
     Call(FuncId, OpId, OrigOffset),
 }
 
-/// What to add to a rewritten module, apart from probes.
+/// The additions to a rewritten module, apart from probes.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Whether to add the stop clock: polls at loop headers and at entries of functions, so that no
@@ -142,7 +142,7 @@ pub struct External {
     pub digest: [u8; 32],
 }
 
-/// What the probes measure.
+/// The measurements that the probes take.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Probes<'a> {
     /// Nothing.

@@ -16,7 +16,7 @@ use anyhow::Result;
 use super::pair::{Both, LineOfBoth, Pair, Side};
 use super::read::{Seen, SeenThere, read};
 
-/// What produced a value.
+/// The producer of a value.
 enum Maker {
     /// An operator produced the value.
     Operator(Spot),
@@ -228,7 +228,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         let others =
             others.filter(|part| part.unit != Unit::Arrival && Some(part.activation) == activation);
         let times: Vec<(u64, u32)> = others.map(|part| (part.time, part.op.as_u32())).collect();
-        // It does not matter which one corresponds if none was executed earlier.
+        // It does not matter which execution corresponds if none was earlier.
         Ok(match times.first() {
             None => Elsewhere::Never,
             Some(_) if times.iter().all(|time| *time >= moment) => {

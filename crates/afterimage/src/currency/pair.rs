@@ -113,7 +113,7 @@ enum NoLine {
     Other,
 }
 
-/// Both runs: the unoptimised one and the optimised one.
+/// Both runs: first the unoptimised run, then the optimised one.
 pub struct Pair<'p, 'a> {
     pub a: Side<'p, 'a>,
     pub b: Side<'p, 'a>,

@@ -603,7 +603,7 @@ pub struct LineMoment {
     pub count: u64,
     /// The line.
     pub line: u32,
-    /// Which execution it is, in words.
+    /// The execution in words, such as "first" or "last".
     pub which: &'static str,
 }
 

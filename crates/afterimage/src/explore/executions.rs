@@ -23,7 +23,7 @@ pub struct ExecutionsQuery {
 }
 
 impl ExecutionsQuery {
-    /// The number of executions up to which they are found without the whole path.
+    /// The number of executions up to which all are found without the whole path.
     pub const FEW: u64 = 8;
 
     pub(crate) fn answer(&self, session: &Session) -> Result<ExecutionsDocument> {

@@ -427,7 +427,7 @@ fn with_local(
 enum NotInMemory {
     /// The variable is elsewhere.
     Elsewhere(String),
-    /// It has no bytes, or too many.
+    /// The variable has no bytes, or too many.
     Size(String),
 }
 

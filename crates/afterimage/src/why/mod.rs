@@ -70,7 +70,7 @@ pub enum WhyAbout {
 /// The origin of a value.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhyReport {
-    /// What the report explains.
+    /// The subject of the report.
     #[serde(flatten)]
     pub head: WhyHead,
     /// The chain, beginning with the value.

@@ -14,19 +14,19 @@ use super::{Anchors, CurrencyError, Trail, align};
 use afterimage_profile::{Line, ProfileError, Source};
 use afterimage_replay::paths::ArrivalTimes;
 
-/// A run of a version of a program, and a line of it.
+/// A run of a version of a program, with a line of that program.
 pub struct Version<'v, 'a, S: Segments> {
-    /// The path.
+    /// The path of the run.
     pub path: &'v WholePath<S>,
-    /// The program.
+    /// The program that ran.
     pub program: &'v Program,
-    /// The bytes it was parsed from.
+    /// The bytes from which the program was parsed.
     pub module: &'v [u8],
-    /// Its names.
+    /// The names in the program.
     pub names: &'v Names,
-    /// The source of its code.
+    /// The source of the program's code.
     pub source: &'v dyn Source,
-    /// The line.
+    /// The line in question.
     pub line: Line,
     /// The functions with code of the line.
     pub functions: &'v [FuncId],

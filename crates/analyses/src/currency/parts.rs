@@ -40,7 +40,7 @@ pub(super) struct LineParts {
 }
 
 impl LineParts {
-    /// Finds the line's code in these functions. Linear in their bodies.
+    /// Finds the line's code in these functions. Linear in the functions' bodies.
     pub(super) fn new(
         program: &Program,
         module: &[u8],
@@ -81,7 +81,7 @@ impl LineParts {
                         .filter(|position| Line::from(*position) == line)
                         .map(|position| position.column);
                     if let Some(column) = column {
-                        // Use only the line table's entry for the operator itself, not the one
+                        // Uses only the line table's entry for the operator itself, not an entry
                         // inherited from the operator before.
                         let own = source.locate(operator.offset);
                         let is_own = own.is_some_and(|location| Line::from(location) == line);

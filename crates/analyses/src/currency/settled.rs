@@ -21,7 +21,7 @@ use afterimage_replay::steps::{Run, Steps, StepsError, Value, Wanted, What};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
     value: Value,
-    /// Whether the number is also an address. An object may lie elsewhere in the other run.
+    /// Whether the number may also be an address. The other run may place an object elsewhere.
     may_be_address: bool,
 }
 
@@ -212,7 +212,7 @@ impl Moments {
         let of_b: BTreeSet<u32> = blocks.into_iter().flatten().collect();
         let paired = of_b.iter().filter_map(|part| self.pairs[*part as usize]);
         let mut others: BTreeSet<u32> = paired.collect();
-        // A value decides nothing if the part's neighbours have the same one.
+        // A value decides nothing if the part's neighbours have the same value.
         let all = self.a.by_activation();
         let beside = others.iter().flat_map(|part| self.a.beside(&all, *part));
         let beside = Vec::from_iter(beside);
@@ -461,7 +461,7 @@ impl Alignment<'_> {
         }
     }
 
-    /// Settles the code that a block has for a source column, by the operators in it.
+    /// Settles the code that a block has for a source column, by the operators in that code.
     fn column(&mut self, part: u32, inside: &[u32]) {
         let Moments { a, b, pairs } = self.moments;
         let Some(other) = pairs[part as usize] else {

@@ -18,7 +18,7 @@ struct Frame {
     before: Option<NodeId>,
     /// The last stop in the activation.
     stop: Option<u32>,
-    /// Whether the activation has arrived at the line but not yet executed any of it.
+    /// Whether the activation has arrived at the line but has not yet executed any of its code.
     fresh: bool,
     /// The innermost activation that both runs have.
     activation: u64,
@@ -32,7 +32,7 @@ struct NodeFacts {
     begins: bool,
     /// The call common to both runs that begins with this node.
     enters: Option<u32>,
-    /// The host function that both runs call and that this node calls at its end.
+    /// The host function that both runs call and that this node calls at its end, if any.
     calls: Option<u32>,
     /// Whether the node's function has code of the line.
     looks: bool,

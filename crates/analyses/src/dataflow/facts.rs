@@ -22,7 +22,8 @@ pub enum Fact {
     /// read, written or computed in the same way, from values that have not been recomputed since.
     /// As far as can be known without addresses, the memory that was read has not been overwritten.
     Available,
-    /// The definition of a local that reaches the operator reading it.
+    /// The operator reads a local. The fact is the definition of that local that reaches the
+    /// operator.
     Reaching,
     /// The local that the operator reads is not read again before it is set or the call ends.
     LastUse,
@@ -75,7 +76,7 @@ pub struct FactAnswer {
     /// As many answers as requested, each for one path trace and the decisions of its callees.
     /// Answers for the most calls come first.
     pub paths: Vec<PathAnswer>,
-    /// The total number of such answers.
+    /// The total number of path answers.
     pub all_paths: u64,
     /// The number of queries ⟨timestamps, node⟩ raised.
     pub queries: u64,
@@ -353,7 +354,8 @@ impl<'a> Facts<'a> {
         Ok((computed(&code, op, sites)?, None))
     }
 
-    /// The definitions of the local that an operator reads, or its uses and definitions.
+    /// Finds the definitions of the local that an operator reads, or the uses and definitions of
+    /// that local.
     fn of_local(
         &self,
         function: &Function,

@@ -95,7 +95,7 @@ impl Own {
     }
 }
 
-/// One execution.
+/// One execution of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FactInstance {
     /// The number of the execution, from 1.

@@ -19,7 +19,7 @@ struct Frame<'i> {
     run: Option<(CallRun, u64, bool)>,
 }
 
-/// Lists the executions with one decider.
+/// Lists the executions that one decider decided.
 pub(super) struct Listing<'i> {
     instances: &'i Instances<'i>,
     decider: usize,
@@ -165,7 +165,7 @@ struct Folded {
 }
 
 impl Folded {
-    /// Adds the next executions, which must follow all earlier ones.
+    /// Adds the next executions, which must follow all executions added before.
     fn push(&mut self, first: u64, last: u64) {
         match &mut self.stretch {
             Some((_, end)) if *end + 1 == first => *end = last,

@@ -102,7 +102,7 @@ impl<'a> Codes<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Bytes {
     pub memory: u32,
-    /// The address of the first byte, if it is a constant.
+    /// The address of the first byte, if the address is a constant.
     pub address: Option<u64>,
     pub bytes: u64,
 }

@@ -219,7 +219,7 @@ impl Of<'_> {
         let Some(last) = self.last.filter(|_| timestamps.contains(end)) else {
             return whole;
         };
-        // When the run ended here, the block was not executed to its end.
+        // If the run ended in this block, its last execution did not reach the block's end.
         let begun = |at: u32| behind(at) && at < position(last);
         let own = events.first(block, Direction::Forward, begun);
         let without = |series: &Series| {

@@ -121,8 +121,8 @@ impl<'a> Scan<'a> {
         known
     }
 
-    /// Processes the next block. `last` is its first operator that was not executed, if the run
-    /// ended in it.
+    /// Processes the next block. `last` is the block's first operator that was not executed, if the
+    /// run ended in the block.
     fn step(&mut self, t: u64, block: BlockId, last: Option<OpId>) {
         let is_asked = block == self.asked.block;
         let executed = is_asked && last.is_none_or(|last| self.asked.op < last);

@@ -1,4 +1,4 @@
-//! Hashes everything a run computes into one number.
+//! Hashes everything that a run computes into one number.
 //!
 //! In functions with replaced operators, a register may mean different things in the two modules.
 //! So the steps of the operators are folded instead. The result does not depend on how the path is
@@ -54,7 +54,7 @@ pub(super) struct Folded {
     accesses: Sequence,
 }
 
-/// A register to fold after its instruction.
+/// A register to fold after the instruction that writes it.
 #[derive(Clone, Copy, Debug)]
 struct FoldedRegister {
     inst: u32,

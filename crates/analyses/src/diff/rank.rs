@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use afterimage_profile::Line;
 
-/// A line, with the number of executions in which it ran.
+/// A line, with the number of executions in which the line ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankedLine {
     /// The line.
     pub line: Line,
-    /// The number of failing executions in which it ran.
+    /// The number of failing executions in which the line ran.
     pub failing: usize,
-    /// The number of passing executions in which it ran.
+    /// The number of passing executions in which the line ran.
     pub passing: usize,
     /// Ochiai's coefficient. It is 1 if the line ran in all failing executions and in no passing
     /// one, and 0 if it ran in no failing one.

@@ -36,7 +36,7 @@ pub struct Otherwise {
     pub time: u64,
     /// The operands.
     pub operands: Box<[Value]>,
-    /// The result that the other operator would have given.
+    /// The result that the other operator would have had.
     pub other: Result<Value, Trap>,
     /// The result of the operator that was executed.
     pub gave: Result<Value, Trap>,

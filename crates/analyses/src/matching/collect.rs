@@ -21,7 +21,7 @@ use super::written::Written;
 use afterimage_replay::steps::{Run, StepsError};
 use afterimage_replay::values::Types;
 
-/// An executed version of a program, with the places of its statements.
+/// A version of a program that was executed, with the places of its statements.
 #[derive(Debug, Default)]
 pub struct Sketched {
     /// The statements.

@@ -187,7 +187,7 @@ mod tests {
         assert!(seen[0] == seen[2] && seen[0] != seen[1]);
         let of = contexts.of(seen[1]);
         assert_eq!((of.function, of.root, of.depth), (smaller, main, 2));
-        // As if callees' code were inlined after their calls.
+        // Positions are those that inlining the callees after their calls would give.
         let at = |context, at| contexts.position(context, OpId::new(at));
         assert!(at(around, 3) < at(seen[0], 0) && at(seen[0], 9) < at(around, 4));
         assert!(at(around, 6) < at(seen[1], 0) && at(seen[1], 0) < at(seen[1], 1));

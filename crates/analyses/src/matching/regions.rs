@@ -34,7 +34,7 @@ const KEPT: usize = 1 << 24;
 /// A stretch of the second run.
 #[derive(Debug)]
 struct Stretch {
-    /// The anchors at its beginning and end, each with the number of its execution.
+    /// The anchors at the stretch's beginning and end, each with the number of its execution.
     from: (u32, u64),
     to: Option<(u32, u64)>,
     /// The stretch's range of the kept executions.

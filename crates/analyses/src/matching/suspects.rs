@@ -17,13 +17,14 @@ use super::runs::Matched;
 pub struct Suspect {
     /// The statement of the second version.
     pub b: u32,
-    /// The time of its first execution.
+    /// The time of the suspect's first execution.
     pub time: u64,
-    /// The statement of the first version that it replaces, if it is a different operator in an
-    /// otherwise identical function.
+    /// The statement of the first version that the suspect replaces, if the suspect is a different
+    /// operator in an otherwise identical function.
     pub replaces: Option<u32>,
-    /// The number of wrong statements that depend on it. They use its value, perhaps through other
-    /// statements, have a counterpart, and are also wrong from the first execution on.
+    /// The number of wrong statements that depend on the suspect. They use its value, perhaps
+    /// through other statements, have a counterpart, and are also wrong from the first execution
+    /// on.
     pub wrong: usize,
 }
 

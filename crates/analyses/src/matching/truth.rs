@@ -66,7 +66,7 @@ pub struct Accuracy {
     /// The number of statements with a true counterpart that are matched with a statement of the
     /// same position.
     pub correct: u64,
-    /// The number of statements with a true counterpart that have at least one match at the same
+    /// The number of statements with a true counterpart for which at least one match is at the same
     /// position.
     pub found: u64,
     /// The total number of matches of statements with a true counterpart.
@@ -82,7 +82,7 @@ pub struct Accuracy {
     pub unchanged: u64,
     /// The number of these statements that are matched with themselves.
     pub correct_of_unchanged: u64,
-    /// The number of these statements that have themselves among their matches.
+    /// The number of these statements whose matches include the statement itself.
     pub found_of_unchanged: u64,
     /// The total number of matches of these statements.
     pub listed_of_unchanged: u64,

@@ -18,7 +18,8 @@ type Words = Labels<CHUNK, CHUNKS>;
 /// for a match.
 #[derive(Debug)]
 pub(super) struct Written {
-    /// The number of the statement that last wrote each word, plus one. It is 0 if there is none.
+    /// The number of the statement that last wrote each word, plus one. It is 0 if no statement
+    /// did.
     words: Words,
     /// For each statement, the last writer seen and all writers.
     of: Vec<(u32, Vec<u32>)>,

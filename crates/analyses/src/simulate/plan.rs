@@ -111,7 +111,7 @@ impl<'a> NodePlans<'a> {
         Ok(body)
     }
 
-    /// One past the last operator of the block in which a run ended.
+    /// The number one past the last operator of the block in which a run ended.
     pub fn block_end(&self, stop: &Stop) -> usize {
         let function = self.program.function(stop.function);
         let block = function.and_then(|function| function.cfg.blocks.get(stop.block));

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::ahead::{Wanted, ahead};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// The number of nodes to follow before processing them.
+/// The number of nodes to follow before they are processed.
 const NODES: usize = 1 << 19;
 
 /// Finds which operators depended on which others up to a time. Follows the run from its beginning.

@@ -9,7 +9,7 @@ use afterimage_wpp::Segments;
 use super::ahead::{Wanted, ahead};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// The number of nodes to follow before processing them.
+/// The number of nodes to follow before they are processed.
 const NODES: usize = 1 << 19;
 
 /// Computes the forward dynamic slice from criteria: the executions whose backward slices contain a

@@ -1,4 +1,4 @@
-//! Slices of a few dependences, read from the stored values. They do not need the run to be
+//! Slices of a few dependences, read from the stored values. For these, the run need not be
 //! followed.
 //!
 //! A [slice](super::backward) of limited depth must follow the run back to wherever a wanted value

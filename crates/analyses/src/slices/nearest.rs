@@ -1,4 +1,4 @@
-//! The lines nearest to an execution, among those that it depends on.
+//! The lines nearest to an execution, among those on which it depends.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};

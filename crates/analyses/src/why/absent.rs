@@ -17,7 +17,7 @@ use afterimage_replay::values::{Instance, ValuesError};
 /// A block of a function.
 pub type CodeBlock = (FuncId, BlockId);
 
-/// A step from unexecuted code to a place that it depends on.
+/// A step from unexecuted code to a place on which the code depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hop {
     /// The code is executed only if this block ends in a certain way. The block was not executed.

@@ -151,8 +151,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         }
     }
 
-    /// Limits the chain to `most` moves and computations. The last step is cut there, even between
-    /// two moves.
+    /// Limits the chain to `most` moves and computations. The last step is cut at this limit, even
+    /// between two moves.
     #[must_use]
     pub fn at_most(self, most: u64) -> Self {
         Self { most, ..self }

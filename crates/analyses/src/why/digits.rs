@@ -36,15 +36,15 @@ enum Number {
 /// A value that may be the printed number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Printed {
-    /// The execution that has the value.
+    /// The execution in which the value is in the register.
     pub instance: Instance,
     /// The register with the value.
     pub register: Register,
-    /// Its type.
+    /// The type of the value.
     pub ty: ValType,
     /// The value.
     pub bits: Bits,
-    /// The operator that produces or uses it.
+    /// The operator that produces or uses the value.
     pub spot: Spot,
 }
 

@@ -21,7 +21,7 @@ pub struct Got {
 }
 
 impl Got {
-    /// Finds the first read of a byte of a stream or file with `fd_read`. Bytes are numbered from
+    /// Finds the first `fd_read` of a byte of a stream or file. Bytes are numbered from
     /// 0. Returns `None` if the byte was not read. O(events of the log).
     ///
     /// # Errors

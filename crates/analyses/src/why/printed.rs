@@ -18,7 +18,7 @@ pub struct Put {
     pub before: u64,
     /// The number of bytes that the call output.
     pub bytes: u64,
-    /// The ranges of memory that the output was read from, in order. They may be longer than the
+    /// The ranges of memory from which the output was read, in order. They may be longer than the
     /// output.
     pub from: Vec<Range>,
     /// The number of bytes that the host read first, for the list of ranges.

@@ -19,7 +19,7 @@ pub struct Statement {
     pub controlled_by: Vec<usize>,
 }
 
-/// What a query looks for.
+/// The subject of a query: the thing that it looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
     /// A definition of this variable.

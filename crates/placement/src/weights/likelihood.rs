@@ -56,13 +56,13 @@ const RETURN_PART: f64 = 0.5;
 /// The best possible outcome of an execution from a vertex, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Prospect {
-    /// It inevitably reaches `unreachable` or a call that does not return.
+    /// Execution inevitably reaches `unreachable` or a call that does not return.
     Doomed,
-    /// It can stay in the function forever, and never leaves it.
+    /// Execution can stay in the function forever, and never leaves it.
     Endless,
-    /// It leaves the function, or returns to normal execution, only through an exception.
+    /// Execution leaves the function, or returns to normal, only through an exception.
     Throws,
-    /// It reaches EXIT without an exception.
+    /// Execution reaches EXIT without an exception.
     Returns,
 }
 

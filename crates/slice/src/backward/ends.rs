@@ -9,7 +9,7 @@ use crate::plan::{End, Plan};
 use crate::reach::Reach;
 use crate::stretch::{Event, Execution};
 
-/// What is wanted at the end of the next node.
+/// The wants at the end of the next node.
 #[derive(Debug, Default)]
 pub(super) struct OfEnd {
     /// The wanted arguments of the node's call.
