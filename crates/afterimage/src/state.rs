@@ -365,7 +365,7 @@ impl<'a> ByValues<'_, 'a> {
     }
 }
 
-/// The moment in question. `Variables` is invariant in its lifetime, hence the second one.
+/// The moment in question. `Variables` is invariant in its lifetime, hence the second lifetime.
 struct Asked<'s, 'v> {
     query: &'s StateQuery,
     session: &'s Session,

@@ -14,14 +14,14 @@ pub trait Events {
     /// one going forward. The call with which the block may end is ignored.
     fn of_block(&self, function: FuncId, block: BlockId) -> Option<Site>;
 
-    /// Whether a function may contain such sites.
+    /// Whether a function may contain sites that decide the fact.
     fn any_in(&self, function: FuncId) -> bool;
 }
 
 /// The decision of every call of a run. A call's decision includes those of all its callees.
 ///
-/// Equal subtrees of the dynamic call graph are summarised once, callees before callers. O(subtrees
-/// + runs of calls + blocks of the unique path traces of functions with events).
+/// Equal subtrees of the dynamic call graph are summarised once, callees before callers.
+/// O(subtrees + runs of calls + blocks of the unique path traces of functions with events).
 pub struct Summaries<'a> {
     wpp: &'a Wpp,
     direction: Direction,

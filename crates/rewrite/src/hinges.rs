@@ -76,7 +76,7 @@ struct Open {
     begin: Way,
     /// The state at the end of the construct, from the paths found so far that lead there.
     end: Option<Way>,
-    /// Whether it is a loop, so that branches to it lead to its beginning.
+    /// Whether the construct is a loop, so that branches to it lead to its beginning.
     is_loop: bool,
     /// Whether it is an `if` without an `else` so far, so that its beginning may lead to its end.
     is_open_if: bool,

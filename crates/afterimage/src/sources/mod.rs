@@ -64,9 +64,9 @@ impl SourcePaths {
         }))
     }
 
-    /// The same places, with limited access. Of the files that the debug information names, only
-    /// those under these folders are read. Files that the user moved and those of Rust's standard
-    /// library are always read.
+    /// Returns the same places with limited access. Of the files that the debug information names,
+    /// only those under these folders are read. Files that the user moved and those of Rust's
+    /// standard library are always read.
     #[must_use]
     pub fn within(self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         let roots = roots
@@ -157,7 +157,7 @@ impl SourceFiles {
         }
     }
 
-    /// The same sources, with those embedded in the recording.
+    /// Returns the same sources and those embedded in the recording.
     #[must_use]
     pub fn embedded_in(self, file: TraceFile) -> Self {
         let file = Some(file);

@@ -30,9 +30,9 @@ pub enum Form<'t> {
 /// Whether the middle of a long chain is shown.
 #[derive(Clone, Copy)]
 pub enum Rest<'t> {
-    /// Show it.
+    /// Show the middle.
     Shown,
-    /// Hide it, and tell the user how to see it.
+    /// Hide the middle, and tell the user how to see it.
     Hidden(&'t str),
 }
 

@@ -146,7 +146,7 @@ impl Asked<'_> {
 /// Blocks, each with the first operator in question.
 type Places = BTreeMap<CodeBlock, OpId>;
 
-/// Finds the blocks at a place. There are none if it is unreachable.
+/// Finds the blocks at a place. There are none if the place is unreachable.
 fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
     let loaded = scene.traced.module();
     let resolver = scene.traced.resolver(scene.names, scene.source());

@@ -34,7 +34,7 @@ enum Happening {
         operands: Option<u64>,
         time: u64,
     },
-    /// The next `parameters` parameters of the batch are its arguments.
+    /// The next `parameters` parameters of the batch are the activation's arguments.
     Enter {
         function: FuncId,
         time: u64,

@@ -21,8 +21,8 @@ pub struct Got {
 }
 
 impl Got {
-    /// Finds the first `fd_read` of a byte of a stream or file. Bytes are numbered from
-    /// 0. Returns `None` if the byte was not read. O(events of the log).
+    /// Finds the first `fd_read` of a byte of a stream or file. Bytes are numbered from 0.
+    /// Returns `None` if the byte was not read. O(events of the log).
     ///
     /// # Errors
     /// If the recording is damaged.

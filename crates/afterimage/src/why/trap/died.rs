@@ -178,7 +178,7 @@ fn is_rust_report(scene: &Scene<'_, '_>) -> Result<bool> {
     }))
 }
 
-/// The number of calls around the one that prints to examine.
+/// The number of calls to examine around the call that prints.
 const CALLS: usize = 64;
 
 /// Explains that the compiler's stack in memory overflowed.
