@@ -33,8 +33,8 @@ use path::folded;
 /// Requests one execution of a function: its lines, changes, writes and calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActivationQuery {
-    /// A moment within it: `parse#3` for its third call, `parser.c:42#7`, `@0x1f3#2` or `t=123456`.
-    /// Selects the innermost function at that moment.
+    /// A moment within the execution: `parse#3` (the third call of `parse`), `parser.c:42#7`,
+    /// `@0x1f3#2` or `t=123456`. Selects the innermost function at that moment.
     pub at: String,
     /// The maximum number of arrivals at lines.
     pub arrivals: usize,
@@ -47,7 +47,7 @@ pub struct ActivationQuery {
 const STATEMENTS: usize = 200_000;
 /// The maximum number of unexecuted lines that are shown between two executed ones.
 const GAP: u32 = 4;
-/// The maximum number of distinct writes of a line, and of its calls.
+/// The maximum number of distinct writes to show for a line, and of distinct calls.
 const EACH: usize = 8;
 
 impl ActivationQuery {
@@ -56,7 +56,7 @@ impl ActivationQuery {
     /// The maximum number of times that variables are examined.
     pub const VARIABLES: usize = 64;
 
-    /// The execution that contains a moment.
+    /// A query about the execution that contains a moment.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
@@ -96,7 +96,7 @@ fn around(session: &Session, time: u64) -> Result<Vec<CallEntry>> {
     Ok(kth_call(path, inner.function, number)?)
 }
 
-/// The results of analysing an activation.
+/// The data needed to analyse an activation.
 struct AnalysedCall<'q, 'p> {
     program: NamedProgram<'p>,
     positions: &'q Positions<'p, FileSegments>,
@@ -238,7 +238,8 @@ impl AnalysedCall<'_, '_> {
             };
             let (mut looked_at, mut frame) = (0, Frame::default());
             while let Some(step) = all.next()? {
-                // Its return value is known at its end, when its callees have returned, too.
+                // The activation's return value is known at its end, when its callees have
+                // returned, too.
                 if let What::Return(values) = &step.what
                     && call.left == Some(step.time)
                 {
@@ -371,7 +372,7 @@ impl AnalysedCall<'_, '_> {
         Ok(())
     }
 
-    /// The call with which a block ends, as a position. `None` if it calls the host.
+    /// The call with which a block ends, as a position. Returns `None` if the block calls the host.
     fn callee(&self, callee: FuncId, time: u64) -> Result<Option<String>> {
         let session = self.program.session;
         if session.program().function(callee).is_none() {
@@ -434,8 +435,8 @@ impl AnalysedCall<'_, '_> {
         Ok(exact.unwrap_or_else(|| format!("t={time}")))
     }
 
-    /// The lines with their texts, those of the function's own file first, and the few that lie
-    /// between.
+    /// The lines with their texts: first those of the function's own file. Includes the few lines
+    /// that lie between them.
     fn lines(
         &self,
         gathered: BTreeMap<(String, u32), (SourceLine, Gathered)>,
@@ -498,8 +499,8 @@ impl AnalysedCall<'_, '_> {
     }
 }
 
-/// Returns the nested activations of the same function, each with its first and last block, leaving
-/// out those inside other nested ones.
+/// Returns the nested activations of the same function, each with its first and last block. Leaves
+/// out activations inside other nested ones.
 fn nested(session: &Session, call: &CallEntry, last: u64) -> Result<Vec<(u64, u64)>> {
     let path = session.path()?;
     let window = Window {
@@ -517,8 +518,8 @@ fn nested(session: &Session, call: &CallEntry, last: u64) -> Result<Vec<(u64, u6
     Ok(found)
 }
 
-/// The part of the stack that holds an activation's variables: a compiler lowers the stack pointer
-/// first.
+/// The part of the stack that holds an activation's variables. Compiled functions first lower the
+/// stack pointer to make room for it.
 #[derive(Default)]
 struct Frame {
     from: u64,
@@ -526,7 +527,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// Examines the first statements: the stack pointer before and after it is lowered.
+    /// Examines the first statements, which show the stack pointer before and after it is lowered.
     fn see(&mut self, step: &Step, number: usize) {
         let What::Computed(value) = &step.what else {
             return;

@@ -32,14 +32,15 @@ pub struct AddressesQuery {
     /// The place: `file.c:42`, `func+0x2a`, `@0x1f3`, or a function. `#7` or `#last` at the end
     /// selects one execution.
     pub at: String,
-    /// The executions of each: `1000..1010`, `7`, `last`, or `t=1000` for those from that block on.
+    /// The executions of each load or store: `1000..1010`, `7`, `last`, or `t=1000` for all from
+    /// that block on.
     pub instances: Option<String>,
     /// The largest number of executions to report.
     pub limit: Option<u64>,
 }
 
 impl AddressesQuery {
-    /// The accesses, from a few stretches of the run, if these suffice.
+    /// Answers from a few stretches of the run, if these suffice.
     pub(crate) fn answer_early(
         &self,
         session: &Session,
@@ -71,7 +72,8 @@ impl AddressesQuery {
     /// Writes the accesses. The path must exist.
     ///
     /// # Errors
-    /// If there are none at the place, the run cannot be followed, or the rows cannot be written.
+    /// If there are no accesses at the place, the run cannot be followed, or the rows cannot be
+    /// written.
     pub fn write(&self, session: &Session, to: &Rows<'_>) -> Result<()> {
         with_names(session, |program| {
             let found = Accesses::find(program, &self.at, self.instances.as_deref())?;
@@ -105,7 +107,7 @@ impl AddressesQuery {
     }
 }
 
-/// Summarizes the addresses of the loads and stores at a place, or of the whole program.
+/// Summarises the addresses of the loads and stores at a place, or of the whole program.
 fn sum_up(program: NamedProgram<'_>, at: Option<&str>) -> Result<AddressStats> {
     let found = at.map(|at| Accesses::find(program, at, None)).transpose()?;
     if let Some(found) = found.as_ref().filter(|found| found.is_one) {
@@ -120,7 +122,7 @@ fn sum_up(program: NamedProgram<'_>, at: Option<&str>) -> Result<AddressStats> {
     })
 }
 
-/// The summary as a document.
+/// Returns the summary as a document.
 pub(crate) fn summed(
     program: NamedProgram<'_>,
     at: Option<&str>,
@@ -135,7 +137,7 @@ pub(crate) fn summed(
 /// The path must exist.
 ///
 /// # Errors
-/// If there are none, the run cannot be followed, or the rows cannot be written.
+/// If there are no loads or stores, the run cannot be followed, or the rows cannot be written.
 pub fn write_address_stats(session: &Session, at: Option<&str>, to: &Rows<'_>) -> Result<()> {
     with_names(session, |program| {
         let (stats, scene) = (sum_up(program, at)?, program.scene(to.style));
@@ -171,7 +173,7 @@ pub fn write_accessed(session: &Session, to: &Rows<'_>) -> Result<()> {
 }
 
 /// Passes a few executions to `ask`, building only the stretches of the run that contain them.
-/// `None` if there are more executions, or they need too many stretches.
+/// Returns `None` if there are too many executions, or they need too many stretches.
 ///
 /// # Errors
 /// If there are no such executions, the recording is damaged, or `ask` fails.
@@ -200,11 +202,11 @@ fn of_stretches<R>(
 /// Selects executions of each load and store at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instances {
-    /// Those with these numbers, from 1.
+    /// The executions with these numbers, from 1.
     Range(u64, u64),
-    /// The last one.
+    /// The last execution.
     Last,
-    /// Those from this time on.
+    /// The executions from this time on.
     From(u64),
 }
 
@@ -233,15 +235,15 @@ impl FromStr for Instances {
 enum Which {
     All,
     Of(Instances),
-    /// Those of an arrival at a line, or of a call: times and numbers of sites, ascending.
+    /// The executions in an arrival at a line or in a call: times and numbers of sites, ascending.
     These(Vec<(u64, usize)>),
 }
 
-/// Executions count as few if each load and store has fewer than this.
+/// The number of executions below which a load or store counts as having few.
 const FEW: u64 = 1 << 12;
 
 impl Which {
-    /// Whether there are so few that all are found before the first is shown.
+    /// Whether there are so few executions that all are found before the first is shown.
     fn are_few(&self) -> bool {
         match self {
             Self::Of(Instances::Range(first, last)) => last - first < FEW,
@@ -265,10 +267,11 @@ struct Accesses<'t, 'a> {
 }
 
 impl<'t, 'a> Accesses<'t, 'a> {
-    /// Finds the loads and stores.
+    /// Finds the loads and stores at a place.
     ///
     /// # Errors
-    /// If there are none at the place, or it names an execution although `instances` are given.
+    /// If there are no loads or stores at the place, or if the place names an execution although
+    /// `instances` selects some, too.
     pub fn find(program: NamedProgram<'a>, at: &'t str, instances: Option<&str>) -> Result<Self> {
         let resolved = program.resolver().location(at)?;
         let sites = sites(program, at, &resolved.place)?;
@@ -316,7 +319,7 @@ impl<'t, 'a> Accesses<'t, 'a> {
     }
 }
 
-/// The executions in an arrival at a line, or in a call.
+/// Finds the executions in an arrival at a line, or in a call.
 fn named(program: NamedProgram<'_>, at: &str, sites: &[AccessSite]) -> Result<Which> {
     let steps = program.positions()?.executed(at)?;
     let mut found = Vec::new();
@@ -366,10 +369,10 @@ fn sites(program: NamedProgram<'_>, text: &str, place: &Place) -> Result<Vec<Acc
     )
 }
 
-/// The requested executions, and where they are.
+/// The requested executions, and their position in the run.
 struct Chosen {
     kind: Kind,
-    /// The range of their times.
+    /// The range of times that contains these executions.
     first: u64,
     last: u64,
 }
@@ -377,14 +380,14 @@ struct Chosen {
 enum Kind {
     /// All executions, from the first time.
     All,
-    /// Those with these numbers, for each site.
+    /// The executions with these numbers, for each site.
     Numbers(u64, u64),
-    /// The given ones: times and numbers of sites, ascending.
+    /// The executions at these times and sites, ascending.
     These(Vec<(u64, usize)>),
 }
 
 impl Chosen {
-    /// Finds them in the path, or fails with the reason why there are none.
+    /// Finds the requested executions in the path. Fails with the reason if there are none.
     fn of(traced: &Session, text: &str, sites: &[AccessSite], which: &Which) -> Result<Self> {
         let never = || format!("no load or store at {text} was ever executed");
         if let Which::These(these) = which {
@@ -394,8 +397,8 @@ impl Chosen {
             return Ok(Self { kind, first, last });
         }
         let program = traced.program();
-        // The number of executions of each, the first and last requested execution, and their
-        // numbers.
+        // The number of executions of each site, the first and the last requested execution, and
+        // their numbers.
         let (mut most, mut first, mut last) = (0, u64::MAX, 0);
         let mut latest = None;
         let mut these = Vec::new();
@@ -456,7 +459,7 @@ impl Chosen {
         Ok(Self { kind, first, last })
     }
 
-    /// Follows the run from before the first one.
+    /// Follows the run from before the first requested execution.
     fn find<'a>(&'a self, addresses: Addresses<'a, FileSegments>) -> AccessSearch<'a> {
         AccessSearch {
             chosen: self,
@@ -470,9 +473,9 @@ impl Chosen {
 /// The executions of a site.
 #[derive(Clone, Copy)]
 struct Span {
-    /// The number of executions.
+    /// The number of executions of the site.
     count: u64,
-    /// The first and the last time in question, if any.
+    /// The times of the first and the last execution in question, if any.
     wanted: Option<(u64, u64)>,
     /// The time of the last execution.
     final_time: Option<u64>,
@@ -509,7 +512,7 @@ fn span(traced: &Session, site: &AccessSite, which: &Which) -> Result<Span> {
 struct AccessSearch<'a> {
     chosen: &'a Chosen,
     addresses: Addresses<'a, FileSegments>,
-    /// The number of these passed.
+    /// The number of requested executions already found.
     at: usize,
     begun: bool,
 }

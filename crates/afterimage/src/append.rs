@@ -11,16 +11,16 @@ use afterimage_trace::{TraceError, TraceFile, TraceWriter, Writer, writer};
 use crate::error::{Reason, Replaced, SessionError, Unwritable};
 use crate::monitor::{Monitor, Note};
 
-/// The interval between checks whether another process is done.
+/// The interval at which to check whether another process is done.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Opens the file in order to add something to it. `lost` names what cannot be added if opening
 /// fails. Waits for another process that is adding something at the moment. Returns `None` if
-/// another process has added something since the file was opened as `seen`: that may be the same
-/// addition.
+/// another process has added something since the file was opened as `seen`, because that may be the
+/// same addition.
 ///
 /// # Errors
-/// If the file cannot be written, or is another one than `seen`.
+/// If the file cannot be written, or is a different file from `seen`.
 pub fn append_to(
     at: &Path,
     seen: &TraceFile,
@@ -36,7 +36,7 @@ pub(crate) fn is_this_process(writer: &Writer) -> bool {
     writer.process == Some(std::process::id())
 }
 
-/// Like [`append_to`]; `cancel` ends the waiting.
+/// Like [`append_to`], but `cancel` ends the waiting.
 pub(crate) fn append(
     at: &Path,
     seen: &TraceFile,
@@ -46,7 +46,7 @@ pub(crate) fn append(
 ) -> Result<Option<TraceWriter>, Reason> {
     let failed = |why| Reason::Lost { lost, why };
     match TraceWriter::append(at) {
-        // Data read from it is not valid for another file.
+        // Data that was read from one file is not valid for another.
         Ok(_) if !seen.is_at(at) => Err(failed(Replaced.into())),
         Ok(out) => {
             let bytes = seen.ignored_bytes();
@@ -56,7 +56,7 @@ pub(crate) fn append(
             let is_same = TraceFile::open(at)?.state() == seen.state();
             Ok(is_same.then_some(out))
         }
-        // A recorder is done when the program is.
+        // A recorder is done when the program has ended.
         Err(TraceError::BeingWritten(recorder)) if seen.state().is_none() => {
             Err(Reason::StillRecorded(recorder))
         }
@@ -64,7 +64,8 @@ pub(crate) fn append(
             if !is_this_process(&other) {
                 monitor.note(at, &Note::Waiting(other));
             }
-            // Once something was added, the question may go on, even if the other writes more.
+            // Once something has been added, the question may continue, even if the other process
+            // writes more.
             while writer(at)?.is_some() && TraceFile::open(at)?.state() == seen.state() {
                 if cancel.load(Ordering::SeqCst) {
                     let how = "while another process added to the file: nothing was added";

@@ -1,4 +1,4 @@
-//! The calls of a run: how often functions called each other, or one call with those around it.
+//! The calls of a run: how often functions called each other, or one call and the calls around it.
 
 use afterimage_ids::FuncId;
 use afterimage_present::{CallReport, CallView, Scene, Style};
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::named::NamedProgram;
 use crate::path::{numbering, which_call};
 
-/// Shows the first `top` calls between functions: all of them, or those of `only`. Needs the path.
+/// Shows the first `top` calls between functions, or between `only` and others. Needs the path.
 ///
 /// # Errors
 /// If there is no path, it is damaged, or `show` fails.

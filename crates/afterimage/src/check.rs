@@ -1,4 +1,4 @@
-//! Early refusals, before anything is built, which may take minutes.
+//! Refuses questions early, before anything is built. Building may take minutes.
 
 use afterimage_profile::Resolver;
 use afterimage_profile::location::ResolveError;
@@ -18,8 +18,8 @@ pub enum Needs {
     Values,
 }
 
-/// Refuses places that the program does not have, if data for them must still be built. Moments are
-/// checked once there is a path.
+/// Refuses places that the program does not have, if data for the question must still be built.
+/// Moments are only checked once there is a path.
 ///
 /// # Errors
 /// If a place is not in the program.

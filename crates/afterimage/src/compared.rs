@@ -1,5 +1,5 @@
-//! Compares how often functions or lines were executed in one or several runs with one or several
-//! others.
+//! Compares how often functions or lines were executed, in one or several runs and in one or
+//! several other runs.
 
 use afterimage_present::{CompareView, Format, Sources};
 use afterimage_profile::{By, Comparison, Options, Scope};
@@ -25,9 +25,9 @@ impl ProfileQuery {
     }
 }
 
-/// Compares B with A, and passes the result to `ask`. Without an order, the rows that grew most
-/// come first. Functions of different programs are matched by name. Lines of different programs are
-/// refused, because the same number may mean different code.
+/// Compares B with A, and passes the result to `ask`. If the query has no order, the rows that grew
+/// most come first. Functions of different programs are matched by name. Lines of different
+/// programs are refused, because the same number may mean different code.
 ///
 /// # Errors
 /// If there is no such function, the programs have nothing in common, or `ask` fails.

@@ -39,16 +39,16 @@ pub struct ProfileQuery {
     pub top: Option<usize>,
     /// Only these functions, by index, name or demangled name; all if empty.
     pub functions: Vec<String>,
-    /// The functions and lines that have rows; all by default.
+    /// The code whose functions and lines have rows; all code by default.
     pub code: Option<CodeFilter>,
 }
 
-/// The number of rows in text by default.
+/// The number of rows in text output by default.
 pub(crate) const TEXT_ROWS: usize = 25;
 
 impl ProfileQuery {
-    /// The query for text output: if it has no order or limit, only the rows with most
-    /// instructions.
+    /// The query for text output. If it has no order or limit, only the rows with the most
+    /// instructions are shown.
     #[must_use]
     pub fn for_people(self) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl ProfileQuery {
         }
     }
 
-    /// Resolves the functions and the order.
+    /// Resolves the functions and the order of the query.
     ///
     /// # Errors
     /// If the program has no such function.
@@ -73,13 +73,13 @@ impl ProfileQuery {
             } else {
                 Scope::Only(functions)
             },
-            // Nothing is left out of all code, not even functions without lines.
+            // `all` leaves nothing out, not even functions without lines.
             code: self.code.clone().filter(|code| *code != CodeFilter::All),
             whole: profiled.counted.whole.clone(),
         })
     }
 
-    /// The code whose lines also get their cost including library code, if the rows are lines.
+    /// The code for whose lines to show the cost including library code, if the rows are lines.
     pub fn whole(&self) -> Option<&CodeFilter> {
         let has_rows = self.by == By::Line && self.functions.is_empty();
         self.code.as_ref().filter(|_| has_rows)
@@ -96,7 +96,7 @@ impl ProfileQuery {
 /// the options and whether each is set.
 ///
 /// # Errors
-/// If one of them would have no effect.
+/// If an option is set that would have no effect.
 pub fn refuse_without_effect(format: Format, annotate: bool, given: &[(&str, bool)]) -> Result<()> {
     match format {
         Format::Text => {}
@@ -118,7 +118,7 @@ pub fn refuse_without_effect(format: Format, annotate: bool, given: &[(&str, boo
 /// recordings.
 ///
 /// # Errors
-/// If one of them is something else.
+/// If one of the arguments is not a recording.
 pub fn recordings<'a>(first: &'a Path, others: &'a [String]) -> Result<Vec<&'a Path>> {
     let mut all = vec![first];
     for text in others {
@@ -137,10 +137,10 @@ pub fn recordings<'a>(first: &'a Path, others: &'a [String]) -> Result<Vec<&'a P
     Ok(all)
 }
 
-/// Refuses an argument for a guest if none will run.
+/// Refuses an argument for a guest if no guest will run.
 ///
 /// # Errors
-/// If there is one.
+/// If there is such an argument.
 pub fn nothing_runs(why: &str, argument: Option<&String>) -> Result<()> {
     match argument {
         Some(argument) => {
@@ -152,7 +152,7 @@ pub fn nothing_runs(why: &str, argument: Option<&String>) -> Result<()> {
 
 /// Exact counts of one run, or of several runs of one program, and where each run ended.
 pub struct Counted {
-    /// The name in messages: the first recording, or the program.
+    /// The name used in messages: the first recording, or the program.
     name: PathBuf,
     /// The file with the counts.
     from: PathBuf,
@@ -160,7 +160,7 @@ pub struct Counted {
     counts: Counts,
     stops: Vec<Stop>,
     runs: u64,
-    /// A remark about how exact they are.
+    /// A remark about the exactness of the counts.
     note: Option<String>,
     /// The cost of lines including library code, if requested and known.
     whole: Option<Arc<WholeLines>>,
@@ -168,8 +168,8 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// The counts of a recording: those stored in it, otherwise counted by re-execution, as
-    /// `counting` says. `name` is the recording's name in messages.
+    /// Returns the counts of a recording. If they are not stored in it, the run is executed again,
+    /// as `counting` says. `name` is the recording's name in messages.
     ///
     /// # Errors
     /// If the run cannot be executed again, or its end is unknown.
@@ -188,7 +188,7 @@ impl Counted {
         };
         let stops = session.stops();
         let stops = stops.with_context(|| name.display().to_string())?.to_vec();
-        // The user may have named the program instead of the recording; its sources are then beside
+        // The user may have named the program instead of the recording. The sources are then beside
         // the program.
         let sources = if session.at() == name {
             Arc::clone(session.sources())
@@ -208,8 +208,9 @@ impl Counted {
         })
     }
 
-    /// Also finds what lines of this code cost including library code. That needs the path of the
-    /// run, which is built if it does not exist yet. If the cost is unknown, a remark says why.
+    /// Also finds the cost of this code's lines including library code. This needs the path of the
+    /// run, which is built if it does not exist yet. If the cost cannot be found, a remark says
+    /// why.
     #[must_use]
     pub fn with_whole_lines(mut self, session: &Session, code: Option<&CodeFilter>) -> Self {
         let Some(code) = code else { return self };
@@ -222,8 +223,8 @@ impl Counted {
         self
     }
 
-    /// The sum of the counts of these recordings. `open` opens one at a time. Lines of the code
-    /// `whole` also get their cost including library code.
+    /// Adds up the counts of these recordings. `open` opens one at a time. Also finds the cost
+    /// including library code of the lines that `whole` selects.
     ///
     /// # Errors
     /// As for [`of`](Self::of) and [`add`](Self::add).
@@ -252,7 +253,7 @@ impl Counted {
         sum.context("name a recording")
     }
 
-    /// The counts left by an instrumented module.
+    /// Reads the counts left by an instrumented module.
     ///
     /// # Errors
     /// If the program or dump does not exist, or the dump belongs to another module.
@@ -310,12 +311,12 @@ impl Counted {
         &self.sources
     }
 
-    /// The name in messages.
+    /// The name used in messages.
     pub fn name(&self) -> &Path {
         &self.name
     }
 
-    /// Passes the profile that follows from the counts to `ask`. The monitor receives warnings
+    /// Makes the profile from the counts and passes it to `ask`. The monitor receives warnings
     /// about unreadable debug information.
     ///
     /// # Errors

@@ -30,19 +30,19 @@ pub struct Counting<'a> {
 /// The placement of counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CounterPlacement {
-    /// In each function, where its counters are executed least.
+    /// In each function, counters are placed where they are executed least.
     Quick,
-    /// As the counts of an earlier run suggest.
+    /// Counters are placed as the counts of an earlier run suggest.
     Feedback,
-    /// Over the whole program at once, which needs the fewest counters.
+    /// Counters are placed over the whole program at once, which needs the fewest counters.
     #[default]
     Program,
-    /// The same, and then in every block, to check the derived counts.
+    /// Like `Program`, and then a counter in every block, to check the derived counts.
     Checked,
 }
 
-/// Returns the executions of each block. They come from the file; otherwise they are counted by
-/// running the program again, and then stored. `None` if the end of the run is unknown.
+/// Returns the executions of each block. If they are not in the file, they are counted by running
+/// the program again, and then stored. Returns `None` if the end of the run is unknown.
 pub(crate) fn ensure_counts(session: &Session) -> Result<Option<Counts>, Reason> {
     match session.newest().counts()? {
         Some(lens) => Ok(Some(lens.counts)),
@@ -50,8 +50,8 @@ pub(crate) fn ensure_counts(session: &Session) -> Result<Option<Counts>, Reason>
     }
 }
 
-/// Runs the program again to count its blocks. Stores the counts, or compares them with those
-/// in the file. `None` if the end of the run is unknown.
+/// Runs the program again to count its blocks. Stores the counts, or compares them with those in
+/// the file. Returns `None` if the end of the run is unknown.
 pub(crate) fn made(session: &Session, counting: &Counting<'_>) -> Result<Option<Counts>, Reason> {
     let (file, monitor) = (session.newest(), session.monitor());
     let Some(end) = file.end()? else {
@@ -99,7 +99,7 @@ pub(crate) fn made(session: &Session, counting: &Counting<'_>) -> Result<Option<
                 out.counts(&lens)?;
                 out.commit()
             });
-            // The session keeps them while another of its questions is writing.
+            // While another of its questions is writing, the session keeps the counts itself.
             let is_writing =
                 matches!(&kept, Err(TraceError::BeingWritten(other)) if is_this_process(other));
             if let Err(error) = kept
@@ -134,7 +134,7 @@ impl Again<'_> {
     }
 }
 
-/// The counts of an earlier run of the same program.
+/// Reads the counts of an earlier run of the same program.
 fn earlier((at, file): (&Path, &TraceFile), of: &TraceFile) -> Result<Counts, Reason> {
     let failed = |why| Reason::Weights {
         at: at.to_owned(),

@@ -21,9 +21,9 @@ pub struct DataflowQuery {
     /// The fact: `available:PLACE`, `reaching:PLACE`, `last-use:PLACE`, or `gen=PLACES kill=PLACES
     /// at=PLACE`, with or without `ahead`.
     pub fact: String,
-    /// The number of path traces in the answer, those of the most calls first.
+    /// The number of path traces in the answer. Those of the most calls come first.
     pub paths: u64,
-    /// The number of stretches of executions in the answer for each operator that decided.
+    /// For each operator that decided, the number of stretches of executions to list.
     pub instances: u64,
 }
 
@@ -71,10 +71,10 @@ impl DataflowQuery {
         Written::read(&self.fact).map(drop)
     }
 
-    /// The answers. For a line, those for the executed operators to which the fact applies.
+    /// Returns the answers. A line has one for each executed operator to which the fact applies.
     ///
     /// # Errors
-    /// If the fact has no known form, it does not apply at its place, or the recording is damaged.
+    /// If the fact has no known form, does not apply at its place, or the recording is damaged.
     pub fn answer(&self, program: NamedProgram<'_>) -> Result<Answer> {
         let written = &Written::read(&self.fact)?;
         let loaded = program.session.module();
@@ -152,8 +152,8 @@ impl DataflowQuery {
         let facts = Facts::new(&calls, &loaded.program, &loaded.bytes);
         let mut asked = asked;
         if is_line && written.kind == "places" {
-            // Within a block, only the line's own operators and those before it are executed: one
-            // row for each is enough.
+            // Within a block, only the line's own operators and those before them matter, so one
+            // row for each block is enough.
             let mut seen = BTreeSet::new();
             asked.retain(|&(function, op)| {
                 let block = loaded.program.function(function).map(|f| f.block_of(op));
@@ -173,7 +173,7 @@ impl DataflowQuery {
         })
     }
 
-    /// The answers for some operators.
+    /// Returns the answers for some operators.
     fn rows(
         &self,
         written: &Written<'_>,
@@ -231,10 +231,11 @@ impl DataflowQuery {
     }
 }
 
-/// The number of operators that one pass answers: their executions are in memory at the same time.
+/// The number of operators that one pass answers. All of their executions are in memory at the same
+/// time.
 const AT_ONCE: usize = 8;
 
-/// The path traces and calls of a run; `None` if its end is unknown.
+/// Collects the path traces and calls of a run. Returns `None` if the end of the run is unknown.
 ///
 /// # Errors
 /// If the recording is damaged.

@@ -1,7 +1,7 @@
 //! The debug information of a session's program, read once and kept for all its questions.
 //!
-//! A source map borrows the module, and so do variables. A session keeps all three, so each is in a
-//! cell with the module that it borrows.
+//! A source map borrows the module, and so do variables. A session keeps all three. So each of the
+//! two is in a cell together with the module that it borrows.
 
 use std::sync::{Arc, OnceLock};
 
@@ -35,7 +35,7 @@ pub(crate) struct DebugInformation {
 }
 
 impl DebugInformation {
-    /// The source map, which `read` makes the first time.
+    /// Returns the source map. `read` makes it the first time.
     pub fn source_map(
         &self,
         module: &Arc<Module>,
@@ -45,7 +45,7 @@ impl DebugInformation {
         self.lines.get_or_init(make).borrow_dependent()
     }
 
-    /// Asks about the variables. They remember what they have looked up, so the next question is
+    /// Passes the variables to `ask`. They remember what was looked up, so later questions are
     /// faster.
     pub fn with_variables<R>(&self, module: &Arc<Module>, ask: impl FnOnce(&Opened<'_>) -> R) -> R {
         let make =

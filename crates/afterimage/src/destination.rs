@@ -1,4 +1,4 @@
-//! Writes reports to files and streams, whole or not at all.
+//! Writes reports to files and streams, either completely or not at all.
 
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Read as _, Write};
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 /// The files that a new file may replace. Nothing may replace a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replaces {
-    /// Any file but a module.
+    /// Any file except a module.
     Files,
     /// Any file, including a module.
     Modules,
@@ -23,7 +23,7 @@ pub enum Replaces {
 /// Writes a report through a buffer.
 ///
 /// # Errors
-/// If writing fails: that error with its place, regardless of the report's own error.
+/// If writing fails. Returns that error with its place, whatever error the report itself returned.
 pub fn fill<W: Write>(
     to: W,
     content: Content,
@@ -76,7 +76,7 @@ impl<W: Write> Write for Watched<W> {
     }
 }
 
-/// Writes a report to a file. The file appears when it is complete; an older one stays until then.
+/// Writes a report to a file. The file appears when it is complete; an older file stays until then.
 ///
 /// # Errors
 /// If the file cannot be written, or must not be replaced.

@@ -1,4 +1,4 @@
-//! Follows stretches of a run from its snapshots, without its path and without values.
+//! Follows stretches of a run from its snapshots, before its path and values are built.
 
 use std::cell::{OnceCell, RefCell};
 use std::error::Error;
@@ -39,15 +39,15 @@ pub(crate) struct Early<'a> {
     file: &'a TraceFile,
     live: LivePath<'a>,
     snapshots: &'a Snapshots,
-    /// The whole path, once requested.
+    /// The whole path, once it has been requested.
     path: OnceCell<RecordedPath>,
 }
 
-/// Asks about a recording that has snapshots and the words of its path, but no values; `None` for
-/// others.
+/// Asks about a recording that has snapshots and the words of its path, but no values. Returns
+/// `None` for other recordings.
 ///
 /// # Errors
-/// If it is damaged, or `ask` fails.
+/// If the recording is damaged, or `ask` fails.
 pub(crate) fn early<T>(
     session: &Session,
     ask: impl FnOnce(&Early<'_>) -> Result<Option<T>>,
@@ -78,8 +78,8 @@ impl Early<'_> {
         self.live.length()
     }
 
-    /// The whole path. Its stretches are made on demand; all at once if the recording does not say
-    /// where they begin.
+    /// Returns the whole path. Its stretches are made on demand, or all at once if the recording
+    /// does not say where they begin.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -101,8 +101,8 @@ impl Early<'_> {
         Ok(self.path.get_or_init(|| path))
     }
 
-    /// The path from the last snapshot before a block to the block, and its first block. For all
-    /// other parts, only the number of blocks is known.
+    /// Returns the path from the last snapshot before a block up to the block, and the time of its
+    /// first block. For all other parts, only the number of blocks is known.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -115,8 +115,8 @@ impl Early<'_> {
     }
 
     /// Returns the path of the stretch that contains the requested steps. It begins at the last
-    /// snapshot before them, and ends with block `wanted.window.last`. `None` if it has too many
-    /// blocks.
+    /// snapshot before them and ends with block `wanted.window.last`. Returns `None` if it has too
+    /// many blocks.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -131,8 +131,8 @@ impl Early<'_> {
         let mut number = self.snapshots.at(last.saturating_sub(1));
         for further in 0.. {
             let first = number.map_or(0, |number| times[number]) + 1;
-            // The stretch from the last snapshot is always searched: without one, the whole run
-            // would be followed.
+            // The stretch from the last snapshot is always searched, because otherwise the whole
+            // run would be followed.
             if further > 0 && last - first > MOST_UNBUILT {
                 break;
             }
@@ -158,7 +158,7 @@ impl Early<'_> {
         Ok(None)
     }
 
-    /// Passes `ask` the run with this path, to be followed from its snapshots.
+    /// Passes `ask` the run with this path, which is followed from its snapshots.
     ///
     /// # Errors
     /// If the file is damaged, or `ask` fails.
@@ -176,7 +176,7 @@ impl Early<'_> {
         })
     }
 
-    /// The arguments of the activation that began with a block.
+    /// Finds the arguments of the activation that began with a block.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -198,7 +198,8 @@ impl Early<'_> {
         })
     }
 
-    /// A variable of the activation that executes a block, before an operator in it.
+    /// Finds a variable of the activation that executes a block, as of the moment before an
+    /// operator in it.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -225,7 +226,7 @@ impl Early<'_> {
     }
 }
 
-/// Stretches whose segments are made from the words of the path.
+/// The stretches of a path whose segments are made from its words.
 #[derive(Debug)]
 struct FromWords(Stretches);
 
@@ -239,8 +240,8 @@ impl MakeSegment for FromWords {
     }
 }
 
-/// Opens the path of a run and makes its segments on demand, at most `most`. `None` if the file has
-/// no words of the path.
+/// Opens the path of a run and makes its segments on demand, at most `most` of them. Returns `None`
+/// if the file has no words of the path.
 fn path_from_words(
     file: &TraceFile,
     module: &Arc<Module>,
@@ -258,8 +259,8 @@ fn path_from_words(
 /// A question may always make this many segments of the path.
 const FEW_SEGMENTS: usize = 32;
 
-/// The number of polls of a run that takes some ten milliseconds. For a shorter run, building all
-/// values is faster than executing it again for snapshots.
+/// The number of polls in a run that takes some ten milliseconds. For a shorter run, building all
+/// values is faster than another execution that takes snapshots.
 const LONG: u64 = 1 << 14;
 
 /// Whether a run is long.
@@ -272,8 +273,8 @@ pub(crate) fn is_long(session: &Session) -> Result<bool> {
     Ok(clock.is_some_and(|polls| polls >= LONG))
 }
 
-/// Opens the recording with stretches of the path and the values. Builds at most one stretch in
-/// `share`, or as many as needed if `share` is 0.
+/// Opens the recording in a form that builds stretches of the path and of the values on demand.
+/// Builds at most one in `share` of all stretches, or as many as needed if `share` is 0.
 ///
 /// # Errors
 /// If the run cannot be executed again, or the recording is damaged.
@@ -297,8 +298,8 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     let Some(snapshots) = Snapshots::open(&file)? else {
         return Ok(None);
     };
-    // A segment dropped from memory must be made again. A question may follow the run from one
-    // snapshot to the next.
+    // A segment that was dropped from memory must be made again. So there is room for all segments
+    // from one snapshot to the next, which a question may follow.
     let apart = most_apart(snapshots.times(), &directory.summaries);
     let most = match directory.summaries.len().checked_div(share) {
         Some(most) => FEW_SEGMENTS + 2 * apart.max(most),
@@ -314,8 +315,8 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     Ok(used.then_some(recording))
 }
 
-/// The largest number of stretches between two snapshots; the run's beginning and end count as
-/// snapshots.
+/// The largest number of stretches between two snapshots. The beginning and the end of the run
+/// count as snapshots.
 fn most_apart(snapshots: &[u64], stretches: &[Summary]) -> usize {
     let at = |time: &u64| stretches.partition_point(|stretch| stretch.before < *time);
     let ends = snapshots.iter().map(at).chain([stretches.len()]);
@@ -359,16 +360,16 @@ fn on_path<T>(
 /// How to make snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshotting {
-    /// By running the program again, which also writes the words of its path.
+    /// By running the program again, which also writes the words of the path.
     Executed(Spacing),
     /// By following the run along the words of its path, with about this many blocks between
-    /// snapshots. Slow.
+    /// snapshots. This is slow.
     Followed(u64),
 }
 
 /// Makes snapshots if there are none. Followed snapshots stay in memory if the file cannot be
-/// written. `None` if there are some already, or they cannot be made in this way: for this program,
-/// or without the words of the path.
+/// written. Returns `None` if there are snapshots already. Also returns `None` if they cannot be
+/// made in this way, for this program or without the words of the path.
 ///
 /// # Errors
 /// If the recording is damaged, or the file cannot be written.
@@ -386,7 +387,7 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
         let file = session.newest();
         break match how {
             Snapshotting::Executed(spacing) => {
-                // If something else was added meanwhile, that may be it.
+                // If something else was added meanwhile, it may contain the snapshots.
                 let Some(out) = append(&file)? else {
                     session.look_again()?;
                     continue;
@@ -423,24 +424,23 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
     }
 }
 
-/// The distances between snapshots and between cuts, in time of the re-execution. Following the run
-/// from a snapshot to a cut is fast; building the values of a stretch is slow, so stretches are
-/// short.
+/// The distances between snapshots and between cuts, in execution time. Following the run from a
+/// snapshot to a cut is fast. Building the values of a stretch is slow, so stretches are short.
 const SPACING: Spacing = Spacing::Time {
     snapshots: Duration::from_millis(40),
     cuts: Duration::from_micros(250),
 };
 
-/// The same for stepping, where following the run from one snapshot to the next takes a tenth of a
-/// second.
+/// The distances for stepping. Following the run from one snapshot to the next then takes a tenth
+/// of a second.
 const NEAR: Spacing = Spacing::Time {
     snapshots: Duration::from_millis(6),
     cuts: Duration::from_micros(250),
 };
 
 /// Makes snapshots for a question about a moment, if the recording has neither snapshots nor
-/// values. Does nothing if they cannot be made: during the run, after a run that was cut off, for
-/// unsupported programs, or if nothing can be added to the file.
+/// values. Does nothing if snapshots cannot be made: during the run, for a recording that was cut
+/// off, for unsupported programs, or if nothing can be added to the file.
 ///
 /// # Errors
 /// If the run cannot be executed again, or the recording is damaged.
@@ -448,7 +448,8 @@ pub(crate) fn ensure_for_questions(session: &Session) -> Result<()> {
     ensure_spaced(session, SPACING)
 }
 
-/// The same for questions about many moments, with snapshots closer together.
+/// Like [`ensure_for_questions`], but for questions about many moments, with snapshots closer
+/// together.
 ///
 /// # Errors
 /// As for [`ensure_for_questions`].
@@ -471,8 +472,8 @@ fn ensure_spaced(session: &Session, spacing: Spacing) -> Result<()> {
     }
 }
 
-/// Makes snapshots by running the program again, and adds the words of its path to the file. `None`
-/// if that is impossible for this program or run.
+/// Makes snapshots by running the program again, and adds the words of its path to the file.
+/// Returns `None` if that is impossible for this program or run.
 fn executed(
     session: &Session,
     file: &TraceFile,
@@ -492,7 +493,7 @@ fn executed(
         cancel: cancel.as_deref(),
     };
     let mut found = SnapshotBuilder::new(ROOM);
-    // If a snapshot is not later than the previous one, its pages belong to the next one, too.
+    // If a snapshot is not later than the previous one, its pages are kept for the next one.
     let mut changed = Vec::new();
     let made = build_snapshots(&run, spacing, out, |mut taken| {
         changed.append(&mut taken.pages);
@@ -519,8 +520,8 @@ fn executed(
     Ok(Some(complete?))
 }
 
-/// Makes snapshots about `every` blocks apart by following the run. `None` if the words of the path
-/// do not exist.
+/// Makes snapshots about `every` blocks apart by following the run. Returns `None` if the words of
+/// the path do not exist.
 fn followed(session: &Session, file: &TraceFile, every: u64) -> Result<Option<SnapshotBuilder>> {
     let live = LivePath::open(file, session.bytes(), session.program())?;
     let Some(live) = live else {
@@ -538,9 +539,9 @@ fn followed(session: &Session, file: &TraceFile, every: u64) -> Result<Option<Sn
 /// The largest total size of snapshots in bytes before compression.
 const ROOM: usize = 1 << 28;
 
-/// Verifies that the snapshots of a recording are states of its run. Returns the fault, if any.
-/// Follows the run. Checks nothing if there are values, or no path, since no question then uses
-/// them.
+/// Verifies that the snapshots of a recording are states of its run, by following the run. Returns
+/// the fault, if any. Checks nothing if there are values or if there is no path, since no question
+/// uses the snapshots then.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -550,7 +551,7 @@ pub(crate) fn verify_snapshots(
     module: &Arc<Module>,
     progress: &dyn Fn(u64),
 ) -> Result<Option<String>> {
-    // If there are values, they answer.
+    // If there are values, questions use them instead of the snapshots.
     if file.last(Kind::VALUES_INDEX).is_some() {
         return Ok(None);
     }
@@ -610,12 +611,12 @@ pub(crate) fn verify_snapshots(
     )?)
 }
 
-/// The first failure where no error can be returned.
+/// Holds the first failure of code that cannot return an error.
 #[derive(Default)]
 pub(crate) struct Failure(RefCell<Option<anyhow::Error>>);
 
 impl Failure {
-    /// Keeps an error; otherwise returns the value.
+    /// Returns the value, or keeps the error.
     pub fn keep<T>(&self, found: Result<T>) -> Option<T> {
         match found {
             Ok(found) => Some(found),
@@ -629,7 +630,7 @@ impl Failure {
     /// Reports the failure.
     ///
     /// # Errors
-    /// If something failed.
+    /// If there was a failure.
     pub fn report(&self) -> Result<()> {
         match self.0.take() {
             Some(error) => Err(error),

@@ -46,8 +46,8 @@ fn result(value: RawValue) -> ResultValue {
     }
 }
 
-/// The results of the function that was invoked instead of `_start`. `None` if `_start` ran, the
-/// function did not return, or the log was stripped. Reads the whole log.
+/// Returns the results of the function that was invoked instead of `_start`. Returns `None` if
+/// `_start` ran, the function did not return, or the log was stripped. Reads the whole log.
 pub fn results(file: &TraceFile) -> Result<Option<Vec<ResultValue>>> {
     let ending = file.end()?.map(|end| end.ending);
     let meta = file.meta()?;
@@ -64,8 +64,8 @@ pub fn results(file: &TraceFile) -> Result<Option<Vec<ResultValue>>> {
     Ok(last.map(rows))
 }
 
-/// Returns where the run ended, if the text requests that and the run trapped, was stopped, or was
-/// in a host call.
+/// Returns where the run ended, if the text asks for the end and the run trapped, was stopped, or
+/// was in a host call.
 pub fn place_of_end(traced: &Session, at: &str) -> Result<Option<At>> {
     if at.trim() != "end" {
         return Ok(None);
@@ -75,31 +75,31 @@ pub fn place_of_end(traced: &Session, at: &str) -> Result<Option<At>> {
     Ok(stood.map(|(_, op)| At { time, op: Some(op) }))
 }
 
-/// Whether a text asks for the end of a run that completed. Its functions and their variables are
-/// then gone.
+/// Whether a text asks for the end of a run that completed. By then, its functions and their
+/// variables are gone.
 pub fn is_over(traced: &Session, at: &str) -> Result<bool> {
     Ok(at.trim() == "end" && traced.final_operator()?.is_none())
 }
 
 /// An object and its value, as reports show them.
 pub struct Shown {
-    /// Its place. The elements of Rust vectors and strings come before the vectors and strings
-    /// themselves.
+    /// The places of the object's pieces. The elements of Rust vectors and strings come before the
+    /// vectors and strings themselves.
     pub pieces: Vec<Piece>,
-    /// Its value.
+    /// The object's value.
     pub rendered: Rendered,
-    /// The bits of its bytes that belong to it, if it shares them with others.
+    /// The bits of these bytes that belong to the object, if it shares the bytes with others.
     pub bits: Option<BitField>,
-    /// The bytes of its first piece, if that is short and in memory.
+    /// The bytes of the object's first piece, if it is short and in memory.
     pub held: Vec<u8>,
-    /// If it begins with a parameter whose place may hold something else, the reason.
+    /// If the object begins with a parameter whose place may hold something else, the reason.
     pub written: Option<Written>,
 }
 
-/// The size of the longest number.
+/// The size in bytes of the longest number.
 const HELD: u64 = 16;
 
-/// The bytes of an object's first piece, if that is short and in memory.
+/// The bytes of an object's first piece, if it is short and in memory.
 pub fn held(pieces: &[Piece], machine: &dyn Machine) -> Vec<u8> {
     let Some(piece) = pieces.first().filter(|piece| piece.bytes <= HELD) else {
         return Vec::new();
@@ -115,7 +115,7 @@ pub fn held(pieces: &[Piece], machine: &dyn Machine) -> Vec<u8> {
     }
 }
 
-/// An object with its known contents.
+/// Shows an object with its known contents.
 pub fn shown(
     variables: &Variables<'_>,
     object: &Object,
@@ -133,8 +133,8 @@ pub fn shown(
     }
 }
 
-/// The place and value of a variable, or an expression, right before a moment. `None` if the run
-/// ended before it.
+/// Finds the place and value of a variable, or of an expression, right before a moment. Returns
+/// `None` if the run ended before the moment.
 pub fn before<'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -181,7 +181,7 @@ pub fn marked(written: Option<Written>) -> String {
     written_text(written).replacen("  ", " ", 1)
 }
 
-/// Examines the state at the end of the run.
+/// Passes the state at the end of the run to `look`.
 pub fn at_end<T>(traced: &Session, look: impl FnOnce(&Ended<'_>) -> T) -> Result<T> {
     let failed = RefCell::default();
     let program = traced.program();
@@ -200,7 +200,7 @@ pub fn at_end<T>(traced: &Session, look: impl FnOnce(&Ended<'_>) -> T) -> Result
     }
 }
 
-/// The place and value of a variable at the end of a completed run.
+/// Finds the place and value of a variable at the end of a completed run.
 pub fn variable(
     traced: &Session,
     variables: &Variables<'_>,

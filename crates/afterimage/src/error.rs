@@ -11,7 +11,8 @@ use afterimage_trace::{TraceError, Writer};
 
 use crate::text::sentence;
 
-/// Why a session failed, and for which recording, as one sentence that begins with the file.
+/// Why a session failed, and for which recording. It is shown as one sentence that begins with the
+/// file.
 pub struct SessionError {
     /// The recording.
     pub at: PathBuf,
@@ -78,13 +79,13 @@ pub enum Reason {
          full megabyte)"
     )]
     CutOff,
-    /// Dropped parts could not be made again.
+    /// Parts that would be dropped could not be made again.
     #[error(
         "nothing was removed from the recording, because {0}: its contents could not be built \
          again"
     )]
     NotAgain(String),
-    /// Without the program's input, no question could be answered.
+    /// Without the program's input, the recording could not answer any question.
     #[error(
         "the recording has neither counts nor a path, and they cannot be made without the \
          program's input; make them first: afterimage profile {0}, or afterimage build --lens \
@@ -102,10 +103,10 @@ pub enum Reason {
         "the recording was cut off before its end was written, so exact counts cannot be made; record the program again"
     )]
     NoCounts,
-    /// The earlier run that should show where counters are cheap has no counts.
+    /// The earlier run that should show where counters are cheap cannot be used.
     #[error("--weights {}: {why}", at.display())]
     Weights {
-        /// Its recording.
+        /// The recording of the earlier run.
         at: PathBuf,
         /// The reason.
         why: String,
@@ -125,7 +126,7 @@ pub enum Reason {
         /// The number of executed blocks.
         blocks: u64,
     },
-    /// Data was removed right after it was built.
+    /// Data was missing right after it was built.
     #[error("the {0} that was just built is missing")]
     Gone(&'static str),
     /// Removing parts of the recording was cancelled.
@@ -137,7 +138,7 @@ pub enum Reason {
     /// The work was cancelled.
     #[error("building the values was interrupted {how}")]
     Cancelled {
-        /// The extent of the work done, and the data kept.
+        /// How far the work went, and which data was kept.
         how: String,
     },
 }
@@ -167,7 +168,7 @@ impl Display for QuestionError {
     }
 }
 
-/// The same sentence, because `main` prints errors with `Debug`.
+/// Shows the same sentence, because `main` prints errors with `Debug`.
 impl Debug for QuestionError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         Display::fmt(self, f)
@@ -190,7 +191,7 @@ impl SessionError {
     }
 }
 
-/// The same sentence, because `main` prints errors with `Debug`.
+/// Shows the same sentence, because `main` prints errors with `Debug`.
 impl Debug for SessionError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         Display::fmt(self, f)

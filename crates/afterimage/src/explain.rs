@@ -33,11 +33,12 @@ pub struct Scene<'s, 'a> {
     operators: OnceCell<Operators<'a>>,
     folded: OnceCell<Folded<'a>>,
     counted: RefCell<HashMap<(FuncId, OpId), Executions<'a>>>,
-    /// The numbers of executions that were already counted.
+    /// The numbers of executions that have already been counted.
     numbers: RefCell<HashMap<(FuncId, OpId, u64), u64>>,
     files: RefCell<HashMap<String, Option<SourceLines>>>,
     bodies: OnceCell<Bodies<'a>>,
-    /// The call in the user's own code around activations, by the time when these began.
+    /// For activations outside the user's own code, the innermost call in the user's own code. The
+    /// key is the time at which the activation began.
     called: RefCell<HashMap<u64, Option<WhyPlace>>>,
 }
 
@@ -57,7 +58,7 @@ pub fn explain<R>(traced: &Session, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R
 }
 
 /// Like [`explain`], but `build` builds the values if they do not exist yet. Meanwhile the line
-/// tables are read; users of them wait.
+/// tables are read. Whoever needs them waits.
 ///
 /// # Errors
 /// As for [`explain`], and if `build` fails.
@@ -66,11 +67,11 @@ pub fn explain_with<R>(
     build: impl for<'r> FnOnce(&'r Session) -> Result<RecordedValues<'r>>,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
 ) -> Result<R> {
-    // What the source map borrows must outlive it.
+    // What the source map borrows must outlive the map.
     let with = OnceCell::new();
     let source = || session.source_map();
     thread::scope(|scope| {
-        // Without a second thread, the first user reads them.
+        // Without a second thread, the first user reads the line tables.
         let _ = thread::Builder::new().spawn_scoped(scope, source);
         session.ensure_path()?;
         session.stops()?;
@@ -137,8 +138,8 @@ impl<'s, 'a> Scene<'s, 'a> {
         (self.source)()
     }
 
-    /// The source map in which library code has the lines of the user's own code that it was
-    /// inlined for.
+    /// A source map that attributes inlined library code to the lines of the user's own code that
+    /// it was inlined into.
     pub fn folded(&self) -> &Folded<'a> {
         let folded = || self.traced.folded(self.source());
         self.folded.get_or_init(folded)
@@ -175,7 +176,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(all.by(time)?)
     }
 
-    /// Records the number of an execution that was found by number.
+    /// Records the number of an execution, for an execution that was found by its number.
     pub fn numbered(&self, spot: Spot, number: u64) {
         let mut numbers = self.numbers.borrow_mut();
         numbers.insert((spot.function, spot.op, spot.time), number);
@@ -187,7 +188,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(format!("{}#{number}", self.operator(function, op)?.at))
     }
 
-    /// An operator of an execution.
+    /// Describes an operator of an execution.
     pub fn place(&self, spot: Spot) -> Result<WhyPlace> {
         let number = self.number(spot.function, spot.op, spot.time)?;
         let mut place = self.operator(spot.function, spot.op)?;
@@ -199,15 +200,15 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(place)
     }
 
-    /// The innermost open call in the user's own code while a library executes block T, among the
-    /// innermost [`STACK`] activations.
+    /// Finds the innermost call in the user's own code while a library executes block T. Searches
+    /// the innermost [`STACK`] activations.
     fn called_from(&self, time: u64) -> Result<Option<WhyPlace>> {
         let mut cursor = self.values.path().cursor();
         cursor.seek(time)?;
         let Some(innermost) = cursor.innermost()? else {
             return Ok(None);
         };
-        // Most steps in a row belong to one activation.
+        // Most consecutive steps belong to one activation.
         if let Some(known) = self.called.borrow().get(&innermost.entered) {
             return Ok(known.clone());
         }
@@ -228,7 +229,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(called.entry(innermost.entered).or_insert(found).clone())
     }
 
-    /// An operator, without an execution.
+    /// Describes an operator, without an execution.
     pub fn operator(&self, function: FuncId, op: OpId) -> Result<WhyPlace> {
         let found = self.operators().get(function, op)?;
         let found = found.context("an operator that is not in the program")?;
@@ -277,7 +278,8 @@ impl<'s, 'a> Scene<'s, 'a> {
         source.locate(offset).map(|at| source.line(at))
     }
 
-    /// The source name of the function that an operator belongs to, the innermost inlined one.
+    /// The source name of the function to which an operator belongs. If functions were inlined
+    /// there, the innermost one.
     pub fn written_in(&self, function: FuncId, op: OpId) -> Result<Option<String>> {
         let Some(found) = self.operators().get(function, op)? else {
             return Ok(None);
@@ -303,7 +305,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(found.map(|found| self.source().path(found.file)))
     }
 
-    /// The innermost call around inlined code whose source is available, with its text.
+    /// The innermost call around inlined code for which source is available, with its text.
     fn around(&self, offset: OrigOffset) -> Option<(SourceLine, String)> {
         let frames = self.source().inlined_frames(offset);
         let calls = frames.iter().skip(1).filter_map(|frame| frame.location);

@@ -25,16 +25,17 @@ use crate::trace::Bounds;
 pub struct ExportQuery {
     /// The format.
     pub format: ExportFormat,
-    /// The stretch.
+    /// The stretch of the run.
     pub bounds: Bounds,
-    /// Deeper calls are merged.
+    /// The number of levels of calls to show. Deeper calls are merged.
     pub depth: usize,
-    /// Smaller calls or contexts are merged. `None` chooses a limit that suits the tools.
+    /// The smallest calls or contexts to show. Smaller ones are merged. `None` chooses a limit that
+    /// suits the tools.
     pub least: Option<Least>,
-    /// The code whose functions to show; the blocks of others count for their callers. Timelines
-    /// show all functions.
+    /// The code whose functions are shown. The blocks of all other functions count for their
+    /// callers. Timelines show all functions.
     pub code: CodeFilter,
-    /// Whether to show inlined functions like called ones. Timelines show only calls.
+    /// Whether inlined functions are shown like called ones. Timelines show only calls.
     #[serde(default = "shown")]
     pub inlined: bool,
 }
@@ -63,20 +64,20 @@ pub enum ExportFormat {
     Dot,
 }
 
-/// The smallest amount that is not merged.
+/// The smallest size at which calls are not merged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Least {
     /// A number of executed blocks.
     Blocks(u64),
-    /// A share of the blocks of the stretch.
+    /// A share of the blocks of the stretch, in per cent.
     Percent(f64),
 }
 
-/// The default number of calls in a timeline: at 100 bytes each, tools can open it.
+/// The default number of calls in a timeline. At 100 bytes for each call, tools can open this many.
 const CALLS: u64 = 150_000;
-/// The largest number of calls in a timeline. Tools cannot open more, and some formats need all of
-/// them in memory.
+/// The largest number of calls in a timeline. Tools cannot open more calls, and some formats need
+/// all of them in memory.
 const MOST_CALLS: u64 = 20_000_000;
 
 impl FromStr for Least {
@@ -113,7 +114,7 @@ impl ExportQuery {
     /// Writes the calls. The path must exist.
     ///
     /// # Errors
-    /// If the run has no such stretch, the format cannot take so many calls, or they cannot be
+    /// If the run has no such stretch, the format cannot hold all the calls, or they cannot be
     /// written.
     pub fn write(&self, session: &Session, output: &dyn Output) -> Result<()> {
         let path = session.path()?;
@@ -202,7 +203,7 @@ impl ExportQuery {
                 min
             }
         };
-        // Lengths are known as powers of two.
+        // The number of calls is known only for lengths that are powers of two.
         let calls = lengths.at_least(min.max(1).ilog2());
         if calls > MOST_CALLS {
             bail!(

@@ -1,4 +1,4 @@
-//! Programs and recordings as files: the kind of a file, and why it cannot be used.
+//! Programs and recordings as files: what kind of file a path names, and why it cannot be used.
 
 use std::io::Read;
 use std::ops::Deref;
@@ -23,14 +23,14 @@ pub enum FileError {
     /// The file does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// It contains no program that can be run.
+    /// The file contains no program that can be run.
     #[error("{0}")]
     NoProgram(String),
 }
 
 /// A loaded program: its bytes, and the parsed module.
 pub struct Loaded {
-    /// Its path, or that of the recording that contains it.
+    /// The path of the program, or of the recording that contains it.
     pub path: PathBuf,
     /// The program.
     pub module: Arc<Module>,
@@ -56,7 +56,7 @@ pub enum Kind {
 /// Opens a file for reading. Refuses a pipe or a device.
 ///
 /// # Errors
-/// If it does not exist, is not a file, or cannot be read.
+/// If the path does not exist, is not a file, or cannot be read.
 pub fn open(path: &Path) -> Result<std::fs::File> {
     // Does not wait for a writer of a pipe.
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
@@ -99,7 +99,7 @@ pub fn are_same(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
-/// Reads a program, or the one in a recording.
+/// Reads a program, or the program in a recording.
 ///
 /// # Errors
 /// As for [`program`] and [`recording`].
@@ -110,13 +110,13 @@ pub fn program_of(path: &Path) -> Result<Loaded> {
     }
 }
 
-/// No engine takes larger modules.
+/// The size in bytes of the largest module that is read. No engine takes larger ones.
 const LARGEST_PROGRAM: u64 = 1 << 30;
 
 /// Reads a module in binary or text form.
 ///
 /// # Errors
-/// As for [`open`], or if it is not a module.
+/// As for [`open`], or if the file is not a module.
 pub fn program(path: &Path) -> Result<Loaded> {
     let mut bytes = Vec::new();
     open(path)?
@@ -145,7 +145,7 @@ pub fn program(path: &Path) -> Result<Loaded> {
 /// Opens a recording.
 ///
 /// # Errors
-/// As for [`open`], or if it is not a recording, or is damaged.
+/// As for [`open`], or if the file is not a recording or is damaged.
 pub fn recording(path: &Path) -> Result<TraceFile> {
     open(path)?;
     TraceFile::open(path).map_err(|error| match error {
@@ -165,8 +165,8 @@ pub fn recording(path: &Path) -> Result<TraceFile> {
     })
 }
 
-/// The process that is recording this file, if any. (A process that adds to a cut-off recording
-/// commits the recording first.)
+/// Returns the process that is recording this file, if any. (A process that adds to a cut-off
+/// recording first commits the recording.)
 pub fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
     match file.state() {
         Some(_) => None,
@@ -177,15 +177,15 @@ pub fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
 /// Refuses an unfinished recording: its end is unknown, and no other process may add to it.
 ///
 /// # Errors
-/// If it is unfinished, or cannot be opened.
+/// If the recording is unfinished, or cannot be opened.
 pub fn ended(path: &Path) -> Result<()> {
     is_over(path, &recording(path)?)
 }
 
-/// The same for an open recording.
+/// Like [`ended`], for an open recording.
 ///
 /// # Errors
-/// If it is unfinished.
+/// If the recording is unfinished.
 pub fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
     if let Some(recorder) = recorder(path, file) {
         bail!(
@@ -200,7 +200,7 @@ pub fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
 /// The program inside a recording.
 ///
 /// # Errors
-/// If it does not exist, or is damaged.
+/// If the recording contains no program, or is damaged.
 pub fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> {
     let bytes = file.module().map_err(|error| match error {
         TraceError::Missing(Section::MODULE) | TraceError::Cut(Section::MODULE) if file.state().is_none() => anyhow!(
@@ -227,13 +227,13 @@ impl Loaded {
         }
     }
 
-    /// The source map of the code. The monitor receives warnings about unreadable debug
+    /// Builds the source map of the code. The monitor receives warnings about unreadable debug
     /// information. Near-linear in the debug information.
     pub fn source_map(&self, monitor: &dyn Monitor) -> SourceMap<'_> {
         source_map(&self.path, &self.module, monitor)
     }
 
-    /// The same, with the available sources.
+    /// Like [`source_map`](Self::source_map), but with the available sources.
     pub fn source_map_with(
         &self,
         monitor: &dyn Monitor,

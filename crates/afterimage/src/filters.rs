@@ -19,26 +19,28 @@ use crate::values::KeptValues;
 /// How to treat a window that ends after the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
-    /// Refuse it.
+    /// Refuse the window.
     Refused,
-    /// End it with the run, because the run's length was unknown when the window was chosen.
+    /// End the window with the run, because the run's length was unknown when the window was
+    /// chosen.
     Cut,
 }
 
 /// Filters for a path or for values. A part is kept only if all filters keep it. Without filters,
-/// nothing is left out.
+/// everything is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filters {
-    /// Only these functions, by name.
+    /// Keep only these functions, given by name.
     pub include: Vec<String>,
-    /// All functions except these, by name.
+    /// Keep all functions except these, given by name.
     pub exclude: Vec<String>,
-    /// The part executed between two positions, inclusive: `1000..2000`, `50%..end`, `parse#3..-1`.
+    /// Keep what was executed between two positions, inclusive: `1000..2000`, `50%..end`,
+    /// `parse#3..-1`.
     pub window: Option<String>,
-    /// Nothing before the K-th call of a function, arrival at a line, or execution of an
+    /// Keep nothing before the K-th call of a function, arrival at a line, or execution of an
     /// instruction: `parse#3`.
     pub start: Option<String>,
-    /// Nothing after this mark.
+    /// Keep nothing after this mark.
     pub stop: Option<String>,
 }
 
@@ -48,8 +50,8 @@ impl Filters {
         *self == Self::default()
     }
 
-    /// The part of a run of `length` blocks whose values are kept. `time` returns the time at which
-    /// the run was at a place.
+    /// Selects the values to keep of a run of `length` blocks. `time` returns the time at which the
+    /// run was at a place.
     ///
     /// # Errors
     /// If the program has no such function or place, or nothing is left.
@@ -102,10 +104,10 @@ impl Filters {
         })
     }
 
-    /// The functions whose values are not kept.
+    /// Returns the functions whose values are not kept.
     ///
     /// # Errors
-    /// If the program has no such function, or all are left out.
+    /// If the program has no such function, or all functions are left out.
     pub fn functions(
         &self,
         names: &Names,
@@ -133,8 +135,8 @@ impl Filters {
         Ok(LeftOut::new(left_out.into_iter().collect(), words.words()))
     }
 
-    /// The filter of a path. `length` returns the number of blocks of the run, or `None` before the
-    /// run: a window that depends on it is then only checked.
+    /// Makes the filter of a path. `length` returns the number of blocks of the run, or `None`
+    /// before the run. In that case, a window that depends on the length is only checked.
     ///
     /// # Errors
     /// If the program has no such function or place, the run has no such time, or `length` fails.
@@ -205,8 +207,8 @@ impl Filters {
     }
 }
 
-/// Parses the words in a file that say which functions are left out, into a predicate. `None` if
-/// they name functions that the program does not have.
+/// Parses the words in a file that say which functions were left out, and returns a predicate.
+/// Returns `None` if they name functions that the program does not have.
 pub(crate) fn said(names: &Names, words: &str) -> Option<impl Fn(FuncId) -> bool + use<>> {
     let (mut include, mut exclude) = (None, BTreeSet::new());
     for part in words.split("; ").filter(|part| !part.is_empty()) {
@@ -228,13 +230,13 @@ pub(crate) fn said(names: &Names, words: &str) -> Option<impl Fn(FuncId) -> bool
     })
 }
 
-/// Whether words are about times rather than functions.
+/// Whether words describe times rather than functions.
 fn is_time(part: &str, of: &str) -> bool {
     let of_time = |verb: &str| part.starts_with(&format!("what {verb} {of} "));
     of_time("is") || of_time("came")
 }
 
-/// Parses a list of function names separated by commas; names may contain commas, too.
+/// Parses a list of function names separated by commas. Names may contain commas, too.
 fn listed(names: &Names, list: &str) -> Option<BTreeSet<FuncId>> {
     let parts = Vec::from_iter(list.split(", "));
     let (mut found, mut at) = (BTreeSet::new(), 0);
@@ -250,10 +252,10 @@ fn listed(names: &Names, list: &str) -> Option<BTreeSet<FuncId>> {
     Some(found)
 }
 
-/// Names with more commas are not considered.
+/// The number of commas that a function name may contain.
 const MOST_COMMAS: usize = 64;
 
-/// Functions by name.
+/// Finds functions by name.
 fn functions(
     names: &Names,
     source: &SourceMap<'_>,
@@ -268,8 +270,8 @@ fn functions(
         .collect()
 }
 
-/// The two ends of `FIRST..LAST`, as `read` understands them. Names may contain `..`, so each way to
-/// divide the text is tried.
+/// Parses the two ends of `FIRST..LAST` with `read`. Names may contain `..`, so each way to divide
+/// the text is tried.
 fn ends<T>(text: &str, read: impl Fn(&str) -> Result<T>) -> Result<(T, T)> {
     let mut failed = None;
     for (at, dots) in text.match_indices("..") {
@@ -288,7 +290,7 @@ fn ends<T>(text: &str, read: impl Fn(&str) -> Result<T>) -> Result<(T, T)> {
     Err(failed.context(format!("--window {text}")))
 }
 
-/// A plain time, `1000` or `t=1000`, whether or not the run has it.
+/// Parses a plain time, `1000` or `t=1000`, whether or not the run has it.
 fn plain(text: &str) -> Option<u64> {
     number(text.strip_prefix("t=").unwrap_or(text))
 }
@@ -305,10 +307,10 @@ fn in_order(text: &str, first: u64, last: u64) -> Result<()> {
     Ok(())
 }
 
-/// An end of a path's window.
+/// An end of the window of a path.
 enum End {
     Time(u64),
-    /// A part of the run, whose length is not known yet.
+    /// A position relative to the run's length, which is not known yet.
     Later,
     Place(Mark),
 }
@@ -332,8 +334,8 @@ impl End {
         Ok(time.map_or(Self::Later, Self::Time))
     }
 
-    /// The time of this end, if it has one. A place becomes `mark`; `None` if that is already
-    /// another one.
+    /// Returns the time of this end, if it has one. If the end is a place, stores it in `mark`.
+    /// Returns `None` if there is a mark already.
     fn apart(self, mark: &mut Option<Mark>) -> Option<Option<u64>> {
         match self {
             Self::Time(time) => Some(Some(time)),
@@ -347,7 +349,7 @@ impl End {
     }
 }
 
-/// `PLACE#K`.
+/// Parses `PLACE#K`.
 fn mark(
     module: &Module,
     source: &SourceMap<'_>,

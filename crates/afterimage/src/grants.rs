@@ -1,4 +1,4 @@
-//! The guest's permissions: only those that are named.
+//! The permissions of the guest. It has only those that the user names.
 
 use std::env::VarError;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,19 @@ use anyhow::{Result, anyhow, bail};
 /// The grants to a guest, as a user writes them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Grants<'g> {
-    /// Folders: `HOST` or `HOST::GUEST`.
+    /// Folders, as `HOST` or `HOST::GUEST`.
     pub dirs: &'g [String],
-    /// Environment variables: `NAME=VALUE`, or `NAME` for its value here.
+    /// Environment variables, as `NAME=VALUE`, or as `NAME` to pass on the value in our
+    /// environment.
     pub env: &'g [String],
-    /// The file for standard input; ours if `None`.
+    /// The file for standard input. If `None`, the guest gets our standard input.
     pub stdin: Option<&'g Path>,
     /// The exported function to call instead of `_start`.
     pub invoke: Option<&'g str>,
 }
 
 impl Grants<'_> {
-    /// The command for the recorder.
+    /// Makes the command for the recorder.
     ///
     /// # Errors
     /// If a folder, a variable or the file does not exist.

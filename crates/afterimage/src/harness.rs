@@ -15,10 +15,10 @@ use crate::text::pasted;
 /// The exit code of a recorder whose time limit ended the run.
 pub const TIMED_OUT: i32 = 124;
 
-/// Whether a program is a test program of Rust.
+/// Whether a program is a Rust test program.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If the program cannot be read.
 pub fn is_libtest(program: &Path, monitor: &dyn Monitor) -> Result<bool> {
     let loaded = files::program(program)?;
     let source = loaded.source_map(monitor);
@@ -27,7 +27,7 @@ pub fn is_libtest(program: &Path, monitor: &dyn Monitor) -> Result<bool> {
     Ok(functions.any(|function| names.function(function).starts_with("test::test_main")))
 }
 
-/// Records, explains and prints for a [`Harness`].
+/// Records, explains and prints on behalf of a [`Harness`].
 pub trait Runner {
     /// Records the program with these arguments, and captures its output.
     fn record(&self, recording: &Path, args: &[String]) -> Result<Output>;
@@ -39,21 +39,21 @@ pub trait Runner {
     fn print(&self, text: &str) -> Result<()>;
 }
 
-/// A test program that Rust's libtest runs.
+/// A test program built with Rust's libtest.
 pub struct Harness<'t> {
     /// The program.
     pub program: &'t Path,
-    /// The beginning of the names of its recordings.
+    /// The beginning of the names of the test recordings.
     pub stem: &'t str,
-    /// The folder for them.
+    /// The folder for these recordings.
     pub folder: &'t Path,
-    /// How it is recorded.
+    /// Records the tests, explains failures and prints.
     pub runner: &'t dyn Runner,
 }
 
 impl Harness<'_> {
-    /// Runs the tests that the arguments select, and prints what libtest would. `false` if one
-    /// failed.
+    /// Runs the tests that the arguments select, and prints what libtest would print. Returns
+    /// `false` if a test failed.
     ///
     /// # Errors
     /// If the arguments are unknown, or nothing can be recorded or printed.
@@ -99,7 +99,7 @@ impl Harness<'_> {
         Ok(libtest::listed(&String::from_utf8_lossy(&listed.stdout)))
     }
 
-    /// Runs a test. The recording of a failing test stays.
+    /// Runs a test. Keeps its recording if the test fails.
     fn test(&self, test: &str, ignored: &[String]) -> Result<TestRun> {
         let name = test.replace("::", ".");
         let is_plain = |sign: char| sign.is_alphanumeric() || matches!(sign, '.' | '_' | '-');

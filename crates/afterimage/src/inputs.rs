@@ -1,4 +1,4 @@
-//! Compares the host's input to two runs, and how they ended.
+//! Compares what the host gave to two runs, and how the runs ended.
 
 use std::collections::HashSet;
 
@@ -12,8 +12,8 @@ use crate::monitor::Note;
 use crate::text::pasted;
 
 /// Reports where the host, or the user who recorded the runs, gave two versions of a program
-/// different input. `whatever` completes the sentence, because such differences would arise in any
-/// case.
+/// different input. Some differences may come from that input, and not from "what {whatever}", as
+/// the message says.
 ///
 /// # Errors
 /// If a log is damaged.
@@ -38,7 +38,7 @@ pub fn remark_different_inputs(runs: [&Session; 2], whatever: &str) -> Result<()
     Ok(())
 }
 
-/// How two runs ended, if they ended differently.
+/// Describes how two runs ended, if they ended differently.
 ///
 /// # Errors
 /// If an ending is damaged.
@@ -66,8 +66,8 @@ fn ending(run: &Session) -> Result<DiffEnding> {
     })
 }
 
-/// Describes the inputs chosen at recording that differ between the runs, if the programs request
-/// them.
+/// Describes the input that was chosen at recording and differs between the runs, as far as the
+/// programs request it.
 fn different_options(runs: [&Session; 2]) -> Result<Vec<String>> {
     let [a, b] = [runs[0].file().meta()?, runs[1].file().meta()?];
     let asks = |calls: [&str; 2]| {
@@ -90,11 +90,11 @@ fn different_options(runs: [&Session; 2]) -> Result<Vec<String>> {
     Ok(others)
 }
 
-/// The calls by which a program asks for its arguments.
+/// The calls with which a program asks for its arguments.
 const ARGUMENTS: [&str; 2] = ["args_get", "args_sizes_get"];
-/// The call by which it asks for random numbers.
+/// The call with which a program asks for random numbers.
 const RANDOM: &str = "random_get";
-/// The calls by which it asks for its environment.
+/// The calls with which a program asks for its environment.
 const ENVIRONMENT: [&str; 2] = ["environ_get", "environ_sizes_get"];
 
 /// Calls that take lists of addresses and lengths to read or write.
@@ -118,8 +118,8 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Whether an argument is an address. The function's description says so; for an unknown
-    /// function, the host must have read or written there.
+    /// Whether an argument is an address. The function's description shows it. An argument of an
+    /// unknown function is an address if the host read or wrote there.
     fn is_address(&self, index: usize) -> bool {
         if let Some(known) = addresses(&self.name) {
             return known.contains(&index);
@@ -138,8 +138,8 @@ impl Exchange {
         read.chain(self.writes.iter().map(|write| write.address))
     }
 
-    /// Whether another call of the same function made the same request. Addresses, and so lists of
-    /// addresses, depend on the version.
+    /// Whether another call of the same function made the same request. Addresses depend on the
+    /// version, and so do lists of addresses.
     fn is_same_call(&self, other: &Self) -> bool {
         let lengths = |of: &Self| Vec::from_iter(of.reads.iter().map(|read| read.length));
         let has_moved = || self.args != other.args || self.places().ne(other.places());
@@ -153,7 +153,7 @@ impl Exchange {
                 || OF_LISTS.contains(&self.name.as_str()) && has_moved())
     }
 
-    /// Whether both got the same.
+    /// Whether both calls returned the same results and bytes.
     fn gave_the_same(&self, other: &Self) -> bool {
         let bytes = |of: &Self| {
             let writes = of.writes.iter().map(|write| write.bytes.as_slice());
@@ -162,7 +162,7 @@ impl Exchange {
         self.results == other.results && bytes(self) == bytes(other)
     }
 
-    /// The file descriptor that it concerns.
+    /// The file descriptor that the call concerns.
     fn descriptor(&self) -> Option<i32> {
         match self.args.first() {
             Some(&RawValue::I32(descriptor)) if self.name.starts_with("fd_") => Some(descriptor),
@@ -174,7 +174,7 @@ impl Exchange {
         matches!(self.results.as_slice(), [RawValue::I32(0)])
     }
 
-    /// Returns the descriptors that refer to another file, or to none, from then on.
+    /// Returns the descriptors that refer to a different file, or to none, after this call.
     fn renewed(&self) -> impl Iterator<Item = i32> {
         let number = |index: usize| match self.args.get(index) {
             Some(&RawValue::I32(number)) => Some(number),
@@ -196,9 +196,9 @@ impl Exchange {
 }
 
 /// Describes the first host call that made the same request in two runs but got different results
-/// or bytes. Arguments and the environment are compared elsewhere; their addresses depend on the
-/// version and are ignored. So is the content of a file once the runs have made different requests
-/// about it.
+/// or bytes. Arguments and the environment are compared elsewhere. Addresses depend on the version
+/// and are ignored. So are the contents of a file after the runs have made different requests about
+/// it.
 fn first_different_input(runs: [&Session; 2]) -> Result<Option<String>> {
     let calls = |run: &Session| -> Result<_> {
         let imports = &run.program().imports;
@@ -232,7 +232,7 @@ fn first_different_input(runs: [&Session; 2]) -> Result<Option<String>> {
     for (number, (a, b)) in (1u64..).zip(calls(a)?.zip(calls(b)?)) {
         let (a, b): (Exchange, Exchange) = (a?, b?);
         let mut known = ARGUMENTS.iter().chain(&ENVIRONMENT);
-        // If the functions differ, another message says that the runs did not do the same.
+        // If the functions differ, another message reports that the runs acted differently.
         if a.name != b.name || known.any(|name| *name == a.name) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Makes modules with counters for other engines, and reads the resulting dumps.
+//! Adds counters to modules for other engines, and reads the dumps of these counters.
 
 use std::io::Read;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn options(mode: u16, standalone: bool) -> Result<PlanOptions<'static>> {
     let mode = match mode {
         QUICK => Mode::Quick,
         PROGRAM => Mode::Program,
-        // A counter on every edge also measures what one counter per block leaves open.
+        // Counters on all edges also measure what a counter in each block leaves open.
         SLOW => Mode::Edges,
         other => bail!(
             "the dump says that its counters were placed in mode {other}, which this version does not know"
@@ -37,7 +37,7 @@ fn options(mode: u16, standalone: bool) -> Result<PlanOptions<'static>> {
     })
 }
 
-/// The counters of one function, for a reader.
+/// Describes the counters of one function for a reader.
 ///
 /// # Errors
 /// If the module cannot have counters.
@@ -78,8 +78,8 @@ pub struct Instrumented {
     pub counters: u32,
 }
 
-/// Adds counters to a module. With `standalone`, there are more of them, so that a dump taken
-/// inside a host call, or after an exit from one, is exact.
+/// Adds counters to a module. With `standalone`, adds more of them, so that dumps are exact even
+/// inside a host call, or after an exit from one.
 ///
 /// # Errors
 /// If there is no such placement, or the module exceeds the limits of engines.
@@ -118,10 +118,12 @@ pub struct ReadDump {
     pub note: Option<String>,
 }
 
-/// The largest dump to read: the counters of a module with the largest number of edges.
+/// The size of the largest dump to read, in bytes: the counters of a module with the largest number
+/// of edges.
 const LARGEST_DUMP: u64 = 1 << 31;
 
-/// Derives counts from a dump of an instrumented module's counters. `program` is the module's name.
+/// Reads a dump of an instrumented module's counters and derives the counts. `program` is the
+/// module's name.
 ///
 /// # Errors
 /// If the file is not a dump, or belongs to another module.
@@ -193,11 +195,11 @@ pub fn read_dump(
     })
 }
 
-/// More activations than fit on any stack.
+/// The number of activations above which a dump is refused. No stack has room for that many.
 const MOST_ACTIVATIONS: u64 = 1 << 24;
 
-/// Returns the places of the open activations, according to the counters: at the ends of their
-/// blocks, which are calls.
+/// Returns the places of the open activations, according to the counters. These are the ends of
+/// their blocks, which are calls.
 fn standing(module: &Module, counts: &Counts) -> Result<Vec<Stop>> {
     let mut stops = Vec::new();
     for (function, counted) in module.program.functions.iter().zip(&counts.functions) {

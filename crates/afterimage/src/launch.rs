@@ -1,7 +1,7 @@
 //! Running a program and recording the run.
 //!
-//! In: a loaded program, the guest's input, and how it runs. Out: the recording, in the file that
-//! the caller created.
+//! Input: a loaded program, the guest's input, and how the program runs. Output: the recording, in
+//! the file that the caller created.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use anyhow::{Result, anyhow};
 use crate::files::Loaded;
 use crate::text::pasted;
 
-/// A lens that is made during the run, and not by a later re-execution.
+/// A lens that is built during the run, not by a later re-execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LiveLens {
     #[default]
@@ -34,16 +34,16 @@ pub struct RecordQuery {
     /// The guest's input: its arguments, environment, folders and standard input.
     pub command: Command,
     pub lens: LiveLens,
-    /// Record without the stop clock. A live lens needs the clock and keeps it.
+    /// Whether to record without the stop clock. A live lens needs the clock and keeps it.
     pub no_clock: bool,
-    /// Stop the guest after this time.
+    /// The time after which to stop the guest.
     pub timeout: Option<Duration>,
-    /// The guest's stack, in bytes.
+    /// The size of the guest's stack, in bytes.
     pub stack: usize,
-    /// The seed of the guest's random numbers; the system's own without one.
+    /// The seed of the guest's random numbers. If `None`, the system chooses it.
     pub seed: Option<u64>,
-    /// Send the guest's standard output to standard error, because a report follows on standard
-    /// output.
+    /// Whether to send the guest's standard output to standard error, because a report follows on
+    /// standard output.
     pub output_to_stderr: bool,
 }
 
@@ -99,7 +99,7 @@ impl RecordQuery {
 fn place(error: &RecordError, loaded: &Loaded, out: &TraceWriter) -> String {
     let program = loaded.path.display();
     match error {
-        // These name the places themselves.
+        // These errors name the places themselves.
         RecordError::Trace(TraceError::Replaced { .. } | TraceError::Moved { .. }) => {
             error.to_string()
         }
@@ -118,7 +118,7 @@ fn place(error: &RecordError, loaded: &Loaded, out: &TraceWriter) -> String {
 /// Creates the file of a recording.
 ///
 /// # Errors
-/// If it exists and is kept, or it cannot be created.
+/// If the file exists and must be kept, or cannot be created.
 pub fn create(path: &Path, existing: Existing) -> Result<TraceWriter> {
     TraceWriter::create(path, existing).map_err(|error| {
         let path = path.display();

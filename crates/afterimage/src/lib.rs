@@ -1,8 +1,8 @@
 //! Record a run of a WebAssembly program once, then ask anything about it.
 //!
-//! A [`Recording`] only reads. A [`Session`] owns one and builds missing data: the path of the run,
-//! and its values. To do so, it runs the program again along the recorded log, so the result is the
-//! same.
+//! A [`Recording`] only reads. A [`Session`] owns a recording and builds missing data: the path of
+//! the run, and its values. To do so, it runs the program again along the recorded log, so the run
+//! is the same.
 //!
 //! ```no_run
 //! use afterimage::{Session, WhyAbout, WhyQuery, why::Byte};

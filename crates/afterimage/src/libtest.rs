@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The options that the user of `cargo test` passes to a harness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HarnessArguments {
-    /// Names and options that select tests, unchanged.
+    /// The names and options that select tests, unchanged.
     pub selection: Vec<String>,
     /// `--nocapture`: show a test's output while it runs.
     pub streams: bool,
@@ -20,10 +20,10 @@ pub struct HarnessArguments {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     Passed,
-    /// The reason, as libtest prints it after the word.
+    /// The test was ignored for this reason, as libtest prints it after the word.
     Ignored(String),
     Failed,
-    /// It ended the process, so the result is unknown.
+    /// The test ended the process, so its result is unknown.
     Exited,
 }
 
@@ -31,7 +31,7 @@ impl HarnessArguments {
     /// Separates options that select tests from options for the output.
     ///
     /// # Errors
-    /// If the output form is one that only libtest itself writes.
+    /// If the requested output form is one that only libtest itself can write.
     pub fn of(args: &[String]) -> Result<Self, String> {
         let mut asked = Self::default();
         let mut args = args.iter();
@@ -45,7 +45,7 @@ impl HarnessArguments {
                 "--nocapture" | "--no-capture" => asked.streams = true,
                 "--show-output" => asked.shows_output = true,
                 "--quiet" | "-q" => asked.is_quiet = true,
-                // Tests run one after another, with the colors of a pipe.
+                // Tests run one after another, with the colours that libtest uses in a pipe.
                 "--test-threads" | "--color" => drop(value()),
                 "--report-time" => {}
                 "--format" => match value() {
@@ -58,7 +58,7 @@ impl HarnessArguments {
                         ));
                     }
                 },
-                // They take a value, which is not a filter.
+                // These options take a value, which must not be read as a filter.
                 "--skip" | "--logfile" | "--shuffle-seed" => {
                     asked.selection.push(arg.clone());
                     if !arg.contains('=') {
@@ -71,7 +71,7 @@ impl HarnessArguments {
         Ok(asked)
     }
 
-    /// The options that let ignored tests run.
+    /// The options that make ignored tests run.
     pub fn ignored(&self) -> Vec<String> {
         let options = self.selection.iter();
         let options = options.filter(|arg| arg.ends_with("ignored"));
@@ -79,21 +79,21 @@ impl HarnessArguments {
     }
 }
 
-/// A test that ran in a run of its own.
+/// A test that was executed in a run of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestRun {
     pub test: String,
-    /// Whether it passes by panicking.
+    /// Whether the test passes by panicking.
     pub should_panic: bool,
     pub ended: Ended,
-    /// Its output.
+    /// The output of the test.
     pub said: String,
     /// For a failing test, where its recording is and why it failed.
     pub explanation: String,
 }
 
 impl TestRun {
-    /// The line, or the sign, that libtest prints when a test has ended.
+    /// The line, or the single character, that libtest prints when a test has ended.
     pub fn line(&self, asked: &HarnessArguments) -> String {
         let (sign, how) = match &self.ended {
             Ended::Passed => (".", "ok".to_owned()),
@@ -108,7 +108,7 @@ impl TestRun {
         }
     }
 
-    /// Whether it failed.
+    /// Whether the test failed.
     pub fn is_failure(&self) -> bool {
         matches!(self.ended, Ended::Failed | Ended::Exited)
     }
@@ -126,8 +126,8 @@ pub fn heading(tests: usize) -> String {
 /// The words after the name of a test that passes by panicking.
 const SHOULD_PANIC: &str = " - should panic";
 
-/// Returns the lines that libtest prints after the last test: output of tests that passed, if
-/// requested, output of those that failed, and the result.
+/// Returns the lines that libtest prints after the last test: the output of tests that passed, if
+/// requested, the output of tests that failed, and the result.
 pub fn summary(
     ran: &[TestRun],
     filtered_out: usize,
@@ -151,7 +151,7 @@ pub fn summary(
         format!("\n---- {} ----\n{}{}", run.test, run.said, run.explanation)
     });
     let result = if failed.is_empty() { "ok" } else { "FAILED" };
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = write!(
         text,
         "\ntest result: {result}. {} passed; {} failed; {} ignored; 0 measured; {filtered_out} filtered out; finished in {:.2}s\n\n",
@@ -163,7 +163,7 @@ pub fn summary(
     text
 }
 
-/// Each of these tests, and then their names.
+/// Writes a part for each of these tests, and then their names.
 fn section(title: &str, tests: &[&TestRun], part: impl Fn(&TestRun) -> String) -> String {
     if tests.is_empty() {
         return String::new();
@@ -173,7 +173,7 @@ fn section(title: &str, tests: &[&TestRun], part: impl Fn(&TestRun) -> String) -
     format!("\n{title}:\n{parts}\n{title}:\n{names}")
 }
 
-/// The tests in the output of `--list --format terse`.
+/// Parses the tests in the output of `--list --format terse`.
 pub fn listed(printed: &str) -> Vec<String> {
     let tests = printed
         .lines()
@@ -181,7 +181,7 @@ pub fn listed(printed: &str) -> Vec<String> {
     tests.map(str::to_owned).collect()
 }
 
-/// How a single test ended, from its output and the success of the process.
+/// Finds how a single test ended, from its output and the success of the process.
 pub fn ended(printed: &str, test: &str, is_success: bool) -> Ended {
     let result = printed.rsplit_once("\ntest result: ").map(|(_, text)| text);
     match result {
@@ -211,7 +211,7 @@ pub fn said(printed: &str, test: &str) -> String {
     }
 }
 
-/// Whether a test passes by panicking, from its output.
+/// Whether the output of a test shows that the test passes by panicking.
 pub fn should_panic(printed: &str, test: &str) -> bool {
     printed.contains(&format!("test {test}{SHOULD_PANIC} ... "))
 }

@@ -25,8 +25,8 @@ use crate::named::NamedProgram;
 /// The number of lines to find before following the run to them.
 const AT_ONCE: usize = 1024;
 
-/// The depth of printed values. Pointers are followed once, because their targets may change while
-/// they do not.
+/// The limits of printed values. Pointers are followed once, because their targets may change while
+/// the pointers do not.
 const LIMITS: Limits = Limits {
     pointers: 1,
     ..Limits::DEFAULT
@@ -41,7 +41,7 @@ pub(crate) struct Lines<'l, 'p> {
     wanted: WantedLines,
     known: Result<Variables<'p>, String>,
     bodies: Bodies<'p>,
-    /// The arguments of activations, by the times at which these began.
+    /// The arguments of activations, by the time at which each activation began.
     given: RefCell<HashMap<u64, Option<Box<[Bits]>>>>,
     prologues: RefCell<HashMap<FuncId, Prologue>>,
     steps: Steps<'l>,
@@ -51,7 +51,7 @@ pub(crate) struct Lines<'l, 'p> {
 /// The source of steps.
 enum Steps<'l> {
     Path(Box<LineSteps<'l, FileSegments>>),
-    /// They are already known.
+    /// The steps are already known.
     Kept(VecDeque<LineStep>),
 }
 
@@ -60,13 +60,13 @@ enum Steps<'l> {
 struct ActivationStep {
     step: LineStep,
     entered: u64,
-    /// When to read its variables: at the step, but not before the end of the function's prologue,
-    /// which sets them.
+    /// When to read the variables of the step: at the step, but not before the end of the
+    /// function's prologue, which sets them.
     at: (u64, Option<OpId>),
 }
 
 impl<'l, 'p> Lines<'l, 'p> {
-    /// The requested lines, or only the `last` of them.
+    /// Finds the requested lines, or only the `last` of them.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -114,7 +114,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         })
     }
 
-    /// The next line; `None` at the end. Finds at most `most` lines at once.
+    /// Returns the next line, or `None` at the end. Looks for at most `most` lines at once.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -146,9 +146,9 @@ impl<'l, 'p> Lines<'l, 'p> {
         })
     }
 
-    /// The entries of some steps, which are in order of time.
+    /// Makes the entries of some steps, which are in order of time.
     fn entries(&self, steps: &[LineStep]) -> Result<Vec<LineEntry>> {
-        // Each step, and the previous step of its activation.
+        // Contains each step, and the previous step of its activation.
         let mut moments: Vec<ActivationStep> = Vec::new();
         let mut pairs = Vec::new();
         let mut latest: HashMap<u64, ActivationStep> = HashMap::new();
@@ -250,7 +250,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         Ok(None)
     }
 
-    /// The variables at some moments, in order of time.
+    /// Reads the variables at some moments, in order of time.
     fn states(
         &self,
         known: &Variables<'_>,
@@ -318,7 +318,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         }
     }
 
-    /// Whether the code of a moment's function is shown, and that of each call inlined there,
+    /// Whether the code of a moment's function is shown, and that of each function inlined there,
     /// outermost first.
     fn own(&self, activation: &Activation<'_>) -> Vec<bool> {
         let frames = self.program.source.inlined_frames(activation.offset);
@@ -329,7 +329,7 @@ impl<'l, 'p> Lines<'l, 'p> {
             .collect()
     }
 
-    /// The innermost function that is inlined at an operator and shown.
+    /// The innermost shown function among those inlined at an operator.
     fn innermost(&self, offset: OrigOffset) -> Option<String> {
         let mut frames = self.program.source.inlined_frames(offset);
         frames.pop();
@@ -362,7 +362,7 @@ impl<'l, 'p> Lines<'l, 'p> {
             found = Some(inside.low.iter().copied().zip(high).take(count).collect());
         };
         let log = self.log().ok()?;
-        // Without them, values that depend on them are missing.
+        // Without the arguments, values that depend on them are missing.
         let _ = follow_to(self.run, log, slice::from_ref(&halt), show);
         self.given.borrow_mut().insert(entered, found.clone());
         found
@@ -386,7 +386,7 @@ fn changed(now: &[Shown], before: &[Shown], step: &LineStep) -> Vec<ChangedVaria
         let Ok(value) = &one.value else { continue };
         let is_other = match before {
             Some(before) => before.value.as_ref() != Ok(value),
-            // In C, a variable is in scope before its line has given it a value.
+            // In C, a variable is in scope before its declaration has given it a value.
             None => one.line != Some(step.line.number),
         };
         if is_other {
@@ -400,7 +400,7 @@ fn changed(now: &[Shown], before: &[Shown], step: &LineStep) -> Vec<ChangedVaria
     found
 }
 
-/// The parameters, where an activation begins.
+/// The parameters at the beginning of an activation.
 fn begun(now: &[Shown]) -> Vec<ChangedVariable> {
     let parameters = now
         .iter()

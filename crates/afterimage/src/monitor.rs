@@ -1,4 +1,4 @@
-//! The reports of a session while it works.
+//! Receives what a session reports while it works.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
@@ -10,8 +10,8 @@ use afterimage_trace::Writer;
 
 /// Receives reports from a session. Threads of the session may call it at the same time.
 pub trait Monitor: Sync {
-    /// Long work begins, with `total` units if known. The returned value receives the number of
-    /// finished units, and is dropped when the work ends.
+    /// Long work begins. It has `total` units, if their number is known. The returned value
+    /// receives the number of finished units, and is dropped when the work ends.
     fn begin(&self, _work: Work, _total: Option<u64>) -> Progress {
         Arc::new(|_| {})
     }
@@ -36,16 +36,16 @@ pub enum Work {
     Values,
     /// Taking snapshots. The units are events of the log.
     Snapshots,
-    /// Executing the run again to find who wrote a byte. The units are stretches of it.
+    /// Executing the run again to find the writer of a byte. The units are stretches of the run.
     Writer,
     /// Counting blocks. The units are events of the log.
     Counts,
-    /// Following the run for a question, for the stated purpose. The units are executed blocks.
+    /// Following the run for a question, with this purpose. The units are executed blocks.
     Question(&'static str),
 }
 
 impl Work {
-    /// The units, if a user knows them.
+    /// The name of the units, if they mean something to a user.
     pub fn units(&self) -> Option<&'static str> {
         (*self == Self::Values).then_some("blocks")
     }
@@ -68,16 +68,16 @@ impl Display for Work {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Note {
-    /// Another process is adding to it; the session waits.
+    /// Another process is adding to the recording. The session waits.
     Waiting(Writer),
-    /// The remains of an interrupted addition are removed.
+    /// The remains of an interrupted addition have been removed.
     Removed {
         /// The number of bytes.
         bytes: u64,
     },
-    /// The program is still running; questions are about the part recorded so far.
+    /// The program is still running. Questions are about the part recorded so far.
     StillRecorded {
-        /// The process that records it.
+        /// The process that records the program.
         recorder: Writer,
         /// The number of blocks so far.
         blocks: u64,
@@ -93,17 +93,17 @@ pub enum Note {
     PathBuilt {
         /// The number of executed blocks.
         blocks: u64,
-        /// Its size in bytes.
+        /// The size of the path in bytes.
         bytes: u64,
         /// A description of the parts that a filter left out.
         left_out: String,
     },
-    /// A filter removed all of a path.
+    /// A filter left nothing of the path.
     PathEmpty {
-        /// The number of blocks.
+        /// The number of blocks of the run.
         blocks: u64,
     },
-    /// The words that the run wrote of its path could not be dropped after the path was built.
+    /// After the path was built, the words that the run wrote of it could not be dropped.
     WordsStay {
         /// The reason.
         why: String,
@@ -112,7 +112,7 @@ pub enum Note {
     SnapshotsTaken {
         /// The number of snapshots.
         snapshots: usize,
-        /// Their size in bytes, together with the written words of the path and its stretches.
+        /// The size in bytes of the snapshots, the written words of the path and its stretches.
         bytes: u64,
     },
     /// Counts could not be added to the file.
@@ -120,7 +120,7 @@ pub enum Note {
         /// The reason.
         why: String,
     },
-    /// Building values takes long.
+    /// Building values will take long.
     ValuesTake {
         /// The approximate number of further seconds.
         seconds: u64,
@@ -131,7 +131,7 @@ pub enum Note {
     ValuesBuilt {
         /// The number of executed statements.
         statements: u64,
-        /// The first and the last block, if not the whole run.
+        /// The first and the last block, if not the whole run has values.
         part: Option<(u64, u64)>,
         /// The size of the values in the file, in bytes.
         bytes: u64,
@@ -150,7 +150,7 @@ pub enum Note {
 }
 
 impl Note {
-    /// Whether it reports a success.
+    /// Whether the note reports success.
     pub fn is_good_news(&self) -> bool {
         matches!(
             self,

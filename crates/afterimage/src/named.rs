@@ -20,7 +20,7 @@ pub struct NamedProgram<'a> {
     pub operators: &'a Operators<'a>,
 }
 
-/// Reads the names and lines of a recorded program, and asks.
+/// Reads the names and lines of a recorded program, and passes them to `ask`.
 ///
 /// # Errors
 /// If `ask` fails.
@@ -64,10 +64,10 @@ impl<'a> NamedProgram<'a> {
         }
     }
 
-    /// A defined function, by the name a user gives.
+    /// Finds a defined function by the name that a user gives.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no such function.
     pub fn function(&self, text: &str) -> Result<FuncId> {
         let function = self.names.find(text, self.source)?;
         if self.session.program().function(function).is_none() {

@@ -20,30 +20,30 @@ use crate::error::Reason;
 use crate::monitor::{Monitor, Note, Work};
 use crate::text::pasted;
 
-/// The number of events from which progress is reported. With fewer, the run hardly called the
+/// The number of events from which progress is reported. A run with fewer events hardly called the
 /// host.
 pub(crate) const TELLING: u64 = 1000;
 
-/// The treatment of a path from which a filter removes everything.
+/// How to treat a path from which a filter removes everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Empty {
-    /// Add it.
+    /// The empty path is added.
     Kept,
-    /// Leave the recording as it is.
+    /// The recording stays as it is.
     Refused,
 }
 
-/// The outcome of adding something.
+/// The outcome of adding something to a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Added {
-    /// It was added.
+    /// This process added it.
     Here,
-    /// Another process added something, possibly the same.
+    /// Another process has added something, possibly the same.
     Elsewhere,
 }
 
-/// The path of a recording, built if it does not exist yet, unless another process builds it
-/// meanwhile.
+/// Returns the path of a recording. Builds it if it does not exist yet, unless another process
+/// builds it meanwhile.
 pub(crate) fn ensure_path<'r>(
     recording: &'r Recording,
     filter: &PathFilter,
@@ -66,7 +66,7 @@ pub(crate) fn ensure_path<'r>(
     }
 }
 
-/// Reports what a path lacks.
+/// Reports what is missing from a path.
 pub(crate) fn note_gaps(recording: &Recording, monitor: &dyn Monitor) -> Result<(), Reason> {
     let left_out = &recording.path()?.segments().directory().left_out;
     if !left_out.is_empty() {
@@ -100,8 +100,8 @@ pub(crate) fn refuse_running(recording: &Recording) -> Result<(), Reason> {
     }
 }
 
-/// The process that is recording this file, if any. (A process that adds to a cut-off recording
-/// commits the recording first.)
+/// Returns the process that is recording this file, if any. (A process that adds to a cut-off
+/// recording first commits the recording.)
 pub(crate) fn recorder(at: &Path, file: &TraceFile) -> Option<Writer> {
     match file.state() {
         Some(_) => None,
@@ -174,7 +174,7 @@ fn build(
     build_paths(run, counts, filter, out).map_err(cancelled("the path"))
 }
 
-/// Drops the words that the live run wrote of its path, after the path was built: re-execution can
+/// Drops the words that the live run wrote of its path, once the path is built. Re-execution can
 /// write them again.
 pub(crate) fn drop_words(
     at: &Path,
@@ -224,7 +224,7 @@ pub(crate) fn so_far(
     Ok(path_in_memory(file, all.directory, all.segments)?)
 }
 
-/// A stretch of a path that was not built, but was written while the program ran. See
+/// Reads a stretch of a path that was not built, but was written while the program ran. See
 /// [`Session::use_stretch`](crate::Session::use_stretch).
 pub(crate) fn stretch<E>(
     recording: &Recording,
@@ -249,20 +249,20 @@ pub(crate) fn stretch<E>(
     path.map(Some).map_err(|error| failed(error.into()))
 }
 
-/// Describes the parts that a filter left out of a path. `None` if only what came after its end is
-/// missing.
+/// Describes the parts that a filter left out of a path. Returns `None` if only the part after the
+/// path's end is missing.
 pub fn gaps(path: &RecordedPath) -> Option<&str> {
     let gaps = path.nodes().values().any(|node| node.left_out > 0);
     gaps.then_some(path.segments().directory().left_out.as_str())
 }
 
-/// The numbers of the path's calls in the whole run.
+/// How the path's calls are numbered in the whole run.
 pub fn numbering(path: &RecordedPath) -> Numbering {
     Numbering::of(path.segments().directory())
 }
 
-/// Finds the call of a function that a user named: its number in the path, and the number of calls
-/// in the run.
+/// Finds the call of a function that a user named. Returns its number in the path, and the number
+/// of calls in the run.
 ///
 /// # Errors
 /// If there is no such call, or the path is damaged.
@@ -290,11 +290,11 @@ pub fn which_call(
 pub enum GraphOf {
     /// A call of the function.
     Call(Occurrence),
-    /// One of its unique path traces, by number.
+    /// One of the function's unique path traces, by number.
     Trace(usize),
 }
 
-/// The dynamic control-flow graph of a named function.
+/// Builds the dynamic control-flow graph of a named function.
 ///
 /// # Errors
 /// If there is no such call or trace, or the path is damaged.

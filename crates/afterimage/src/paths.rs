@@ -15,9 +15,9 @@ use crate::path::numbering;
 /// Asks which paths the run took.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathsQuery {
-    /// The question.
+    /// The question about the paths.
     pub about: PathsAbout,
-    /// Only this function.
+    /// Limits the answer to this function.
     pub function: Option<String>,
     /// The largest number of entries.
     pub top: Option<usize>,
@@ -27,11 +27,12 @@ pub struct PathsQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathsAbout {
-    /// The number of path traces of each function, in this order; for one function, its traces.
+    /// The number of path traces of each function, in this order. For a single function, its
+    /// traces.
     Traces(CountOrder),
-    /// The acyclic stretches executed most often.
+    /// The acyclic stretches that were executed most often.
     Hot,
-    /// The places where blocks are executed one after another: `main:2.3>f:0.1`.
+    /// The places where these blocks were executed one after another: `main:2.3>f:0.1`.
     Occurrences(String),
 }
 
@@ -39,8 +40,8 @@ pub enum PathsAbout {
 const OCCURRENCES: usize = 1000;
 
 impl PathsQuery {
-    /// Passes the answer to `ask`. Builds the path if it does not exist yet, once the question is
-    /// understood.
+    /// Passes the answer to `ask`. Checks the question first, and then builds the path if it does
+    /// not exist yet.
     ///
     /// # Errors
     /// If there is no such function or block, the recording is damaged, or `ask` fails.

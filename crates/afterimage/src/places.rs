@@ -26,7 +26,7 @@ pub struct Site {
     pub text: String,
 }
 
-/// The statements that a user named, and the execution.
+/// The statements that a user named, and the selected execution.
 #[derive(Debug)]
 pub struct Sites {
     pub sites: Vec<Site>,
@@ -34,7 +34,7 @@ pub struct Sites {
     counts: Counts,
 }
 
-/// The unit counted by the number after a place.
+/// The unit that the number after a place counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counts {
     /// Arrivals at a line, or calls of a function.
@@ -54,14 +54,15 @@ pub struct Chosen<'f> {
 /// Selects an execution of a statement.
 #[derive(Clone, Copy)]
 enum Which {
-    /// By its number, from 1.
+    /// Selects an execution by its number, from 1.
     Number(u64),
-    /// The one at this time.
+    /// Selects the execution at this time.
     At(u64),
 }
 
 impl Chosen<'_> {
-    /// The number of the execution, and the execution itself; `None` if the run ended before it.
+    /// Returns the number of the execution, and the execution itself. Returns `None` if the run
+    /// ended before it.
     pub fn get<'a>(
         &self,
         traced: &'a Session,
@@ -80,7 +81,8 @@ impl Chosen<'_> {
     }
 }
 
-/// The statements at a place: those of a source line, one operator, or the first of a function.
+/// Finds the statements at a place: those of a source line, one operator, or the first statement of
+/// a function.
 pub fn statements<'a>(
     traced: &'a Session,
     names: &'a Names,
@@ -109,7 +111,7 @@ pub fn is_moment(text: &str) -> bool {
     ["start", "end"].contains(&text) || is_number(time) || share.is_some_and(is_number)
 }
 
-/// Like [`statements`], without their texts, which would take a pass over the module.
+/// Like [`statements`], but without the texts, which would take a pass over the module.
 pub fn nameless_statements<'a>(
     traced: &'a Session,
     names: &'a Names,
@@ -170,7 +172,7 @@ pub fn nameless_statements<'a>(
             Place::Line(_, operators) => operators.last().copied(),
             Place::Function(_) => None,
         };
-        // A moved value is mostly used soon after.
+        // A value that is moved is mostly used soon afterwards.
         let near = here.and_then(|(function, op)| {
             let distance = |other: &OpId| (*other < op, other.as_u32().abs_diff(op.as_u32()));
             let all = statements(function, &|_| true)
@@ -233,16 +235,16 @@ pub fn has_column(text: &str) -> bool {
     )
 }
 
-/// `file.c:42` for an operator; empty if unknown.
+/// The line of an operator, as `file.c:42`. Empty if unknown.
 pub fn line_of(source: &dyn Source, offset: OrigOffset) -> String {
     source.locate(offset).map_or_else(String::new, |location| {
         format!("{}:{}", source.short_path(location.file), location.line)
     })
 }
 
-/// The executions that a user named, in order of time, at least one. For a line, they are those of
-/// the k-th arrival; for a function, the first of each statement in the k-th call; for an operator
-/// or a column, the k-th of each statement.
+/// Finds the executions that a user named, in order of time; at least one. For a line, they are
+/// those of the k-th arrival. For a function, they are the first of each statement in the k-th
+/// call. For an operator or a column, they are the k-th of each statement.
 pub fn chosen<'f, 'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -280,7 +282,7 @@ pub fn chosen<'f, 'a>(
                         site,
                         which: Which::Number(number),
                     }),
-                    // Some of several may be executed less often.
+                    // If there are several statements, some may be executed less often.
                     Err(_) if found.sites.len() > 1 => {}
                     Err(error) => return Err(error),
                 }
@@ -307,7 +309,7 @@ pub fn chosen<'f, 'a>(
     Ok(chosen)
 }
 
-/// How to see what else was executed at a place.
+/// Tells the user how to see what else was executed at a place.
 fn other_executions(at: &str) -> String {
     let place = split_occurrence(at).map_or(at, |split| split.0);
     format!(
@@ -316,7 +318,7 @@ fn other_executions(at: &str) -> String {
     )
 }
 
-/// The executions of a statement. The last one is excluded if the run ended before it.
+/// Finds the executions of a statement. Excludes the last one if the run ended before it.
 pub fn executions<'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -329,9 +331,9 @@ pub fn executions<'a>(
     Ok((all, count))
 }
 
-/// Returns how many of the `count` executions of an operator's block reached the operator: all, or
-/// one less if the run ended before it in the last one. `by` returns the number of executions of
-/// the block up to a time.
+/// Returns how many of the `count` executions of an operator's block reached the operator. These
+/// are all, or one less if the run ended in the last execution before the operator. `by` returns
+/// the number of executions of the block up to a time.
 pub fn reached(
     traced: &Session,
     (function, op): (FuncId, OpId),
@@ -381,13 +383,13 @@ pub fn why_not(file: &Path, at: &str) -> String {
     )
 }
 
-/// The command that shows what let a place be executed.
+/// The command that shows which decisions allowed a place to be executed.
 pub fn what_let_run(file: &Path, at: &str) -> String {
     format!("afterimage deps {} --at {}", pasted(file), shell_word(at))
 }
 
-/// Adds the command that explains it to an error that says a place was never reached. Other errors
-/// are unchanged.
+/// If an error says that a place was never reached, adds the command that explains why. Leaves
+/// other errors unchanged.
 pub fn and_why_not(error: Error, file: &Path, at: &str) -> Error {
     let is_it = |error: &(dyn std::error::Error + 'static)| {
         let error = error.downcast_ref::<PositionError<PathFileError>>();
@@ -400,8 +402,8 @@ pub fn and_why_not(error: Error, file: &Path, at: &str) -> Error {
     }
 }
 
-/// The operand that a user named by its role or its number, from 1. `address` also names an address
-/// with an offset.
+/// Finds the operand that a user named by its role or by its number, from 1. `address` also names
+/// an address with an offset.
 pub fn operand(all: &[Operand], wanted: &str) -> Option<usize> {
     let is_it = |role: &str| role == wanted || role.strip_prefix("base ") == Some(wanted);
     let named = all.iter().position(|one| is_it(one.role));

@@ -94,7 +94,7 @@ impl Session {
     }
 
     /// Finds where a value came from. Without values, follows only the stretches of the run that
-    /// the answer needs. After that O(steps back), each O(log n).
+    /// the answer needs. Then takes O(log n) for each step back.
     ///
     /// # Errors
     /// If the program has no such place, the run no such execution, or the recording is damaged.
@@ -102,9 +102,9 @@ impl Session {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
 
-    /// Returns the values that the statements at a place gave. Builds the path and the values if
-    /// they do not exist yet. After that O(log n) for each value, or the time of following the run
-    /// if that is less.
+    /// Returns the values that the statements at a place produced. Builds the path and the values
+    /// if they do not exist yet. Then takes O(log n) for each value, or as long as following the
+    /// run if that is faster.
     ///
     /// # Errors
     /// If the program has no such place, the run no such executions, or the recording is damaged.
@@ -128,18 +128,19 @@ impl Session {
     }
 
     /// Finds when a condition about variables holds. Works like
-    /// [`variable_values`](Self::variable_values), for all times at the place.
+    /// [`variable_values`](Self::variable_values), but examines all times at the place.
     ///
     /// # Errors
-    /// If there is no such place or variable, it is not a condition, or the recording is damaged.
+    /// If there is no such place or variable, the text is not a condition, or the recording is
+    /// damaged.
     pub fn condition(&self, query: &ConditionQuery) -> Result<ConditionReport, QuestionError> {
         self.first(|session| session.ensured(|| query.answer(session)))
     }
 
     /// Returns what memory contained at a moment, what wrote it last, and what reads and writes it
     /// next. Without values, the search is limited to about four million blocks forward and sixteen
-    /// million back; the answer marks what lies beyond. With values O(log n) for each part of the
-    /// bytes.
+    /// million back; the answer marks what lies beyond. With values, takes O(log n) for each part
+    /// of the bytes.
     ///
     /// # Errors
     /// If the program has no such memory, place or variable, the variable is not in memory then, or
@@ -153,7 +154,7 @@ impl Session {
     /// Finds why a place was not executed. Builds the path and the values if they do not exist yet.
     ///
     /// # Errors
-    /// If the program has no such place, it was executed, or the recording is damaged.
+    /// If the program has no such place, the place was executed, or the recording is damaged.
     pub fn why_not(&self, query: &WhyNotQuery) -> Result<WhyNotReport, QuestionError> {
         self.prepared(|scene| query.answer(scene))
     }
@@ -189,8 +190,8 @@ impl Session {
         }
     }
 
-    /// Returns the lines of the user's own code nearest to some executions, among those that they
-    /// depend on, the nearest first. As [`slice`](Self::slice) with a depth.
+    /// Returns the lines of the user's own code on which some executions depend, nearest first.
+    /// Builds what [`slice`](Self::slice) with a depth builds.
     ///
     /// # Errors
     /// As for [`slice`](Self::slice).
@@ -201,7 +202,7 @@ impl Session {
     /// Returns the state at a moment: the call stack and the values of variables. If the moment is
     /// a time and the recording has no values, the run is followed from the preceding snapshot. If
     /// there are no snapshots, one re-execution takes them. Otherwise builds the path and the
-    /// values if they are not there yet.
+    /// values if they do not exist yet.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
@@ -212,8 +213,8 @@ impl Session {
         }
     }
 
-    /// Like [`state`](Self::state), but only if neither the path nor the values exist, and neither
-    /// is needed.
+    /// Like [`state`](Self::state), but answers only if neither the path nor the values exist, and
+    /// neither is needed.
     ///
     /// # Errors
     /// As for [`state`](Self::state).
@@ -229,7 +230,7 @@ impl Session {
     }
 
     /// Returns what the run executed, in order. Builds the path if it does not exist yet. All
-    /// entries are in memory at once: a run has billions, so select a stretch or a number.
+    /// entries are in memory at once. A run has billions of them, so select a stretch or a number.
     ///
     /// # Errors
     /// If the run has no such stretch, the program no such function, or the recording is damaged.
@@ -253,7 +254,7 @@ impl Session {
         })
     }
 
-    /// Returns the paths that the run took. Builds the path if it is not there yet.
+    /// Returns the paths that the run took. Builds the path if it does not exist yet.
     ///
     /// # Errors
     /// If there is no such function or block, or the recording is damaged.
@@ -266,7 +267,7 @@ impl Session {
     /// exist yet, and follows the run. All executions are in memory at once.
     ///
     /// # Errors
-    /// If there are none at the place, or the recording is damaged.
+    /// If there are no loads or stores at the place, or the recording is damaged.
     pub fn addresses(
         &self,
         query: &AddressesQuery,
@@ -277,7 +278,7 @@ impl Session {
         }
     }
 
-    /// A summary of these addresses, for the loads and stores at a place, or in the whole program.
+    /// Summarises the addresses of the loads and stores at a place, or in the whole program.
     ///
     /// # Errors
     /// As for [`addresses`](Self::addresses).
@@ -292,7 +293,7 @@ impl Session {
     /// the path if it does not exist yet.
     ///
     /// # Errors
-    /// If the fact has no known form, it does not apply at its place, or the recording is damaged.
+    /// If the fact has no known form, does not apply at its place, or the recording is damaged.
     pub fn dataflow(&self, query: &DataflowQuery) -> Result<DataflowDocument, QuestionError> {
         self.followed(|program| {
             let found = query.answer(program)?;
@@ -305,8 +306,8 @@ impl Session {
         })
     }
 
-    /// Finds executions that read or recomputed something already available. Builds the path if it
-    /// does not exist yet, and follows the run.
+    /// Finds executions that read or recomputed a value that was already available. Builds the path
+    /// if it does not exist yet, and follows the run.
     ///
     /// # Errors
     /// If there is no such function, or the run cannot be followed.
@@ -344,8 +345,8 @@ impl Session {
     /// paths if they do not exist yet, and follows both runs several times.
     ///
     /// # Errors
-    /// If a run cannot be followed, line tables are to be compared but do not exist, or a recording
-    /// is damaged.
+    /// If a run cannot be followed, line tables are requested but do not exist, or a recording is
+    /// damaged.
     pub fn matching(
         &self,
         other: &Self,
@@ -363,9 +364,9 @@ impl Session {
         })
     }
 
-    /// Decides whether a debugger shows what the unoptimised program implies for a variable of this
-    /// optimised run. Returns one answer for each variable. Builds the paths and the values of both
-    /// if they do not exist yet.
+    /// Decides whether a debugger shows the value of a variable that the unoptimised program
+    /// implies for this optimised run. Returns one answer for each variable. Builds the paths and
+    /// the values of both runs if they do not exist yet.
     ///
     /// # Errors
     /// If the runs cannot be compared, there is no such line or variable, or a recording is
@@ -389,11 +390,11 @@ impl Session {
         })
     }
 
-    /// Returns the source files that the program's code comes from. The run is executed again if
+    /// Returns the source files from which the program's code comes. The run is executed again if
     /// the recording has no counts yet.
     ///
     /// # Errors
-    /// If the end of the run is not known, or it cannot be executed again.
+    /// If the end of the run is unknown, or the run cannot be executed again.
     pub fn files(&self) -> Result<FilesDocument, QuestionError> {
         self.about(|| files(self))
     }
@@ -417,7 +418,7 @@ impl Session {
     }
 
     /// Returns the statements and the bytes of output that depend on a byte of input. Builds the
-    /// path and the values if they do not exist yet; then follows the run once, from the read on.
+    /// path and the values if they do not exist yet. Then follows the run once, from the read on.
     ///
     /// # Errors
     /// If the run did not read the byte, or the recording is damaged.
@@ -425,11 +426,11 @@ impl Session {
         self.ensured(|| explain(self, |scene| query.answer(scene)))
     }
 
-    /// Returns what the program printed, and when. For a long run whose values are not built, only
-    /// its stretches can answer.
+    /// Returns what the program printed, and when. For a long run whose values are not built,
+    /// answers only from stretches of the run.
     ///
     /// # Errors
-    /// If it is such a run and they do not, or the recording is damaged.
+    /// If these stretches do not suffice, or the recording is damaged.
     pub fn output(&self, query: &OutputQuery) -> Result<OutputDocument, QuestionError> {
         // Building the values takes many times as long as the run did, and was not requested.
         let refuse = |session: &Self| {
@@ -447,8 +448,8 @@ impl Session {
         })
     }
 
-    /// Returns when a place was executed. Builds the path if it does not exist, more than a few
-    /// executions are requested, and stretches of it are not sufficient.
+    /// Returns when a place was executed. A few executions are found in stretches of the run, if
+    /// these suffice. Otherwise builds the path if it does not exist yet.
     ///
     /// # Errors
     /// If the program has no such place, the run no such stretch, or the recording is damaged.
@@ -465,8 +466,8 @@ impl Session {
         }
     }
 
-    /// Returns the name of a moment. Asks stretches of the run first, and builds the path only if
-    /// they have no answer.
+    /// Returns the name of a moment. Looks at stretches of the run first, and builds the path only
+    /// if these do not suffice.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
@@ -476,7 +477,7 @@ impl Session {
         })
     }
 
-    /// Asks stretches of the run first, and the whole run only if these are not sufficient; `ask`
+    /// Asks stretches of the run first, and the whole run only if these do not suffice. `ask`
     /// builds what it needs.
     fn first<R>(
         &self,

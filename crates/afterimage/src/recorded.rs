@@ -3,7 +3,8 @@
 use afterimage_record::{RecordError, Uncertain};
 use afterimage_trace::{Interrupter, RawValue};
 
-/// Returns a remark for a recording that may name the wrong operator for its trap, or none.
+/// Returns a remark for a recording that may name the wrong operator for its trap. Returns an empty
+/// text if no remark is needed.
 pub fn remark(uncertain: &Uncertain, asked: Option<Interrupter>) -> String {
     let what = if uncertain.in_block {
         "the recording may name the wrong operator: not the load that trapped, but one that \
@@ -23,7 +24,7 @@ pub fn remark(uncertain: &Uncertain, asked: Option<Interrupter>) -> String {
     format!("{what}; running it again to find out {why}{remedy}")
 }
 
-/// A value, as it would be written on the command line.
+/// Writes a value as on the command line.
 pub fn literal(value: &RawValue) -> String {
     match *value {
         RawValue::I32(v) => v.to_string(),

@@ -18,17 +18,17 @@ pub struct RedundancyQuery {
     pub of: RedundancyOf,
     /// Only operators of this function.
     pub function: Option<String>,
-    /// The largest number of operators, those with the most redundant executions first.
+    /// The largest number of operators. Those with the most redundant executions come first.
     pub top: Option<u64>,
-    /// The number of most frequent routes to list for each.
+    /// The number of routes to list for each operator, most frequent first.
     pub ways: u64,
-    /// Whether to also show the result by the path alone, for as many operators as are shown, or
-    /// for [`BY_PATH`](Self::BY_PATH) of them if all are.
+    /// Whether to also show the result by the path alone. It is shown for as many operators as are
+    /// listed, or for [`BY_PATH`](Self::BY_PATH) of them if all are listed.
     pub by_path: bool,
 }
 
 impl RedundancyQuery {
-    /// The number of operators with a result by the path alone, if all are shown.
+    /// The number of operators with a result by the path alone, if all operators are listed.
     pub const BY_PATH: u64 = 20;
 
     /// Answers the question.

@@ -1,15 +1,15 @@
-//! Requests to stop: the meaning of a signal after earlier ones.
+//! Requests to stop: what a signal means after earlier signals.
 //!
 //! Invariant: while the current work can stop in an orderly way, only a second Ctrl-C ends the
-//! process, and only if it is separate from the first. (A shell, `timeout` and a closing terminal
-//! send several signals for one request.)
+//! process, and only if it is a request of its own. (A shell, `timeout` and a closing terminal send
+//! several signals for one request.)
 
 use std::time::{Duration, Instant};
 
-/// A second Ctrl-C within this time counts as the first one, sent twice.
+/// The time within which a second Ctrl-C counts as the first one, sent twice.
 const TWICE: Duration = Duration::from_millis(300);
 
-/// Other signals within this time after a completed request belong to that request.
+/// The time after a completed request during which other signals belong to that request.
 const TOGETHER: Duration = Duration::from_secs(1);
 
 /// The last request to stop.
@@ -19,12 +19,12 @@ pub struct StopRequests(Option<Request>);
 /// Signals that make the same request.
 #[derive(Clone, Copy, Debug)]
 struct Request {
-    /// The first of them, and its time.
+    /// The first signal of the request, and its time.
     first: StopSignal,
     at: Instant,
-    /// The time of the first Ctrl-C among them.
+    /// The time of the first Ctrl-C among the signals.
     ctrl_c: Option<Instant>,
-    /// Whether the work that they asked to stop has stopped.
+    /// Whether the work has stopped as requested.
     met: bool,
 }
 
@@ -48,7 +48,7 @@ pub enum Meaning {
 }
 
 impl StopRequests {
-    /// None yet.
+    /// No request has been made yet.
     pub const fn new() -> Self {
         Self(None)
     }
@@ -58,7 +58,7 @@ impl StopRequests {
         self.0.map(|request| request.first)
     }
 
-    /// Other work begins. This also completes an earlier request.
+    /// Other work begins. This completes an earlier request.
     pub fn complete(&mut self) {
         if let Some(request) = &mut self.0 {
             request.met = true;
@@ -120,7 +120,7 @@ mod tests {
                 for third in [Terminate, CtrlC] {
                     let signals = [(first, 0), (second, 100), (third, 300)];
                     assert_eq!(meanings(&signals), [Stop, Same, Same], "{signals:?}");
-                    // Among several Ctrl-C, the first one counts.
+                    // Among several Ctrl-C signals, the first one counts.
                     let signals = [(first, 0), (second, 1), (third, 302)];
                     let is_now = third == CtrlC && (first == CtrlC || second == CtrlC);
                     let expected = if is_now { End } else { Same };

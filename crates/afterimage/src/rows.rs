@@ -1,4 +1,4 @@
-//! Answers that are written row by row, because a run has billions of rows.
+//! Answers that are written row by row, because a run may have billions of rows.
 
 use std::error::Error;
 use std::io::Write;
@@ -9,7 +9,7 @@ use anyhow::Result;
 /// The form of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// For people.
+    /// Text for people.
     Text,
     /// One object per line.
     Json,
@@ -27,7 +27,7 @@ impl Form {
     }
 }
 
-/// The destination of an answer, opened once the answer exists.
+/// The destination of an answer. It is opened once the answer exists.
 pub trait Output {
     /// Writes a report.
     ///
@@ -49,7 +49,7 @@ pub struct Rows<'o> {
     pub limit: Option<u64>,
 }
 
-/// Passes the next part of a followed run to the writer.
+/// Passes the next part of a run that is being followed to the writer.
 pub(crate) fn next_of<T, E: Error + Send + Sync + 'static>(
     found: std::result::Result<T, E>,
 ) -> std::result::Result<T, PresentError> {
@@ -60,8 +60,8 @@ pub(crate) fn next_of<T, E: Error + Send + Sync + 'static>(
 pub(crate) const MORE: &str = "--limit N, or -o FILE";
 
 impl Rows<'_> {
-    /// Lets `report` write rows. It returns whether there are more than it wrote; `more` says how
-    /// to see these.
+    /// Lets `report` write rows. `report` returns whether there are more rows than it wrote, and
+    /// `more` says how to see these.
     pub(crate) fn write(
         &self,
         more: &str,

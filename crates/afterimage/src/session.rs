@@ -1,4 +1,4 @@
-//! A recording that grows with the questions about it.
+//! A recording that grows as questions are asked about it.
 
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -32,8 +32,8 @@ use crate::source::source_map_with;
 use crate::sources::{SourceFiles, SourcePaths};
 use crate::values::{self, Adds, KeptValues};
 
-/// A question builds at most one stretch in eight. Beyond that, building all values at once is as
-/// fast.
+/// A question builds at most one in this many stretches. Building all values at once is as fast as
+/// building more than that.
 const SHARE: usize = 8;
 
 /// A recording, and the means to build the parts of it that questions need.
@@ -41,22 +41,22 @@ const SHARE: usize = 8;
 /// Whatever is built is added to the file, where the next session finds it. If two processes build
 /// at the same time, one waits for the other.
 ///
-/// Everything that only reads is in its [`Recording`].
+/// Methods that only read are in its [`Recording`].
 pub struct Session {
     recording: Arc<Recording>,
     monitor: Arc<dyn Monitor + Send>,
     /// Remarks that the monitor has already received.
     remarked: Arc<Mutex<HashSet<String>>>,
     snapshots: Arc<OnceLock<Snapshots>>,
-    /// Counts that this session made: the file may not have them.
+    /// Counts that this session made. The file may not contain them.
     counts: Arc<OnceLock<Counts>>,
-    /// The filter for the user's own code.
+    /// The filter that selects the user's own code.
     code: CodeFilter,
     sources: Arc<SourceFiles>,
     debug: Arc<DebugInformation>,
-    /// Stops what questions build.
+    /// Stops the builds of questions.
     cancel: Option<Arc<Cancel>>,
-    /// The same recording, with stretches built on demand.
+    /// The same recording, but with stretches built on demand.
     stretched: OnceLock<Option<Box<Session>>>,
 }
 
@@ -81,7 +81,7 @@ impl Session {
     /// Opens a recording, without reporting progress.
     ///
     /// # Errors
-    /// If the file is not a recording, or is damaged.
+    /// If the file is not a recording or is damaged.
     pub fn open(at: &Path) -> Result<Self, QuestionError> {
         Ok(Self::open_with(at, Silent)?)
     }
@@ -111,7 +111,7 @@ impl Session {
             let read = || recorded_directory(&file);
             let other = thread::Builder::new().spawn_scoped(scope, read);
             let loaded = files::recorded_program(at, &file);
-            // Without a second thread, this one does it.
+            // Without a second thread, this thread reads the path.
             let directory = match other.map(thread::ScopedJoinHandle::join) {
                 Ok(Ok(directory)) => directory,
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
@@ -122,14 +122,14 @@ impl Session {
         let module = loaded?.module;
         let path = directory.and_then(|found| recorded_path_of(&file, &module.program, found));
         let recording = Recording::of(at, file, module);
-        // Damage or absence is reported again at the next look-up.
+        // If the path is damaged or missing, the next look-up reports it again.
         if let Ok(Some(path)) = path {
             recording.use_path(path);
         }
         Ok(Self::of(recording, monitor))
     }
 
-    /// A session for an open recording.
+    /// Makes a session for an open recording.
     pub fn of(recording: Recording, monitor: impl Monitor + Send + 'static) -> Self {
         let sources = sources_of(&recording, SourcePaths::default());
         Self {
@@ -146,7 +146,7 @@ impl Session {
         }
     }
 
-    /// Changes which code counts as the user's own. Text output folds the rest.
+    /// Sets which code counts as the user's own. Text output folds the rest.
     #[must_use]
     pub fn looking_at(self, code: CodeFilter) -> Self {
         Self {
@@ -156,21 +156,21 @@ impl Session {
         }
     }
 
-    /// Changes where source files are.
+    /// Sets where to look for source files.
     #[must_use]
     pub fn reading(self, paths: SourcePaths) -> Self {
         let sources = sources_of(&self.recording, paths);
         Self {
             sources,
-            // Which of several files with one name is meant depends on the sources.
+            // If several files have one name, the choice between them depends on the sources.
             debug: Arc::default(),
             stretched: OnceLock::new(),
             ..self
         }
     }
 
-    /// Returns the same recording, for questions that `cancel` stops. What one of these sessions
-    /// builds, the others use.
+    /// Returns the same recording, for questions that `cancel` stops. The two sessions share
+    /// everything that either builds.
     #[must_use]
     pub fn cancelled_by(&self, cancel: Arc<Cancel>) -> Self {
         Self {
@@ -180,12 +180,12 @@ impl Session {
         }
     }
 
-    /// Stops what questions build, if anything can.
+    /// The object that stops the builds of questions, if there is one.
     pub(crate) fn cancel(&self) -> Option<&Arc<Cancel>> {
         self.cancel.as_ref()
     }
 
-    /// The flag that stops a build that begins now, if something can.
+    /// The flag that stops a build that begins now, if anything can stop it.
     pub(crate) fn stop_flag(&self) -> Option<Arc<AtomicBool>> {
         self.cancel.as_ref().map(|cancel| cancel.flag())
     }
@@ -211,13 +211,13 @@ impl Session {
         &self.sources
     }
 
-    /// Returns the filter for the user's own code.
+    /// Returns the filter that selects the user's own code.
     pub fn code(&self) -> &CodeFilter {
         &self.code
     }
 
-    /// A source map in which library code has the lines of the user's own code that it was inlined
-    /// for. In a program without code of the user's own, all code counts as such.
+    /// A source map that attributes inlined library code to the lines of the user's own code that
+    /// it was inlined into. In a program without code of the user's own, all code counts as such.
     pub(crate) fn folded<'s>(&self, source: &'s SourceMap<'s>) -> Folded<'s> {
         let folded = Folded::new(source, &self.code);
         if folded.shows_any() {
@@ -228,8 +228,9 @@ impl Session {
     }
 
     /// Returns the same recording, with stretches of its path and values instead of all of them.
-    /// Each is built when a question needs it. Only snapshots are added to the file, which one
-    /// re-execution takes. `None` if the values exist, or snapshots cannot be taken.
+    /// Each stretch is built when a question needs it. Only snapshots, which one re-execution
+    /// takes, are added to the file. Returns `None` if the values exist, or if snapshots cannot be
+    /// taken.
     ///
     /// # Errors
     /// If the run cannot be executed again, or the recording is damaged.
@@ -248,8 +249,8 @@ impl Session {
         Ok(self.stretched.get_or_init(|| found).as_deref())
     }
 
-    /// Does the same, but builds at most one stretch in `share`, or as many as needed if `share` is
-    /// 0.
+    /// Like [`stretched`](Self::stretched), but builds at most one stretch in `share`, or as many
+    /// as needed if `share` is 0.
     ///
     /// # Errors
     /// As for [`stretched`](Self::stretched).
@@ -262,8 +263,8 @@ impl Session {
         }))
     }
 
-    /// Does the same for stepping through the run, without a limit on stretches. If that is
-    /// impossible, builds the path and the values, and returns `None`.
+    /// Like [`stretched`](Self::stretched), but for stepping through the run, without a limit on
+    /// stretches. If that is impossible, builds the path and the values, and returns `None`.
     ///
     /// # Errors
     /// If the program is still running, the run cannot be executed again, or the recording is
@@ -281,8 +282,8 @@ impl Session {
     }
 
     /// Answers a question that needs the path, or the values too. If the recording lacks them, asks
-    /// stretches of the run first, each built on demand. Only if these are not enough for the answer
-    /// does `build` build what is needed, and the whole run is asked.
+    /// stretches of the run first, each built on demand. If these do not suffice, `build` builds
+    /// what is needed, and the question is asked about the whole run.
     ///
     /// # Errors
     /// If the run cannot be executed again, the recording is damaged, or `build` or `ask` fails.
@@ -311,8 +312,8 @@ impl Session {
         ask().map_err(|error| error.context(self.at().display().to_string()).into())
     }
 
-    /// Asks about stretches of the run first, if the recording has no values: `None` if there are
-    /// none, or not enough for the answer.
+    /// Asks about stretches of the run, if the recording has no values. Returns `None` if there are
+    /// no stretches, or if they do not suffice for the answer.
     ///
     /// # Errors
     /// If the run cannot be executed again, the recording is damaged, or `ask` fails.
@@ -341,8 +342,8 @@ impl Session {
         Ok(of_path || self.epochs()?.are_too_many())
     }
 
-    /// The source map of the program. The first question reads it, in time near-linear in the debug
-    /// information, and tells the monitor what cannot be read.
+    /// Returns the source map of the program. The first question reads it, in time near-linear in
+    /// the debug information, and reports unreadable parts to the monitor.
     pub fn source_map(&self) -> &SourceMap<'_> {
         let sources = Arc::clone(&self.sources);
         self.debug.source_map(self.module(), |module| {
@@ -358,14 +359,13 @@ impl Session {
         self.debug.with_variables(self.module(), ask)
     }
 
-    /// Resolves places in the program. The monitor is informed if a place is not interpreted
-    /// literally.
+    /// Resolves places in the program. The monitor is informed if a place is not taken literally.
     pub fn resolver<'a>(&'a self, names: &'a Names, source: &'a SourceMap<'a>) -> Resolver<'a> {
         let resolver = Resolver::new(self.program(), self.bytes(), names, source);
         resolver.heard_by(Some(self))
     }
 
-    /// Resolves positions in the run; the monitor is informed in the same way.
+    /// Resolves positions in the run. Informs the monitor as [`resolver`](Self::resolver) does.
     ///
     /// # Errors
     /// If the path was not built, or is damaged.
@@ -381,7 +381,7 @@ impl Session {
         Arc::clone(&self.monitor)
     }
 
-    /// The monitor.
+    /// The monitor that receives the session's reports.
     pub fn monitor(&self) -> &dyn Monitor {
         &*self.monitor
     }
@@ -389,14 +389,14 @@ impl Session {
     /// Refuses a recording whose program input was stripped.
     ///
     /// # Errors
-    /// If it was stripped, or the recording is damaged.
+    /// If the input was stripped, or the recording is damaged.
     pub fn ensure_inputs(&self) -> Result<(), SessionError> {
         let log = self.file().log();
         self.named(log.map(drop).map_err(Reason::from))
     }
 
-    /// The path, built if it does not exist yet. For a program that is still running, the path up
-    /// to now.
+    /// Returns the path. Builds it if it does not exist yet. If the program is still running,
+    /// returns the path up to now.
     ///
     /// # Errors
     /// If the run cannot be executed again, or nothing can be added to the file.
@@ -406,7 +406,7 @@ impl Session {
         Ok(found)
     }
 
-    /// The path, built if it does not exist yet, and refused if it has gaps.
+    /// Returns the path. Builds it if it does not exist yet. Refuses a path with gaps.
     ///
     /// # Errors
     /// As for [`ensure_path`](Self::ensure_path), and if something was left out.
@@ -421,8 +421,9 @@ impl Session {
         if let Some(recorder) = path::recorder(recording.at(), recording.file()) {
             return Ok(recording.use_path(path::so_far(recording, recorder, self.monitor())?));
         }
-        // Other questions about the same recording may need only a part of the run. They would wait
-        // for the whole path, but not long for snapshots. Without snapshots, the path is still made.
+        // Other questions about the same recording may need only a part of the run. Snapshots are
+        // ready for them sooner than the whole path, so they are made first. The path is still
+        // built without snapshots.
         let is_asked_more = self.cancel.is_some();
         if is_asked_more
             && matches!(recording.path(), Err(RecordingError::NoPath))
@@ -441,8 +442,8 @@ impl Session {
 
     /// Reads a stretch of a path that was not built, but was written while the program ran, and
     /// uses it as the recording's path. `wanted` receives the number of blocks of the run, and the
-    /// largest number that one of its paths may have; it returns the first and the last block. If
-    /// it returns `None`, or the path is built, reads nothing and returns `false`.
+    /// largest number of blocks in one of its paths. It returns the first and the last block. If
+    /// `wanted` returns `None`, or the path has been built, reads nothing and returns `false`.
     ///
     /// # Errors
     /// If the file is damaged, or `wanted` fails.
@@ -459,7 +460,7 @@ impl Session {
     /// are any.
     ///
     /// # Errors
-    /// If they are damaged.
+    /// If the snapshots are damaged.
     pub fn snapshots(&self) -> Result<Option<&Snapshots>, SnapshotError> {
         if let Some(known) = self.snapshots.get() {
             return Ok(Some(known));
@@ -468,7 +469,7 @@ impl Session {
         Ok(found.map(|found| self.snapshots.get_or_init(|| found)))
     }
 
-    /// Makes snapshots if there are none. `false` if none can be made.
+    /// Makes snapshots if there are none. Returns `false` if none can be made.
     ///
     /// # Errors
     /// If the run cannot be executed again, the recording is damaged, or nothing can be added to
@@ -487,12 +488,12 @@ impl Session {
         Ok(true)
     }
 
-    /// Builds the values if they do not exist yet; the path must exist. `cancel` stops the build at
-    /// a point up to which the values are kept.
+    /// Builds the values if they do not exist yet. The path must exist. `cancel` stops the build
+    /// and keeps the values built so far.
     ///
     /// # Errors
-    /// If the program is still running, the path has gaps, the run cannot be followed, or nothing
-    /// can be added to the file; or if it was cancelled.
+    /// If the program is still running, the path has gaps, the run cannot be followed, nothing can
+    /// be added to the file, or the build was cancelled.
     pub fn ensure_values(&self, cancel: &AtomicBool) -> Result<(), SessionError> {
         let found = values::ensure_values(&self.recording, self.monitor(), cancel);
         self.named(found).map(|_| ())
@@ -509,7 +510,8 @@ impl Session {
     /// Adds a filtered path in place of the present one.
     ///
     /// # Errors
-    /// As for [`ensure_path`](Self::ensure_path), and if nothing would be kept and that is refused.
+    /// As for [`ensure_path`](Self::ensure_path), and if nothing would be kept and `empty` refuses
+    /// that.
     pub fn add_path(&self, filter: &PathFilter, empty: Empty) -> Result<bool, SessionError> {
         let cancel = self.stop_flag();
         let added = path::add_path(
@@ -522,8 +524,8 @@ impl Session {
         Ok(self.named(added)? == Added::Here)
     }
 
-    /// Builds the path of a run that has just ended from the words that the run wrote, and drops
-    /// these.
+    /// Builds the path of a run that has just ended, from the words that the run wrote. Then drops
+    /// the words.
     ///
     /// # Errors
     /// As for [`ensure_path`](Self::ensure_path).
@@ -549,8 +551,8 @@ impl Session {
         Ok(self.named(added)? == Added::Here)
     }
 
-    /// Returns the executions of each block, counted by running the program again if the file
-    /// does not have them. `None` if the recording was cut off before the end of the run was
+    /// Returns the executions of each block. If the file does not have them, counts them by running
+    /// the program again. Returns `None` if the recording was cut off before the end of the run was
     /// written.
     ///
     /// # Errors
@@ -559,7 +561,7 @@ impl Session {
         self.named(counts::ensure_counts(self))
     }
 
-    /// The counts that this session made, or those that `make` makes.
+    /// Returns the counts that this session made, or those that `make` makes.
     pub(crate) fn counts_once(
         &self,
         make: impl FnOnce() -> Result<Option<Counts>, Reason>,
@@ -572,7 +574,7 @@ impl Session {
     }
 
     /// Counts again, as `counting` says. Compares the result with the counts in the file, or stores
-    /// it. `None` as for [`ensure_counts`](Self::ensure_counts).
+    /// it. Returns `None` as [`ensure_counts`](Self::ensure_counts) does.
     ///
     /// # Errors
     /// As for [`ensure_counts`](Self::ensure_counts), and if the counts differ.
@@ -580,7 +582,8 @@ impl Session {
         self.named(counts::made(self, counting))
     }
 
-    /// The number of blocks that the run executed. Counts them if the recording does not say.
+    /// Returns the number of blocks that the run executed. Counts them if the recording does not
+    /// contain the number.
     ///
     /// # Errors
     /// If the run cannot be executed again, or its end is unknown.
@@ -597,8 +600,8 @@ impl Session {
         }
     }
 
-    /// Passes `ask` the profile of the run: exactly how often its functions, lines, blocks, edges
-    /// and instructions were executed.
+    /// Passes `ask` the profile of the run, which says exactly how often functions, lines, blocks,
+    /// edges and instructions were executed.
     ///
     /// # Errors
     /// If the run cannot be executed again, its end is unknown, or `ask` fails.

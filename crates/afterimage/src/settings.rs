@@ -21,14 +21,14 @@ pub struct Settings {
     /// The filter that selects the code to show.
     #[serde(deserialize_with = "code")]
     pub code: CodeFilter,
-    /// Where to find sources that are not at the place in the debug information: `source-path =
-    /// ["OLD=NEW"]`. A relative NEW is relative to the folder of the settings file.
+    /// Where to find sources that have moved from the place in the debug information: `source-path
+    /// = ["OLD=NEW"]`. A relative NEW is relative to the folder of the settings file.
     #[serde(rename = "source-path", deserialize_with = "source_path")]
     pub source_path: Vec<Moved>,
 }
 
 impl Settings {
-    /// Reads the settings. Without a file, they are the defaults.
+    /// Reads the settings. Without a file, returns the defaults.
     ///
     /// # Errors
     /// If the file cannot be read, or has unknown contents.
@@ -62,7 +62,7 @@ impl Settings {
         }
     }
 
-    /// Returns the places of sources: first those given by a command, then those set here.
+    /// Returns the places of sources: first those that a command names, then those in the settings.
     ///
     /// # Errors
     /// If the command names a place that does not exist.

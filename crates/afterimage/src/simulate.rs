@@ -27,8 +27,8 @@ use crate::named::NamedProgram;
 use crate::steps::follow;
 use crate::text::pasted;
 
-/// The simulations of these caches and predictors, each once. The caches are the first level and
-/// the second, if any.
+/// Makes the simulations of these caches and predictors, without duplicates. The caches are the
+/// first level and, if given, the second.
 ///
 /// # Errors
 /// If the levels are incompatible.
@@ -65,8 +65,8 @@ pub fn default_specs() -> Result<Vec<Spec>> {
 /// Asks what branch predictors and caches would have missed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimulateQuery {
-    /// The simulations, as on the command line: `--cache 32k,8,64`. If empty, the recording's
-    /// simulations, or else the defaults.
+    /// The simulations, as on the command line: `--cache 32k,8,64`. If empty, the simulations in
+    /// the recording. If it has none either, the defaults.
     pub specs: Vec<Spec>,
     /// The kind of rows. The default is a line, or a function if no line is known.
     pub by: Option<MissesBy>,
@@ -104,8 +104,8 @@ impl SimulateQuery {
     }
 }
 
-/// Passes `ask` the misses of simulations, by row. The default row is a line, or a function if no
-/// line is known.
+/// Passes `ask` the misses of simulations, by row. By default, a row is a line, or a function if no
+/// lines are known.
 ///
 /// # Errors
 /// If the module cannot be read, or `ask` fails.
@@ -152,7 +152,7 @@ fn remark(traced: &Session, text: String) {
     traced.monitor().note(traced.at(), &Note::Remark(text));
 }
 
-/// Reports if the recording was cut off before its path ends.
+/// Reports a recording whose log was cut off before its path ends.
 fn say_cut(traced: &Session, summary: &Summary) -> Result<()> {
     let length = traced.path()?.length();
     if summary.blocks < length {
@@ -167,8 +167,8 @@ fn say_cut(traced: &Session, summary: &Summary) -> Result<()> {
     Ok(())
 }
 
-/// Returns the requested simulations, or all in the recording if none are requested; and the error
-/// to report if one of these is damaged. `again` repeats them without reading them.
+/// Returns the requested simulations, or all in the recording if none are requested. Also returns
+/// the error to report if one of these is damaged. `again` repeats them without reading them.
 ///
 /// # Errors
 /// If the run cannot be followed, or nothing can be added to the file.
@@ -196,7 +196,8 @@ pub fn stored(
                     anyhow!("{error}: afterimage simulate {file} {spec} --again")
                 });
             }
-            // It is unknown which one to replace, so the report must not fail for good.
+            // It is unknown which simulation to replace, so the damage must not make every later
+            // report fail.
             None => {
                 let at = traced.at().display();
                 let text = format!("{at}: {error}, and its options cannot be read");
@@ -219,7 +220,7 @@ pub fn stored(
     }
 }
 
-/// Some simulations, made if they do not exist, or if `again`.
+/// Returns some simulations. Makes them if they do not exist, or if `again` is set.
 fn ensured(traced: &Session, specs: &[Spec], again: bool) -> Result<Vec<StoredSimulation>> {
     let at = traced.at();
     let file = loop {
@@ -244,8 +245,8 @@ fn ensured(traced: &Session, specs: &[Spec], again: bool) -> Result<Vec<StoredSi
     found.collect()
 }
 
-/// Simulates and adds the results. Adds nothing if another process added something meanwhile, which
-/// may be the same.
+/// Simulates and adds the results. Adds nothing if another process has added something meanwhile,
+/// because that may be the same.
 fn add(traced: &Session, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
     let at = traced.at();
     let lost = "histories cannot be added to the recording (--no-save simulates without)";
@@ -277,10 +278,10 @@ fn add(traced: &Session, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
     Ok(true)
 }
 
-/// The histories of the sites at a place, in program order.
+/// Finds the histories of the sites at a place, in program order.
 ///
 /// # Errors
-/// If nothing of the kind was ever executed there; `name` is the place as written.
+/// If no site of this kind was ever executed there. `name` is the place as written.
 pub fn histories<'a>(
     stored: &'a [StoredSimulation],
     place: &Place,
@@ -320,7 +321,7 @@ pub fn histories<'a>(
     bail!("no {kind} at {name} was ever executed; see those that were with --by instruction")
 }
 
-/// Writes the outcome of one execution of each as text. `name` is the place as written.
+/// Writes the outcome of one execution of each site as text. `name` is the place as written.
 ///
 /// # Errors
 /// If there is no such execution, the recording is damaged, or `out` fails.
@@ -361,7 +362,7 @@ pub fn outcomes(
 /// The number of misses for which to look up the producer of the address.
 const SAMPLE: u64 = 16;
 
-/// The worst sites of a simulation.
+/// Finds the worst sites of a simulation.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -396,7 +397,7 @@ pub fn worst<'a, 'p>(
         let (function, op): (FuncId, OpId) = (*function, *op);
         let made = values.map(|values| producers(values, traced.program(), function, op, &sample));
         let last = sample.last().copied().unwrap_or(1);
-        // A call's index comes after its arguments: for it, the slice of all operands is shown.
+        // The index of a call comes after its arguments, so the slice of all operands is shown.
         let at = format!("@{}#{last}", place.offset);
         let about = match kind {
             SiteKind::Call => SliceAbout::Statement { at },

@@ -14,10 +14,10 @@ use crate::monitor::{Monitor, Note};
 use crate::sources::{SourceFiles, SourcePaths};
 use crate::text::harmless;
 
-/// Parses a module, which may be in text form if it does not begin like a binary one.
+/// Parses a module. If it does not begin like a binary module, it may be in text form.
 ///
 /// # Errors
-/// If it is not a module.
+/// If the bytes are not a module.
 pub fn parse_module(bytes: Vec<u8>, is_text: bool) -> Result<Module> {
     if !is_text || bytes.starts_with(b"\0asm") {
         return Ok(Module::parse(bytes)?);
@@ -38,14 +38,14 @@ pub fn parse_module(bytes: Vec<u8>, is_text: bool) -> Result<Module> {
     Ok(Module::parse(bytes)?)
 }
 
-/// The source map of a module, which messages call `name`. The monitor receives warnings about
-/// unreadable debug information.
+/// Builds the source map of a module, which messages call `name`. The monitor receives warnings
+/// about unreadable debug information.
 pub fn source_map<'a>(name: &Path, module: &'a Module, monitor: &dyn Monitor) -> SourceMap<'a> {
     let sources = SourceFiles::new(name, SourcePaths::default());
     source_map_with(name, module, monitor, Arc::new(sources))
 }
 
-/// The same, with the available sources.
+/// Like [`source_map`], but with the available sources.
 pub fn source_map_with<'a>(
     name: &Path,
     module: &'a Module,
@@ -65,7 +65,7 @@ pub fn source_map_with<'a>(
 /// The maximum number of functions that a message names.
 const NAMED: usize = 3;
 
-/// The first of these names, and the number of further ones.
+/// Lists the first of these names, and the number of further ones.
 fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     let more = names.len().saturating_sub(NAMED);
     let mut named = Vec::from_iter(names.take(NAMED).map(harmless));
@@ -77,8 +77,8 @@ fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
 
 /// Describes the executed functions without lines, which a report by line leaves out. Returns
 /// `None` if there are none, or if the module has no lines at all, which such reports state
-/// themselves. Functions that only the linker makes do not count: they have no source. Less than a
-/// hundredth of the run is not mentioned, unless the code says that its debug information is
+/// themselves. Functions that only the linker makes do not count, because they have no source. Less
+/// than a hundredth of the run is not mentioned, unless the module's debug information is stored
 /// elsewhere.
 pub fn without_lines(
     name: &Path,

@@ -30,15 +30,15 @@ use crate::steps::follow;
 pub struct StateQuery {
     /// The moment: `parser.c:42#7`, `main#last`, `t=123456`, `50%`, `end`.
     pub at: String,
-    /// The number of activations, from the innermost.
+    /// The number of activations to show, from the innermost.
     pub depth: usize,
-    /// Only this activation, counted from the innermost, which is 0.
+    /// Show only this activation, counted from the innermost, which is 0.
     pub frame: Option<usize>,
-    /// Whether to include the globals.
+    /// Whether to include the global variables.
     pub globals: bool,
 }
 
-/// The number of library calls that a stack may show besides the user's own.
+/// The number of library calls that a stack may show in addition to the user's own calls.
 const LIBRARY: usize = 256;
 
 /// The number of global variables of the source to show.
@@ -48,7 +48,7 @@ impl StateQuery {
     /// The default number of activations.
     pub const DEPTH: usize = 10;
 
-    /// The innermost activations at a moment.
+    /// A query about the innermost activations at a moment.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
@@ -109,8 +109,8 @@ impl StateQuery {
         found.is_ok_and(|time| time.is_some())
     }
 
-    /// Answers from the snapshots of a recording, without its path and values. `None` if it has
-    /// none, or they do not suffice for the question.
+    /// Answers from the snapshots of a recording, without its path and values. Returns `None` if
+    /// the recording has no snapshots, or they do not suffice for the question.
     pub(crate) fn answer_early(&self, session: &Session) -> Result<Option<StateView>> {
         early(session, |early| {
             let length = early.length();
@@ -153,7 +153,7 @@ impl StateQuery {
         let arguments = |entered| failure.keep(early.arguments(&bodies, entered)).flatten();
         let at_call = |activation: &Activation<'_>, variable| {
             let (time, op) = (activation.time, activation.op);
-            // The rest is looked up in the values.
+            // Other variables are looked up in the values.
             let found = early.variable_before(&bodies, (time, op), variable);
             found.ok().flatten()
         };
@@ -202,7 +202,7 @@ impl StateQuery {
         found.transpose().map(Option::flatten)
     }
 
-    /// The number of activations needed.
+    /// The number of activations that the answer needs.
     fn most(&self) -> usize {
         match self.frame {
             Some(frame) => frame.saturating_add(1),
@@ -222,7 +222,7 @@ impl StateQuery {
     fn view(&self, session: &Session, report: StateReport) -> Result<StateView> {
         Ok(StateView {
             report,
-            // The run's last position is shown, unless it returned.
+            // Shows the place where the run ended, unless the run returned.
             results: match self.at.trim() {
                 "end" => results(session.file())?,
                 _ => None,
@@ -233,14 +233,14 @@ impl StateQuery {
 
 /// Access to the activations that are open at a moment.
 trait Activations<'a> {
-    /// An activation that waits for a call, before the call. The number is its position, from 0 for
-    /// the innermost.
+    /// An activation that waits for a call, at the moment before the call. The number is its
+    /// position, from 0 for the innermost.
     fn outer(&self, number: usize, call: &Call) -> Result<Activation<'a>>;
 
     /// An activation at its beginning.
     fn entry(&self, call: &Call) -> Result<Activation<'a>>;
 
-    /// The last write to a local since it began.
+    /// The last write to a local since the activation began.
     fn written(
         &self,
         call: &Call,
@@ -287,7 +287,7 @@ struct ByStretches<'s, 'a> {
 }
 
 impl ByStretches<'_, '_> {
-    /// The position of an activation from the outermost.
+    /// The depth of an activation, counted from the outermost.
     fn depth(&self, number: usize) -> usize {
         self.standing.open.len() - 1 - number
     }
@@ -320,7 +320,7 @@ impl<'s, 'a: 's> Activations<'s> for ByStretches<'_, 'a> {
         activation: &Activation<'s>,
         local: u32,
     ) -> Result<Option<Written>, StateError> {
-        // The failure is reported instead.
+        // If the path cannot be read, that failure is reported instead.
         let path = self.failure.keep(self.early.path());
         let path = path.ok_or(StateError::NoMoment(activation.time))?;
         activation.written(path, self.bodies, call.entered, local)
@@ -339,7 +339,7 @@ impl<'a> ByValues<'_, 'a> {
             if let Some(report) = asked.of_contents(&recorded, &outside, &is_enough)? {
                 return Ok(report);
             }
-            // Values of a waiting activation that the trace lacks are nowhere else.
+            // If the trace lacks values of a waiting activation, they are nowhere else.
             if let Some(error) = recorded.failure()
                 && asked.stack.len() > 1
             {
@@ -371,7 +371,7 @@ impl<'a> ByValues<'_, 'a> {
     }
 }
 
-/// The moment in question. `Variables` is invariant in its lifetime, hence the second one.
+/// The moment in question. `Variables` is invariant in its lifetime, hence the second lifetime.
 struct StateContext<'s, 'v> {
     query: &'s StateQuery,
     session: &'s Session,
@@ -384,7 +384,7 @@ struct StateContext<'s, 'v> {
     length: u64,
     activations: &'s dyn Activations<'s>,
     variables: &'s Result<Variables<'v>, DebugError>,
-    /// The activation that executes at the moment.
+    /// The activation that is executed at the moment.
     innermost: &'s Activation<'s>,
     /// Whether the moment is within a block.
     within: bool,
@@ -393,7 +393,8 @@ struct StateContext<'s, 'v> {
 }
 
 impl StateContext<'_, '_> {
-    /// The report from these contents; `None` as soon as they turn out to be insufficient.
+    /// Makes the report from these contents. Returns `None` as soon as they turn out to be
+    /// insufficient.
     fn of_contents(
         &self,
         contents: &dyn Contents,
@@ -488,7 +489,8 @@ impl StateContext<'_, '_> {
             }
         });
         let inlined = inlined.collect();
-        // A library call is shown by the line that made it, unless it was requested.
+        // A library call is shown by the line that made it, unless the user asked for the call
+        // itself.
         let is_told = !library || number == 0 || self.query.frame.is_some();
         let activations = self.activations;
         let written = |local| activations.written(call, activation, local);

@@ -20,7 +20,7 @@ pub fn follow<T>(
     follow_for(session, "following the run", question)
 }
 
-/// Like [`follow`]; `doing` states the purpose.
+/// Like [`follow`], but `doing` states the purpose.
 ///
 /// # Errors
 /// As for [`follow`].
@@ -34,7 +34,7 @@ pub fn follow_for<T>(
     follow_telling(session, &*progress, question)
 }
 
-/// Like [`follow`]; `progress` receives the progress.
+/// Like [`follow`], but `progress` receives the progress.
 ///
 /// # Errors
 /// As for [`follow`].
@@ -46,7 +46,7 @@ pub fn follow_telling<T>(
     let path = session.path()?;
     let mut run = session.run_from_checkpoints()?;
     // A stretch of a path is followed from the snapshot before it. Questions about a whole path may
-    // also need what came before a snapshot, such as who wrote a byte.
+    // also need what happened before a snapshot, such as who wrote a byte.
     if gaps(path).is_some() {
         run.snapshots = session.snapshots()?;
     }

@@ -1,11 +1,11 @@
 //! Drops parts of a recording: data that can be rebuilt, or the program's input.
 //!
 //! The input is the boundary log, with every byte that the host wrote: data read from files and
-//! standard input, the time, random numbers; and the arguments, the environment and the names of
-//! folders. Without it, no run can be repeated. Everything that reveals the input in another form
-//! is removed, too: values, snapshots, accesses, slices, embedded sources. A log with other bytes
-//! in place of the input was rejected, because answers would be wrong. Only listed sections stay,
-//! so unknown sections of a later version are removed.
+//! standard input, the time and random numbers. The arguments, the environment and the names of
+//! folders are also input. Without it, no run can be repeated. Everything that reveals the input in
+//! another form is removed, too: values, snapshots, accesses, slices, embedded sources. Replacing
+//! the input by other bytes was rejected, because answers would be wrong. Only listed sections
+//! stay, so unknown sections of a later version are removed, too.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::monitor::Monitor;
 use crate::path::recorder;
 use crate::text::pasted;
 
-/// Sections that can be made again from the rest of a recording.
+/// Sections that can be rebuilt from the rest of a recording.
 const MADE: [Kind; 15] = [
     Kind::COUNTS,
     Kind::PATHS,
@@ -50,22 +50,23 @@ const KEPT: [Kind; 7] = [
     Kind::PATH_GRAMMARS,
 ];
 
-/// The size of a recording in bytes, before and after.
+/// The size of a recording in bytes, before and after parts were dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stripped {
-    /// Before.
+    /// The size before.
     pub before: u64,
-    /// After.
+    /// The size after.
     pub after: u64,
 }
 
 /// Drops the parts of a recording that can be rebuilt. Checks the rest first and writes it to a new
-/// file, which then replaces the old one. Leaves a recording alone that has nothing to drop. Linear
-/// in the kept data.
+/// file, which then replaces the old one. Leaves the recording alone if there is nothing to drop.
+/// Linear in the kept data.
 ///
 /// # Errors
-/// If the recording was cut off or made with another engine, so that nothing can be rebuilt; if it
-/// is damaged or cannot be written, the program is still running, or `stop` is set.
+/// If the recording was cut off or made with another engine, so that nothing can be rebuilt. Also
+/// if the recording is damaged or cannot be written, the program is still running, or `stop` is
+/// set.
 pub fn strip(
     at: &Path,
     monitor: &dyn Monitor,
@@ -101,17 +102,17 @@ fn stripped(at: &Path, monitor: &dyn Monitor, stop: &AtomicBool) -> Result<Strip
     )
 }
 
-/// The rest of a recording without the program's input.
+/// What is left of a recording without the program's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Whether it has counts.
+    /// Whether the recording has counts.
     pub counts: bool,
-    /// Whether it has the path.
+    /// Whether the recording has the path.
     pub path: bool,
 }
 
 /// Drops the program's input from a recording, and everything that reveals it. The run can then no
-/// longer be executed again; counts and path stay if they were built. Checks the rest first and
+/// longer be executed again. Counts and path stay if they were built. Checks the rest first and
 /// writes it to a new file, which then replaces the old one. Linear in the kept data.
 ///
 /// # Errors
@@ -156,8 +157,8 @@ fn without_inputs(
     Ok((stripped, kept))
 }
 
-/// Rewrites a recording if anything must be dropped. Reads the remaining parts to their ends
-/// first.
+/// Rewrites a recording if anything must be dropped. First reads the parts that remain to their
+/// ends.
 fn rewritten(
     at: &Path,
     file: &TraceFile,
@@ -193,7 +194,7 @@ fn rewritten(
     })
 }
 
-/// The same, for any means of being stopped.
+/// Returns the same error for all ways in which the work can be stopped.
 fn not_removed(why: Reason) -> Reason {
     match why {
         Reason::Cancelled { .. } | Reason::File(TraceError::Stopped) => Reason::NotRemoved,

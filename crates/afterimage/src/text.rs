@@ -9,7 +9,8 @@ pub fn pasted(path: &Path) -> String {
     shell_name(&path.display().to_string())
 }
 
-/// Text that may come from a guest or a hostile file, on one line that cannot control a terminal.
+/// Makes text that may come from a guest or a hostile file harmless: one line that cannot control a
+/// terminal.
 pub fn harmless(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -22,7 +23,7 @@ pub fn harmless(text: &str) -> String {
     safe
 }
 
-/// The causes of an error on one line, outermost first, without repetition.
+/// Writes an error and its causes on one line, outermost first, without repetition.
 pub fn sentence(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {

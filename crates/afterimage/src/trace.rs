@@ -34,17 +34,18 @@ use crate::steps::follow;
 /// A stretch of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// The start; by default, the beginning of the run.
+    /// The start of the stretch. The default is the beginning of the run.
     pub from: Option<String>,
-    /// The end; this block or statement is included.
+    /// The end of the stretch. This block or statement is included. The default is the end of the
+    /// run.
     pub to: Option<String>,
 }
 
 impl Bounds {
-    /// The stretch.
+    /// Finds the stretch in the run.
     ///
     /// # Errors
-    /// If there are no such positions, or it is empty.
+    /// If there are no such positions, or the stretch is empty.
     pub fn window(&self, positions: &Positions<'_, FileSegments>) -> Result<Window> {
         let at = |option: &str, text: Option<&str>, default: &str| {
             let text = text.unwrap_or(default);
@@ -57,8 +58,8 @@ impl Bounds {
         )
     }
 
-    /// The stretch from one statement to another, both included. A time or a call names a whole
-    /// block.
+    /// The stretch from one statement to another, both included. A time or a call stands for a
+    /// whole block.
     fn exactly(
         &self,
         positions: &Positions<'_, FileSegments>,
@@ -85,7 +86,7 @@ impl Bounds {
     }
 }
 
-/// From one time to another, both included.
+/// The window from one time to another, both included.
 fn window(first: u64, last: u64) -> Result<Window> {
     if first > last {
         bail!("the stretch is empty: --from is t={first}, which is after --to, t={last}");
@@ -99,7 +100,7 @@ fn window(first: u64, last: u64) -> Result<Window> {
 pub enum Level {
     /// A basic block.
     Block,
-    /// A path: blocks without a call between them, up to a loop's next iteration.
+    /// A path: blocks without a call between them, up to the next iteration of a loop.
     Path,
     /// An activation of a function.
     Call,
@@ -112,7 +113,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The level of steps that are found by following the run.
+    /// The corresponding level, if entries are found by following the run.
     fn of_steps(self) -> Option<steps::Level> {
         match self {
             Self::Statement => Some(steps::Level::Statement),
@@ -142,16 +143,16 @@ pub type TraceReport = WithRows<TraceHead>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceQuery {
     pub bounds: Bounds,
-    /// The largest number of entries, counted from the end.
+    /// The largest number of entries, counted from the end of the stretch.
     pub last: Option<u64>,
     /// Whether to go backward.
     pub reverse: bool,
-    /// Only entries of this function.
+    /// Report only entries of this function.
     pub function: Option<String>,
     pub level: Level,
-    /// The number of levels of calls, counted from the beginning of the stretch.
+    /// The number of levels of calls to show, counted from the beginning of the stretch.
     pub depth: usize,
-    /// At level `line`: the calls to enter.
+    /// At level `line`, the calls to enter.
     pub into: StepInto,
     /// The largest number of entries.
     pub limit: Option<u64>,
@@ -175,7 +176,7 @@ enum Target<'o> {
 }
 
 impl TraceQuery {
-    /// A question about the whole run.
+    /// A query about the whole run.
     pub fn new(level: Level) -> Self {
         Self {
             bounds: Bounds::default(),
@@ -190,18 +191,18 @@ impl TraceQuery {
     }
 }
 
-/// The largest number of statements or accesses that may be requested from the end: they are kept
+/// The largest number of statements or accesses that may be requested from the end. They are kept
 /// in memory.
 const MOST_LAST: u64 = 10_000_000;
-/// The largest number of blocks to read from a path that is not compacted. Compacting all of it
-/// takes longer than reading these twice.
+/// The largest number of blocks to read from a path that is not compacted. Compacting the whole
+/// path takes longer than reading this many blocks twice.
 pub(crate) const MOST_UNBUILT: u64 = 10_000_000;
 
 impl TraceQuery {
-    /// Refuses too large requests.
+    /// Refuses requests that are too large.
     ///
     /// # Errors
-    /// If more is requested from the end than can be kept.
+    /// If more entries are requested from the end than can be kept.
     pub fn check(&self) -> Result<()> {
         let name = match self.level {
             Level::Block | Level::Path | Level::Call => return Ok(()),
@@ -218,9 +219,9 @@ impl TraceQuery {
         Ok(())
     }
 
-    /// Uses only the requested part of the words of a path that is not compacted. If times bound
-    /// the request, there is no need to compact the whole path, which may belong to an unfinished
-    /// run. Returns whether this is possible.
+    /// Uses only the requested part of the words of a path that is not compacted. If the request is
+    /// bounded by times, the whole path need not be compacted. The run may still be unfinished.
+    /// Returns whether this is possible.
     ///
     /// # Errors
     /// If the file is damaged, or the stretch is empty.
@@ -244,7 +245,7 @@ impl TraceQuery {
                 None => Ok(Some(default)),
             };
             let (first, last) = (time("--from", from, 1)?, time("--to", to, length)?);
-            // Places are found in the whole path.
+            // Other positions can only be found in the whole path.
             let (Some(first), Some(last)) = (first, last) else {
                 return Ok(None);
             };
@@ -252,7 +253,7 @@ impl TraceQuery {
             let (first, last) = match (self.last, self.limit) {
                 (Some(entries), _) if blocks => (last.saturating_sub(entries).max(first), last),
                 (Some(_), _) => return Ok(None),
-                // One more than the limit shows whether there is more.
+                // One more entry than the limit shows whether there are more.
                 (None, Some(limit)) => {
                     let blocks_of = if blocks { 1 } else { longest };
                     let enough = limit.saturating_add(1).saturating_mul(blocks_of);
@@ -272,8 +273,8 @@ impl TraceQuery {
         })
     }
 
-    /// The same for the last steps, if the run is long or has snapshots: they are found by
-    /// following the run from a snapshot.
+    /// Like [`use_words`](Self::use_words), for the last steps, if the run is long or has
+    /// snapshots. The steps are found by following the run from a snapshot.
     fn use_last(&self, session: &Session, level: steps::Level, count: u64) -> Result<bool> {
         if is_long(session)? {
             ensure_for_questions(session)?;
@@ -300,8 +301,8 @@ impl TraceQuery {
         Ok(found.map(|path| session.use_path(path)).is_some())
     }
 
-    /// Writes the entries. `is_stretch` means that only a stretch of the path exists, so that only
-    /// the number of blocks is known for the rest. `writing` runs the writer.
+    /// Writes the entries. `is_stretch` says that only a stretch of the path exists. For the rest
+    /// of the run, only the number of blocks is known. `writing` runs the writer.
     ///
     /// # Errors
     /// If there is no such stretch or function, the recording is damaged, or writing fails.
@@ -322,7 +323,7 @@ impl TraceQuery {
         })
     }
 
-    /// The entries. The path must exist.
+    /// Returns the entries. The path must exist.
     pub(crate) fn answer(&self, session: &Session) -> Result<TraceReport> {
         let mut rows = Listed::default();
         let shown = (&NoSources as &dyn Sources, Style::default());
@@ -431,7 +432,7 @@ impl TraceQuery {
                     }
                     Level::Call => self.calls(&mut to, &scene, &stretch, limit)?,
                 };
-                // After a stretch, only the number of blocks is known.
+                // After the stretch, only the number of blocks is known.
                 let unknown = is_stretch && self.level != Level::Block;
                 let rest = rest.map(|rest| Rest {
                     count: rest.count.filter(|_| !unknown),
@@ -518,7 +519,7 @@ impl TraceQuery {
                             let next = exact.unwrap_or_else(|| time.to_string());
                             ending(out, traced, stretch, Some(Rest { next, count: None }))?;
                         } else {
-                            // From there on, the same lines would come again.
+                            // Continuing from there would show the same lines again.
                             writeln!(out, "… and more: see them with --limit N, or --limit all")?;
                         }
                     }
@@ -544,7 +545,7 @@ impl TraceQuery {
         let folded = session.folded(program.source);
         lines::check(program.source)?;
         let limit = self.limit;
-        // One more shows whether there is more.
+        // One more line than the limit shows whether there are more.
         let most = limit.map_or(usize::MAX, |limit| {
             usize::try_from(limit.saturating_add(1)).unwrap_or(usize::MAX)
         });
@@ -663,7 +664,7 @@ impl TraceQuery {
                 let next = calls_in_text(out, scene, &mut source, stretch, limit)?;
                 return Ok(next.map(|next| Rest {
                     next: next.to_string(),
-                    // The entry that does not fit has been taken.
+                    // The entry that exceeds the limit has already been taken.
                     count: match &source {
                         CallSource::Of(calls, _) => Some(calls.count() + 1),
                         CallSource::Tree(_) => None,
@@ -675,7 +676,7 @@ impl TraceQuery {
     }
 }
 
-/// Whether a function is open at a time. It may return without executing another block.
+/// Whether a function is open at a time. The function may return without executing another block.
 fn is_open(path: &RecordedPath, function: FuncId, time: u64) -> Result<bool> {
     let mut cursor = path.cursor();
     cursor.seek(time)?;
@@ -711,15 +712,15 @@ fn executed(path: &RecordedPath, function: FuncId, window: Window, name: &str) -
     )
 }
 
-/// The parts that are not shown.
+/// The entries that are not shown.
 struct Rest {
-    /// The position of the first entry.
+    /// The position of the first of these entries.
     next: String,
-    /// The number of entries, if known.
+    /// The number of these entries, if known.
     count: Option<u64>,
 }
 
-/// The last line: how to continue, or how the run ended.
+/// Writes the last line, which says how to continue or how the run ended.
 fn ending(
     out: &mut dyn Write,
     traced: &Session,

@@ -1,4 +1,4 @@
-//! Verifies a recording: every byte, every invariant, and that it repeats.
+//! Verifies a recording: every byte, every invariant, and that the run can be repeated.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use crate::monitor::{Monitor, Work};
 use crate::path::TELLING;
 use crate::source::source_map;
 
-/// Whether to execute and follow the run again to check that it repeats.
+/// Whether to execute and follow the run again, to check that it repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execute {
-    /// Execute it again.
+    /// Execute the run again.
     Again,
     /// Only read the file.
     Not,
@@ -38,7 +38,8 @@ pub enum Execute {
 /// Copies everything intact in a recording to another file. Returns sentences about what was lost.
 ///
 /// # Errors
-/// If the program or the description of the run is lost, the copy exists, or cannot be written.
+/// If the program or the description of the run is lost, or if the copy already exists or cannot be
+/// written.
 pub fn repaired(from: &Path, to: &Path) -> Result<Vec<String>> {
     files::open(from)?;
     let found = repair(from, to, Existing::Kept).map_err(|error| {
@@ -76,7 +77,7 @@ pub fn repaired(from: &Path, to: &Path) -> Result<Vec<String>> {
 /// damaged.
 ///
 /// # Errors
-/// If the program cannot be read, or cannot be executed on this machine.
+/// If the program cannot be read or cannot be executed on this machine.
 pub fn verify(
     at: &Path,
     file: &TraceFile,
@@ -188,7 +189,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Checks the data made along the path, by following it again.
+    /// Checks the data that was made along the path, by following the run again.
     fn followed(&self, report: &mut VerifyReport) {
         let &Self { file, module, .. } = self;
         let (program, bytes) = (&module.program, module.bytes.as_slice());
@@ -244,7 +245,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the whole run, by executing it again.
+    /// Checks the whole run by executing it again.
     fn executed(&self, report: &mut VerifyReport) -> Result<()> {
         if !report.ended {
             return Ok(());
@@ -259,7 +260,7 @@ impl Checker<'_> {
                 report.findings.extend(self.recounted()?);
             }
             Err(error @ RecordError::NoClock(_)) => report.obstacle = Some(error.to_string()),
-            // These are about this machine, not about the recording.
+            // These errors are about this machine, not about the recording.
             Err(
                 error @ (RecordError::Engine(_)
                 | RecordError::Compile(_)
@@ -291,13 +292,14 @@ impl Checker<'_> {
     }
 
     /// Reports the progress of an execution, in events of its log. If the run hardly called the
-    /// host, events do not show progress.
+    /// host, events say nothing about progress.
     fn events(&self, doing: &'static str, events: u64) -> Progress {
         let total = Some(events).filter(|events| *events >= TELLING);
         self.monitor.begin(Work::Question(doing), total)
     }
 
-    /// Returns the fault in the description of the functions missing from a path and from values.
+    /// Checks the descriptions of the functions that are missing from the path and from the values.
+    /// Returns the fault, if any.
     fn left_out(&self) -> Option<String> {
         let &Self { file, module, .. } = self;
         let source = source_map(self.at, module, self.monitor);
@@ -317,7 +319,7 @@ impl Checker<'_> {
             Some(said) if !there.any(&said) => {}
             _ => return wrong("the path", words),
         }
-        // Another check, which follows them, reports faults in the values.
+        // Another check follows the values and reports faults in them.
         let epochs = recorded_epochs(file, &path).ok()??;
         for index in epochs.windows() {
             let words = &index.left_out.words;
@@ -332,7 +334,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Returns the fault in the counts in a file, found by counting again.
+    /// Counts again, and returns the fault in the counts in the file, if any.
     fn recounted(&self) -> Result<Option<String>> {
         let file = self.file;
         let name = || self.name();
@@ -354,7 +356,7 @@ impl Checker<'_> {
             Ok(again) if again.counts != kept.counts => {
                 Some("Counts: they differ from those of running the recording again".into())
             }
-            // With the same plan, the costs must agree, too.
+            // With the same plan, the costs must be the same, too.
             Ok(again) if again.mode == kept.mode && again != kept => {
                 Some("Counts: the numbers of counters and increments differ from the plan's".into())
             }
@@ -364,7 +366,7 @@ impl Checker<'_> {
     }
 }
 
-/// Reports data made along a path that the file does not have, so that it cannot be compared.
+/// Reports data that was made along a path that is not in the file, so that it cannot be checked.
 fn along_no_path(file: &TraceFile) -> Option<String> {
     let made = [
         Section::VALUES_INDEX,

@@ -10,8 +10,8 @@ use afterimage_replay::state::{
 use afterimage_replay::values::{Bits, RecordedValues, ValuesError};
 use anyhow::Result;
 
-/// The local of a function named in a text, `n` or `$n`, if the debug information does not describe
-/// the function.
+/// Finds the local of a function that a text names, `n` or `$n`, if the debug information does not
+/// describe the function.
 pub fn wasm_local(module: &Module, names: &Names, function: FuncId, text: &str) -> Option<u32> {
     let text = text.trim();
     let local = names.find_local(function, text.strip_prefix('$').unwrap_or(text))?;
@@ -19,7 +19,7 @@ pub fn wasm_local(module: &Module, names: &Names, function: FuncId, text: &str) 
     described.is_err().then_some(local)
 }
 
-/// The value of a local at moments.
+/// The values of a local at some moments.
 pub struct WasmLocal<'w, 'a> {
     pub values: &'w RecordedValues<'a>,
     pub bodies: &'w Bodies<'a>,
@@ -27,7 +27,8 @@ pub struct WasmLocal<'w, 'a> {
 }
 
 impl WasmLocal<'_, '_> {
-    /// Computes `wanted` from it at each of the moments. It has no value where the trace lacks it.
+    /// Computes `wanted` from the local's value at each of the moments. The local has no value
+    /// where the trace lacks it.
     ///
     /// # Errors
     /// If the trace is damaged.

@@ -1,5 +1,5 @@
-//! The cost of the user's lines, including the library code that they call. Counts show what was
-//! inlined; the path shows who called.
+//! The cost of the user's lines, including the library code that they call. Counts show the cost of
+//! inlined code. The path shows which lines called library functions.
 
 use std::collections::HashMap;
 
@@ -11,9 +11,8 @@ use anyhow::{Context, Result, bail};
 use crate::named::with_names;
 use crate::session::Session;
 
-/// The whole cost of the lines that a filter shows. Builds the path if it does not exist yet.
-/// `None`
-/// if the filter shows all code or none.
+/// Finds the whole cost of the lines that a filter shows. Builds the path if it does not exist yet.
+/// Returns `None` if the filter shows all code or none.
 ///
 /// # Errors
 /// If the path has gaps or cannot be built, or it contradicts the counts.
@@ -33,7 +32,7 @@ pub(crate) fn whole_lines(
         let costs = profile.costs(&folded)?;
         let unpaid = profile.unpaid(&folded, &costs, stops)?;
         let path = session.ensure_whole_path()?;
-        // Who pays, by number; the first is nobody.
+        // The payers, by number. Number 0 is nobody.
         let mut payers = vec![PaidBy::Nobody];
         let mut known = HashMap::from([(PaidBy::Nobody, 0)]);
         let mut number = |by: PaidBy| -> Payer {

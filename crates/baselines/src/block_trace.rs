@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 /// The raw block trace: 4 bytes, little-endian, for each executed block. This is the uncompacted
-/// whole program path that Zhang and Gupta 2001 compare with (Tables 1 and 4).
+/// whole program path with which Zhang and Gupta (2001) compare theirs (Tables 1 and 4).
 ///
-/// Each block is one write to the sink; buffer a sink that is not memory.
+/// Each block is one write to the sink, so a sink that is not memory should be buffered.
 #[derive(Debug)]
 pub struct BlockTrace<W> {
     sink: W,
@@ -21,7 +21,7 @@ impl<W: Write> BlockTrace<W> {
     /// Writes the next executed block.
     ///
     /// # Errors
-    /// If the sink fails; the block then does not count.
+    /// If the sink fails. In that case, the block does not count.
     #[inline]
     pub fn push(&mut self, block: u32) -> io::Result<()> {
         self.sink.write_all(&block.to_le_bytes())?;
@@ -29,7 +29,7 @@ impl<W: Write> BlockTrace<W> {
         Ok(())
     }
 
-    /// Returns the trace's size so far.
+    /// Returns the size of the trace so far, in bytes.
     pub fn bytes(&self) -> u64 {
         self.blocks * 4
     }

@@ -2,16 +2,17 @@
 
 use std::io::{self, Write};
 
-/// The packed outcomes of branches: ⌈log₂ n⌉ bits for a branch with n ways. So a conditional branch
-/// takes one bit and a jump none. With the program, these bits determine the executed blocks, like
-/// the taken/not-taken packets of a processor's branch trace.
+/// The packed outcomes of branches: ⌈log₂ n⌉ bits for a branch with n targets. So a conditional
+/// branch takes one bit, and a jump takes none. With the program, these bits determine the executed
+/// blocks, like the taken/not-taken packets of a processor's branch trace.
 ///
-/// Bits fill each byte from its least significant end; the last byte is padded with zeros.
+/// Bits fill each byte from its least significant end. The last byte is padded with zeros.
 #[derive(Debug)]
 pub struct BranchTrace<W> {
     sink: W,
     bits: u64,
-    /// The bits not yet written to the sink, fewer than 64; those above `pending_bits` are zero.
+    /// The bits that are not yet written to the sink. There are fewer than 64 of them, and those
+    /// above `pending_bits` are zero.
     pending: u64,
     pending_bits: u32,
 }
@@ -30,8 +31,8 @@ impl<W: Write> BranchTrace<W> {
     /// Records that a branch with `ways` targets went to target `chosen`, counted from 0.
     ///
     /// # Errors
-    /// `InvalidInput` if `chosen >= ways`, with nothing written; otherwise the sink's error, after
-    /// which the trace is unusable.
+    /// `InvalidInput` if `chosen >= ways`; nothing is written. Otherwise the error of the sink,
+    /// after which the trace is unusable.
     #[inline]
     pub fn push(&mut self, ways: u32, chosen: u32) -> io::Result<()> {
         if chosen >= ways {
@@ -49,19 +50,19 @@ impl<W: Write> BranchTrace<W> {
             return Ok(());
         }
         self.sink.write_all(&self.pending.to_le_bytes())?;
-        // The part of `chosen` that did not fit. A push adds at most 32 bits, so at least 32 were
-        // pending and the shift is at most 32.
+        // This is the part of `chosen` that did not fit. A push adds at most 32 bits, so at least
+        // 32 were pending, and the shift is at most 32.
         self.pending = u64::from(chosen) >> (64 - self.pending_bits);
         self.pending_bits = filled - 64;
         Ok(())
     }
 
-    /// Returns the size in bits so far.
+    /// Returns the size so far, in bits.
     pub fn bits(&self) -> u64 {
         self.bits
     }
 
-    /// Returns the size in bytes so far, including the padding of the last byte.
+    /// Returns the size so far, in bytes, including the padding of the last byte.
     pub fn bytes(&self) -> u64 {
         self.bits.div_ceil(8)
     }
@@ -77,7 +78,8 @@ impl<W: Write> BranchTrace<W> {
     }
 }
 
-/// Returns ⌈log₂ n⌉, the bits needed to distinguish `n` things; 0 if `n` is 0 or 1.
+/// Returns ⌈log₂ n⌉, the number of bits needed to distinguish `n` things. Returns 0 if `n` is 0 or
+/// 1.
 pub(crate) fn ceil_log2(n: u32) -> u32 {
     u32::BITS - n.saturating_sub(1).leading_zeros()
 }

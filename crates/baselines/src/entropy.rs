@@ -1,5 +1,6 @@
-//! Entropies from counts: the size that an ideal entropy coder with a perfect static model would
-//! reach (Shannon 1948). The model itself is not counted, which favours the baseline.
+//! Computes entropies from counts: the size that an ideal entropy coder with a perfect static model
+//! would reach (Shannon 1948). The size of the model itself is not counted, which favours the
+//! baseline.
 
 use rustc_hash::FxHashMap;
 
@@ -11,8 +12,8 @@ pub fn entropy_bits(counts: impl IntoIterator<Item = u64, IntoIter: Clone>) -> f
     counts.map(|n| information(n, total)).sum()
 }
 
-/// Returns the bits needed when each static branch is coded separately, at the order-0 entropy of
-/// its outcomes. Each item holds the counts of one branch, one entry per direction.
+/// Returns the number of bits needed when each static branch is coded separately, at the order-0
+/// entropy of its outcomes. Each item holds the counts of one branch, one for each direction.
 pub fn branch_entropy_bits<C: AsRef<[u64]>>(branches: impl IntoIterator<Item = C>) -> f64 {
     branches
         .into_iter()
@@ -20,8 +21,8 @@ pub fn branch_entropy_bits<C: AsRef<[u64]>>(branches: impl IntoIterator<Item = C
         .sum()
 }
 
-/// n log₂(total/n): the bits of `n` outcomes, each of probability n/total. No terms of opposite
-/// sign cancel, so a long sequence of low entropy loses no precision.
+/// Returns n log₂(total/n), the bits of `n` outcomes that each have probability n/total. No terms
+/// of opposite sign cancel, so a long sequence of low entropy loses no precision.
 fn information(n: u64, total: f64) -> f64 {
     if n == 0 {
         return 0.0;
@@ -35,7 +36,7 @@ fn information(n: u64, total: f64) -> f64 {
 #[derive(Clone, Debug, Default)]
 pub struct StreamEntropy {
     symbols: FxHashMap<u32, u64>,
-    /// Counts by (context, symbol); the context is the previous symbol.
+    /// The counts by context and symbol. The context is the previous symbol.
     pairs: FxHashMap<(u32, u32), u64>,
     last: Option<u32>,
     len: u64,
@@ -72,7 +73,7 @@ impl StreamEntropy {
         self.symbols.len()
     }
 
-    /// Returns the number of distinct pairs of neighbours.
+    /// Returns the number of distinct pairs of neighbouring symbols.
     pub fn distinct_pairs(&self) -> usize {
         self.pairs.len()
     }
@@ -82,13 +83,13 @@ impl StreamEntropy {
         entropy_bits(self.symbols.values().copied())
     }
 
-    /// Returns the order-1 entropy of the whole stream, in bits: each symbol is coded with its
+    /// Returns the order-1 entropy of the whole stream, in bits. Each symbol is coded with its
     /// probability after the previous symbol. The first symbol has no context and costs nothing.
     pub fn order1_bits(&self) -> f64 {
         self.pairs
             .iter()
             .map(|(&(context, _), &n)| {
-                // No symbol follows the last one, so it is not a context.
+                // No symbol follows the last symbol, so that occurrence is not a context.
                 let last = u64::from(self.last == Some(context));
                 information(n, (self.symbols[&context] - last) as f64)
             })
@@ -112,7 +113,8 @@ mod tests {
         stream
     }
 
-    /// −Σ log₂ p(symbol), where each probability is its frequency in the whole sequence.
+    /// Returns −Σ log₂ p(symbol), where each probability is the symbol's frequency in the whole
+    /// sequence.
     fn order0_by_definition(symbols: &[u32]) -> f64 {
         symbols
             .iter()

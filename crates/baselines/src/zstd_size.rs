@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use zstd::stream::write::Encoder;
 
 /// A sink that compresses its input with zstd (RFC 8878) and counts the compressed bytes. It needs
-/// the memory of the level's window.
+/// as much memory as the level's window.
 ///
 /// The output is one frame of unknown length, without a checksum and without long-distance
-/// matching. This is the output of `zstd -19` on a pipe, less the 4-byte checksum.
+/// matching. At level 19, this is the output of `zstd -19` on a pipe, less the 4-byte checksum.
 pub struct ZstdSize {
     encoder: Encoder<'static, ByteCount>,
 }
@@ -17,7 +17,7 @@ impl ZstdSize {
     /// Creates a compressor at `level`. `zstd -19` is the usual strong setting; 3 is the default.
     ///
     /// # Errors
-    /// `InvalidInput` for a level outside zstd's range, which zstd itself would clamp; `Other` if
+    /// `InvalidInput` for a level outside zstd's range, which zstd itself would clamp. `Other` if
     /// memory runs out.
     pub fn new(level: i32) -> io::Result<Self> {
         let levels = zstd::compression_level_range();
@@ -49,7 +49,8 @@ impl Write for ZstdSize {
         self.encoder.write(bytes)
     }
 
-    /// Does nothing: the bytes are discarded, and ending a block early would enlarge the stream.
+    /// Does nothing. The bytes are discarded anyway, and ending a block early would enlarge the
+    /// stream.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -13,10 +13,10 @@ use crate::lens::{session, with_whole_path};
 ///
 /// It lists each execution, or summarises them. It covers loads and stores of single values;
 /// `afterimage trace --level memory` shows bulk operations and accesses by the host. The run is
-/// followed from its beginning. For --instances and #K it is followed only where these execute,
-/// from the last checkpoint or snapshot before them. Up to 4,096 different addresses and strides
-/// are distinguished. An access that trapped is listed and marked, but is not part of summaries and
-/// --each.
+/// followed from its beginning. For --instances and #K it is followed only where the selected
+/// executions are, from the last checkpoint or snapshot before them. Up to 4,096 different
+/// addresses and strides are distinguished. An access that trapped is listed and marked, but is not
+/// part of summaries and --each.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["at", "all"]))]
 #[command(after_help = "\
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     /// function
     #[arg(long, value_name = "PLACE")]
     at: Option<String>,
-    /// Which executions of each: A..B, K, last, or t=T for those from block T on
+    /// Which executions of each load or store: A..B, K, last, or t=T for those from block T on
     #[arg(long, value_name = "WHICH", requires = "at", conflicts_with = "stats")]
     instances: Option<String>,
     /// Summarise: number of accesses and addresses, smallest, largest, and most frequent stride

@@ -19,8 +19,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::output::{Color, ToFile, write};
 
-/// Defines the values of an option, each of which stands for the value of the same name of a
-/// library's type.
+/// Defines the values of an option. Each stands for the value of the same name in a library's type.
 macro_rules! choices {
     ($name:ident => $meaning:ty { $($(#[$attribute:meta])* $choice:ident),+ $(,)? }) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -39,7 +38,7 @@ macro_rules! choices {
 }
 pub(crate) use choices;
 
-/// Defines a command's `Format`: a selection of the formats of reports.
+/// Defines a command's `Format`, which is a selection of the formats of reports.
 macro_rules! formats {
     ($($choices:tt)+) => {
         $crate::arguments::choices!(Format => afterimage_present::Format { $($choices)+ });
@@ -47,19 +46,19 @@ macro_rules! formats {
 }
 pub(crate) use formats;
 
-/// A number of entries, from 1.
+/// Parses a number of entries, from 1.
 pub(crate) fn entries(text: &str) -> Result<u64, &'static str> {
     let entries = number(text).filter(|&entries| entries > 0);
     entries.ok_or("give a number from 1 on")
 }
 
-/// A number of rows, from 1.
+/// Parses a number of rows, from 1.
 pub(crate) fn rows(text: &str) -> Result<usize, &'static str> {
     let rows = usize::try_from(entries(text)?);
     rows.map_err(|_| "give a smaller number")
 }
 
-/// Where a report goes.
+/// The destination of a report.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct OutputArguments {
     /// Write the report to this file [default: standard output]
@@ -110,8 +109,8 @@ impl OutputArguments {
         write(self.output.as_deref(), Content::Text, text)
     }
 
-    /// Returns the destination of rows, and their number. The default for text on standard output
-    /// is a few.
+    /// Returns the destination of rows, and their number. By default, text on standard output shows
+    /// only a few.
     pub(crate) fn rows(&self, form: impl Into<Form>, limit: Option<u64>) -> Rows<'_> {
         let form = form.into();
         let on_screen = form == Form::Text && self.output.is_none();
@@ -136,7 +135,7 @@ impl ReportArguments {
     }
 }
 
-/// Whose code is shown.
+/// The code to show.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CodeArguments {
     /// Show your own code (mine), all code, or files that match a glob (src/**/*.c); the rest is
@@ -153,7 +152,7 @@ impl CodeArguments {
         self.code.is_some()
     }
 
-    /// The code to show: as requested, otherwise as in the user's settings.
+    /// Returns the code to show: as requested, or else as in the user's settings.
     pub(crate) fn filter(&self) -> Result<CodeFilter> {
         match &self.code {
             Some(code) => Ok(code.clone()),
@@ -178,7 +177,8 @@ impl SourceArguments {
         !self.source_path.is_empty()
     }
 
-    /// The places of source files: first as requested, then as in the user's settings.
+    /// Returns the places of source files: first those requested, then those in the user's
+    /// settings.
     pub(crate) fn paths(&self) -> Result<SourcePaths> {
         Settings::read()?.source_paths(&self.source_path)
     }
@@ -197,7 +197,7 @@ pub(crate) struct ViewArguments {
 }
 
 impl ViewArguments {
-    /// Opens the recording. Wrong options are refused first.
+    /// Opens the recording. Refuses wrong options first.
     pub(crate) fn session(&self, open: impl FnOnce(&Path) -> Result<Session>) -> Result<Session> {
         let (code, sources) = (self.code.filter()?, self.sources.paths()?);
         let session = open(&self.report.file)?;
@@ -299,7 +299,7 @@ impl RunArguments {
         dirs.chain(env).chain(others).chain(clock).collect()
     }
 
-    /// The same options as command-line arguments.
+    /// Returns the same options as words of a command line.
     pub(crate) fn words(&self) -> Vec<OsString> {
         let options = self.options().into_iter();
         let words = options.flat_map(|(name, value)| [Some(name.into()), value]);

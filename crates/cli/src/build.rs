@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// The recording
     #[arg(value_name = "FILE.aft")]
     file: PathBuf,
-    // Last, because its heading would apply to all options after it.
+    // These come last, because their heading would apply to all options after them.
     #[command(flatten)]
     filters: FilterArguments,
 }
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let recording = &*session;
     let filter = arguments.filters.path(&session)?;
-    // A damaged path is also built anew.
+    // A damaged path is also built again.
     let is_there = !arguments.again && has_path(recording)?;
     match arguments.filters.given() {
         Some(option) if is_there => bail!(
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if is_there || session.add_path(&filter, Empty::Refused)? {
         return Ok(Exit::Success);
     }
-    // Another process added something.
+    // Another process has added something meanwhile.
     run(arguments)
 }
 
@@ -98,7 +98,7 @@ fn full(arguments: &Arguments, session: Session) -> Result<Exit> {
     if stoppable(|stop| session.add_values(&kept, adds, stop))? {
         return Ok(Exit::Success);
     }
-    // Another process added something.
+    // Another process has added something meanwhile.
     full(arguments, lens::session(at)?)
 }
 

@@ -77,7 +77,7 @@ impl Arguments {
         }
     }
 
-    /// One call, by its lines.
+    /// Shows one call by its lines.
     fn whole(&self, session: &Session) -> Result<()> {
         let number = match self.call {
             Some(Occurrence::Kth(number)) => number.to_string(),

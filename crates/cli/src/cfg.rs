@@ -119,7 +119,7 @@ fn show(arguments: &Arguments, view: &impl Render) -> Result<()> {
     print(|out| Ok(render(out, view, arguments.format, style)?))
 }
 
-/// The graph of one call.
+/// Shows the graph of one call.
 fn dynamic(arguments: &Arguments, function: &Function, name: &str) -> Result<()> {
     let at = &arguments.program;
     if let Kind::Program = files::kind(at)? {

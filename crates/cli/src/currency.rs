@@ -16,11 +16,11 @@ use crate::lens::{self, traced_whole};
 ///
 /// A variable is current at a line if a debugger shows what the programmer expects there. Both
 /// versions must have run on the same input. For each stop of the optimised run at the line, the
-/// same stop of the unoptimised run is found, and the variable is read in both. It is *current* if
-/// it holds the same. It is *not current* if it holds something else because an assignment was
-/// moved or removed; the report names that assignment. Otherwise it is *not available*. With #K one
-/// stop is examined, otherwise all. So the answer holds for this execution, not for all possible
-/// ones. The report names what it cannot decide; docs/CURRENCY.md has the rules.
+/// corresponding stop of the unoptimised run is found, and the variable is read in both. It is
+/// *current* if the values are the same. It is *not current* if they differ because an assignment
+/// was moved or removed; the report names that assignment. Otherwise it is *not available*. With #K
+/// one stop is examined, otherwise all. So the answer holds for this execution, not for all
+/// possible ones. The report names what it cannot decide; docs/CURRENCY.md has the rules.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "afterimage currency [OPTIONS] --unoptimised <A.aft> --at <LOC#K> <B.aft>"
@@ -46,8 +46,8 @@ pub(crate) struct Arguments {
     /// variables in scope there]
     #[arg(long, value_name = "NAME")]
     var: Option<String>,
-    /// Also use statements that correspond by what they did, as in `afterimage match`, to decide
-    /// which moment a stop is: by evidence, not by proof
+    /// Also match statements by what they did, as `afterimage match` does, to find the moment that
+    /// corresponds to a stop; this is evidence, not proof
     #[arg(long = "match")]
     matching: bool,
     /// Show each stop of the variable that --var names, as text

@@ -47,10 +47,11 @@ pub(crate) struct Arguments {
     /// The question
     #[arg(long, value_name = "FACT")]
     fact: String,
-    /// Show the N path traces that most calls took, and at which blocks of the call the fact held
+    /// Show the N path traces that the most calls took, and the blocks of the call at which the
+    /// fact held
     #[arg(long, value_name = "N", value_parser = entries)]
     paths: Option<u64>,
-    /// For each thing that decided, list N stretches of executions, or N series of equal ones
+    /// For each place that decided, list N stretches of executions, or N series of equal stretches
     /// [default: 3 for text, 100 for JSON]
     #[arg(long, value_name = "N", value_parser = entries)]
     instances: Option<u64>,

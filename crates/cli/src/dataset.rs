@@ -11,7 +11,7 @@ use crate::lens::{traced_whole, values};
 use crate::output::tell;
 use crate::signals::leave_last_words;
 
-/// Options that only tables have.
+/// Options that apply only to tables.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Write only these windows of parquet, by number from 0, for example 0..8; several processes
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Refuses them for other formats.
+    /// Refuses these options for other formats.
     pub(crate) fn refuse(&self) -> Result<()> {
         let given = [
             ("--window", self.window.is_some()),
@@ -49,7 +49,7 @@ impl Arguments {
         };
         let session = traced_whole(recording)?;
         if query.needs_values()? {
-            // Ctrl-C keeps what is built of them.
+            // Ctrl-C keeps the values that are built so far.
             values(&session)?;
         }
         let shown = folder.display();

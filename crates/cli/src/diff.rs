@@ -30,17 +30,17 @@ use crate::output::{say, say_not_at_hand};
 ///
 /// Programs that differ only in at most 64 operators, or in bytes of data, are also followed side
 /// by side. The report names each replaced operator, and the executions in which its result differs
-/// from what the old operator would give for the same operands.
+/// from what the old operator would return for the same operands.
 ///
 /// Recordings of other programs are treated as two versions that ran on the same input. The report
 /// compares their output, and the statements that correspond according to `afterimage match`.
 /// Suspects are operators that differ in otherwise equal functions, and statements with equal
-/// inputs whose first output differs from that of every similar statement.
+/// inputs whose output, from the beginning, is one that no similar statement has.
 ///
 /// With --pass and --fail it ranks lines and values that tell failing executions from passing ones,
 /// by Ochiai's coefficient. A line scores 1 if it ran in every failing execution and in no passing
-/// one. A statement scores 1 if, in every failing execution and in no passing one, it gave some
-/// value that is negative, zero, positive, or above or below all values of a passing one.
+/// one. A statement scores 1 if, in every failing execution and in no passing one, it had some
+/// value that is negative, zero, positive, or above or below all of its values in passing ones.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

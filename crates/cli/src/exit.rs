@@ -15,11 +15,11 @@ const BUILD_AGAIN: &str = "build the path again with `afterimage build --lens pa
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// All went well.
+    /// Everything went well.
     Success,
-    /// The exit code of the guest itself.
+    /// The guest exited with this code.
     Guest(u8),
-    /// `--timeout` ended the guest, as `timeout` reports it.
+    /// `--timeout` ended the guest. The code is the one that `timeout` uses.
     TimedOut,
     /// A check that was requested has failed.
     Unsound,
@@ -29,11 +29,11 @@ pub(crate) enum Exit {
     CannotRun,
     /// The file does not exist.
     NotFound,
-    /// Interrupted, as a shell reports SIGINT.
+    /// afterimage was interrupted. The code is the one that shells use for SIGINT.
     Interrupted,
-    /// Terminated, as a shell reports SIGTERM.
+    /// afterimage was terminated. The code is the one that shells use for SIGTERM.
     Terminated,
-    /// The guest trapped, as a shell reports SIGABRT.
+    /// The guest trapped. The code is the one that shells use for SIGABRT.
     Trapped,
 }
 
@@ -53,7 +53,7 @@ impl Exit {
         }
     }
 
-    /// The exit code for how a guest ended.
+    /// Returns the exit code for how a guest ended.
     pub(crate) fn of_guest(end: &End) -> Self {
         match &end.ending {
             Ending::Returned => Exit::Success,
@@ -82,7 +82,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error with the exit code that it leads to.
+/// An error with an exit code of its own.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub(crate) struct Failed {
@@ -97,7 +97,7 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> Exit {
         Ok(exit) => return exit,
         Err(error) => error,
     };
-    // The reader of our output has gone, so nobody would see a message.
+    // The reader of our output has gone away, so nobody would see a message.
     if error.chain().any(|e| {
         e.downcast_ref::<std::io::Error>()
             .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
@@ -121,10 +121,10 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> Exit {
     failed.map_or(Exit::Failure, |failed| failed.exit)
 }
 
-/// The error on one line, with the remedy.
+/// Returns the error on one line, with the remedy.
 fn sentence(error: &anyhow::Error) -> String {
     let mut text = text::sentence(error);
-    // Its segments are read late, by any question.
+    // Segments of the path are read late, so any question may report their damage.
     let of_path = error.chain().any(|cause| cause.is::<PathFileError>());
     if of_path && !text.contains("afterimage build") {
         text.push_str("; ");

@@ -87,7 +87,7 @@ enum Format {
 
 #[cfg(feature = "parquet")]
 impl Arguments {
-    /// Writes tables. Options for the formats of calls have no meaning for them.
+    /// Writes tables. Refuses options that apply only to the formats of calls.
     fn tables(&self) -> Result<Exit> {
         let given = [
             (

@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::arguments::first_given;
 use crate::progress::Terminal;
 
-/// The part of a path, or of the values, to keep.
+/// Selects the part of a path, or of the values, to keep.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(
     next_help_heading = "Filters, which leave out parts of the path or the values (times do not change)"
@@ -56,7 +56,7 @@ impl FilterArguments {
         }
     }
 
-    /// Checks the filter of a path before the run.
+    /// Checks the filter of a path before the program runs.
     pub(crate) fn check(&self, loaded: &Loaded) -> Result<()> {
         self.of(loaded, || Ok(None)).map(drop)
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::error::ErrorKind;
 
-/// Each heading with its commands, in the order in which users need them.
+/// Each heading with its commands, in the order in which users need the commands.
 const GROUPS: [(&str, &str); 8] = [
     ("Record", "record runner build info verify strip instrument"),
     ("Count", "profile paths redundancy simulate"),
@@ -42,7 +42,8 @@ pub(crate) fn grouped(command: clap::Command) -> clap::Command {
     command.help_template(template)
 }
 
-/// For `help` with a misspelt command, the error that the command itself gives: it suggests others.
+/// For `help` with a misspelt command, returns the error that the command itself would give,
+/// because that error suggests other commands.
 pub(crate) fn suggested(command: &clap::Command, error: clap::Error) -> clap::Error {
     let words = Vec::from_iter(std::env::args_os());
     match words.as_slice() {

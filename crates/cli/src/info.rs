@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let report = info(&arguments.file, &file, &loaded, wanted, &Terminal);
     let report = report.with_context(name)?;
     OutputArguments::default().show(&report, arguments.format)?;
-    // Everything that can be reported was reported.
+    // By now, everything that can be reported has been reported.
     if !report.problems.is_empty() {
         bail!("{}: {}", name(), report.problems.join("; "));
     }

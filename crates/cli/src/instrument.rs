@@ -45,7 +45,8 @@ pub(crate) struct Arguments {
     program: PathBuf,
 }
 
-// Placement by feedback is not offered: a dump does not hold the earlier counts that it used.
+// Placement by feedback is not offered, because a dump does not hold the earlier counts that the
+// placement used.
 choices! { Placement => Mode {
     /// In each function, where they are executed least
     Quick,

@@ -38,25 +38,25 @@ pub(crate) fn build_whole_path(session: &Session) -> Result<()> {
     check_stops(session)
 }
 
-/// Like [`build_whole_path`], also the values. Ctrl-C cancels it.
+/// Like [`build_whole_path`], but also builds the values. Ctrl-C cancels the build.
 pub(crate) fn build_values(session: &Session) -> Result<()> {
     build_whole_path(session)?;
     ensure_values(session)
 }
 
-/// A session with what [`build_whole_path`] builds.
+/// Returns the session after building the whole path.
 pub(crate) fn with_whole_path(session: Session) -> Result<Session> {
     build_whole_path(&session)?;
     Ok(session)
 }
 
-/// A session with what [`build_values`] builds.
+/// Returns the session after building the values.
 pub(crate) fn with_values(session: Session) -> Result<Session> {
     build_values(&session)?;
     Ok(session)
 }
 
-/// Asks stretches of the run first, and builds all values only if these are not enough.
+/// Asks stretches of the run first. Builds all values only if the stretches do not suffice.
 pub(crate) fn answered<R>(
     session: &Session,
     mut ask: impl FnMut(&Session) -> Result<R, QuestionError>,
@@ -76,7 +76,7 @@ pub(crate) fn traced_whole(at: &Path) -> Result<Session> {
     with_whole_path(session(at)?)
 }
 
-/// Finds the data that a question about a recording needs, building it if necessary, and asks.
+/// Opens what a question about a recording needs, building it if necessary, and asks.
 pub(crate) fn opened<R>(
     session: &Session,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
@@ -84,19 +84,19 @@ pub(crate) fn opened<R>(
     explain_with(session, values, ask)
 }
 
-/// Reports damage at the end of the run before any answer.
+/// Reports damage at the end of the run before any answer is given.
 pub(crate) fn check_stops(session: &Session) -> Result<()> {
     let stops = session.stops().map(drop);
     stops.with_context(|| session.at().display().to_string())
 }
 
-/// The values of a recording, built if they do not exist yet.
+/// Returns the values of a recording. Builds them if they do not exist yet.
 pub(crate) fn values(session: &Session) -> Result<RecordedValues<'_>> {
     ensure_values(session)?;
     Ok(session.values()?)
 }
 
-/// Builds something; Ctrl-C and similar signals cancel it.
+/// Builds something. Ctrl-C and similar signals cancel the build.
 pub(crate) fn stoppable<T>(
     build: impl FnOnce(&AtomicBool) -> Result<T, SessionError>,
 ) -> Result<T> {
@@ -116,7 +116,7 @@ pub(crate) fn if_stopped(stop: &StopFlag, error: SessionError) -> anyhow::Error 
     }
 }
 
-/// The values of a recording, if they were built.
+/// Returns the values of a recording, if they were built.
 pub(crate) fn values_if_built(recording: &Recording) -> Result<Option<RecordedValues<'_>>> {
     match recording.values() {
         Err(RecordingError::NoValues) => Ok(None),
@@ -124,12 +124,12 @@ pub(crate) fn values_if_built(recording: &Recording) -> Result<Option<RecordedVa
     }
 }
 
-/// Builds the values of a recording that lacks them. Ctrl-C cancels it.
+/// Builds the values of a recording that lacks them. Ctrl-C cancels the build.
 pub(crate) fn ensure_values(session: &Session) -> Result<()> {
     stoppable(|stop| session.ensure_values(stop))
 }
 
-/// Reports which requested sources were not found, and which are damaged.
+/// Reports requested sources that were not found, and sources that are damaged.
 pub(crate) fn say_not_at_hand(session: &Session) {
     output::say_not_at_hand(session.sources().paths(), session.code());
 }

@@ -1,4 +1,4 @@
-//! The command line: one file per command, the only place that prints and chooses exit codes.
+//! The command line, with one file per command. Only this crate prints and chooses exit codes.
 
 mod addresses;
 mod arguments;
@@ -46,7 +46,7 @@ mod verify;
 mod why;
 mod why_not;
 
-/// Matching two runs takes a fifth less processor time with this allocator
+/// With this allocator, matching two runs takes a fifth less processor time
 /// (docs/lessons/matching.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

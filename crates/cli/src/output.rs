@@ -53,10 +53,10 @@ pub(crate) fn say(remark: impl Display) {
     }
 }
 
-/// A space at which no line ends.
+/// A space at which a line is never broken.
 const NO_BREAK: char = '\u{a0}';
 
-/// The words of a remark, those in short parentheses as one: `(534.2 kB)`.
+/// Glues words of a remark together: short parentheses such as `(534.2 kB)` become one word.
 fn glued(line: &str) -> String {
     let mut glued = String::with_capacity(line.len());
     for (number, part) in line.split('(').enumerate() {
@@ -75,7 +75,7 @@ fn glued(line: &str) -> String {
     glued
 }
 
-/// Whether colors were requested, or are useful.
+/// Whether colours were requested or are useful.
 static COLORED: AtomicBool = AtomicBool::new(false);
 
 static QUIET: AtomicBool = AtomicBool::new(false);
@@ -94,7 +94,7 @@ pub(crate) fn tell(remark: impl Display) {
 
 /// Writes a report to a file, or to standard output.
 ///
-/// A file appears when it is complete; an older one stays until then.
+/// A file appears when it is complete; an older file stays until then.
 pub(crate) fn write(
     out: Option<&Path>,
     content: Content,
@@ -143,7 +143,7 @@ pub(crate) fn write_module(
     to_file(path, Replaces::Modules, Content::Binary, module)
 }
 
-/// Reports which requested sources were not found, and which are damaged.
+/// Reports requested sources that were not found, and sources that are damaged.
 pub(crate) fn say_not_at_hand(paths: &SourcePaths, code: &CodeFilter) {
     paths.remarks(code).into_iter().for_each(say);
 }

@@ -41,7 +41,7 @@ Examples:
   afterimage trace app.aft --from 50% --limit 20")]
 pub(crate) struct Arguments {}
 
-/// Prints the page, which is this command's own help.
+/// Prints the help of this command, which is the whole page.
 pub(crate) fn run(_: Arguments) -> Result<Exit> {
     let mut command = Cli::command();
     let page = command.find_subcommand_mut("places");

@@ -116,7 +116,7 @@ pub(crate) struct Arguments {
     code: CodeArguments,
     #[command(flatten)]
     sources: SourceArguments,
-    // Last, because its heading would apply to all options after it.
+    // These come last, because their heading would apply to all options after them.
     #[command(flatten)]
     run: RunArguments,
 }
@@ -160,7 +160,7 @@ formats! {
     Html,
 }
 
-/// Options may appear anywhere among recordings; everything after a program belongs to the guest.
+/// Parses options anywhere among recordings. Everything after a program belongs to the guest.
 pub(crate) fn among_recordings(
     command: clap::Command,
     matches: ArgMatches,
@@ -241,7 +241,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     } else {
         arguments.compare_with(&counted, open)?
     }
-    // Annotated source lists them itself, and lcov leaves them out.
+    // Annotated source lists these functions itself, and lcov leaves them out.
     if !arguments.annotate && arguments.format != Format::Lcov {
         say_not_at_hand(&paths, &arguments.filter()?);
     }
@@ -249,7 +249,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 impl Arguments {
-    /// Refuses options for a guest if none will run.
+    /// Refuses options for a guest if no guest will run.
     fn refuse_guest(&self, why: &str) -> Result<()> {
         if let Some(option) = self.run.given() {
             bail!("{why}, so nothing runs that could use {option}");
@@ -257,7 +257,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Passes `ask` how to count; `None` uses the counts stored in a recording.
+    /// Passes `ask` how to count. `None` means that the counts stored in a recording are used.
     fn counting<R>(&self, ask: impl FnOnce(Option<&Counting<'_>>) -> Result<R>) -> Result<R> {
         let placement = match (self.mode, &self.weights) {
             (None, None) => return ask(None),
@@ -282,7 +282,7 @@ impl Arguments {
         }
     }
 
-    /// Whether lines get their cost including library code.
+    /// Whether lines also get their cost including library code.
     fn has_whole_lines(&self) -> bool {
         let has_rows = matches!(self.format, Format::Text | Format::Json | Format::Csv);
         has_rows && !self.annotate && self.compare.is_empty()

@@ -1,4 +1,4 @@
-//! Progress on a terminal; nothing is shown elsewhere.
+//! Shows progress on a terminal. Shows nothing elsewhere.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -33,7 +33,7 @@ impl Monitor for Terminal {
     }
 }
 
-/// Whether a remark is new: a command may open a recording more than once.
+/// Whether a remark is new. A command may open a recording more than once.
 fn is_new(remark: &str) -> bool {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,15 +43,15 @@ fn is_new(remark: &str) -> bool {
 /// Shows progress until dropped.
 pub(crate) struct Bar(ProgressBar);
 
-/// Work that ends within this time is not shown.
+/// The time within which work must end for its progress not to be shown.
 const SOON: Duration = Duration::from_millis(500);
 
 /// The number of events from which progress is reported.
 const TELLING: u64 = 1000;
 
 impl Bar {
-    /// Starts a progress bar. `all` is the total amount, if known, with its unit, if a user knows
-    /// it.
+    /// Starts a progress bar. `all` is the total amount, if known. It comes with its unit, if that
+    /// means something to a user.
     pub(crate) fn start(what: &str, all: Option<(u64, Option<&'static str>)>) -> Self {
         let (count, units) = all.unwrap_or_default();
         let bar = ProgressBar::with_draw_target(Some(count), ProgressDrawTarget::hidden());
@@ -62,7 +62,7 @@ impl Bar {
             (Some(_), None) => "{spinner} {msg} {elapsed} {wide_bar} {percent}%, {eta} left",
             (None, _) => "{spinner} {msg} {elapsed}",
         };
-        // Templates are constant; an invalid one would leave the default style.
+        // Templates are constant. An invalid template would leave the default style.
         if let Ok(style) = ProgressStyle::with_template(template) {
             let units = units.unwrap_or_default();
             let rate = move |state: &ProgressState, out: &mut dyn Write| {
@@ -74,7 +74,7 @@ impl Bar {
         bar.set_message(what.to_owned());
         if std::io::stderr().is_terminal() {
             let weak = bar.downgrade();
-            // Without a second thread, the work is done silently.
+            // Without a second thread, no progress is shown.
             let _ = thread::Builder::new().spawn(move || {
                 thread::sleep(SOON);
                 if let Some(bar) = weak.upgrade().filter(|bar| !bar.is_finished()) {
@@ -86,14 +86,14 @@ impl Bar {
         Self(bar)
     }
 
-    /// A bar for progress in events of the log. If the run hardly called the host, events do not
-    /// show progress.
+    /// Makes a bar for progress in events of the log. If the run hardly called the host, events say
+    /// nothing about progress.
     pub(crate) fn of_events(what: &str, events: u64) -> Self {
         let known = (events >= TELLING).then_some((events, None));
         Self::start(what, known)
     }
 
-    /// The same, shown until the last copy of the result is dropped.
+    /// Makes a progress callback. The bar is shown until the last copy of the callback is dropped.
     pub(crate) fn into_progress(self) -> Progress {
         Arc::new(move |events| self.0.set_position(events))
     }

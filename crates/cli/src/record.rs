@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
     /// A .wasm or .wat file, followed by the guest's arguments, which are passed on unchanged
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     guest: Vec<OsString>,
-    // Last, because their headings would apply to all options after them.
+    // These come last, because their headings would apply to all options after them.
     #[command(flatten)]
     filters: FilterArguments,
     #[command(flatten)]
@@ -82,7 +82,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The arguments for recording a program. Overwrites the file.
+    /// Makes the arguments for recording a program. The output file is overwritten.
     pub(crate) fn of(program: &Path, args: &[String], output: PathBuf, run: RunArguments) -> Self {
         let guest = [program.into(), "--".into()].into_iter();
         Self {
@@ -116,7 +116,7 @@ impl Arguments {
 /// The lenses that can be built during the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Lens {
-    /// Exact execution counts.
+    /// Exact execution counts
     Counts,
     /// The whole path: which blocks ran, in order
     Paths,
@@ -165,7 +165,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         let lines = embedding.lines(&path, program);
         lines.into_iter().for_each(say);
     }
-    // Before there is a file: a signal leaves none without an end.
+    // Watches before there is a file, so that no signal leaves a file without an end.
     let watch = Watch::start(query.has_clock())?;
     let existing = if arguments.force {
         Existing::Replaced
@@ -186,7 +186,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         Ok(recorded) => recorded,
         Err(error) => {
             // Nothing ran, or the result is unusable, so no partial file is left. A file that could
-            // not be written to its end stays.
+            // not be written to its end stays, however.
             let is_write = |cause: &_| matches!(cause, RecordError::Trace(_));
             if !error
                 .chain()
@@ -206,7 +206,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             Ok(())
         })?;
     }
-    // Only failures are reported.
+    // In quiet mode, only failures are reported.
     if arguments.quiet
         && let Ending::Returned | Ending::Exited { .. } = recorded.end.ending
     {
@@ -250,12 +250,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             pasted(&path)
         ));
         let made = match arguments.lens {
-            // Values need the whole path, whatever part of it is kept.
+            // Values need the whole path, whatever part of the values is kept.
             Some(Lens::Full) => build::compact(&path, &FilterArguments::default())
                 .and_then(|()| build::follow(&path, &arguments.filters)),
             _ => build::compact(&path, &arguments.filters),
         };
-        // Building the path drops the words that it was made from, so the size is known only now.
+        // Building the path drops the words that it was made from, so the size is not known before.
         if !arguments.quiet {
             tell_recorded(&in_bytes());
         }
@@ -264,8 +264,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::of_guest(&recorded.end))
 }
 
-/// The arguments of the guest. Everything after the program is an argument, except a -- right after
-/// it. Reports an option that may have been meant for us.
+/// Returns the guest's arguments: everything after the program, except a `--` right after it.
+/// Reports an option that may have been meant for us.
 fn after_dashes(args: &[OsString]) -> &[OsString] {
     if let Some(args) = args.strip_prefix(&[OsString::from("--")]) {
         return args;
@@ -281,8 +281,8 @@ fn after_dashes(args: &[OsString]) -> &[OsString] {
     args
 }
 
-/// Whether a word would be one of our options if it came before the program. A short one with its
-/// value, such as `-ofile`, may be anything.
+/// Whether a word would be one of our options if it came before the program. A short option with
+/// its value, such as `-ofile`, may be anything, so it does not count.
 fn is_own_option(word: &OsStr) -> bool {
     let Some(name) = word.to_str().and_then(|word| word.split('=').next()) else {
         return false;
@@ -300,7 +300,7 @@ fn is_own_option(word: &OsStr) -> bool {
     })
 }
 
-/// Runs the guest and records it. Reports any uncertainty about its end.
+/// Runs the guest and records the run. Reports any uncertainty about how the run ended.
 pub(crate) fn execute(
     loaded: &Loaded,
     query: &RecordQuery,
@@ -334,7 +334,7 @@ pub(crate) fn execute(
     }
 }
 
-/// The exit code of a recorder that was stopped before the guest began.
+/// Returns the exit code of a recorder that was stopped before the guest began.
 fn stopped_by(by: Option<Interrupter>) -> Exit {
     match by {
         Some(Interrupter::Timeout) => Exit::TimedOut,

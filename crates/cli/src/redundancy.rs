@@ -15,8 +15,8 @@ use crate::lens;
 /// An execution of a load is redundant if an earlier load or store covered all the bytes that it
 /// reads, and neither the program nor the host has written any of them since. It is redundant
 /// within the same call if that access happened during the call, in its function or in a callee.
-/// Such loads can be removed without looking at callers. It is redundant by path alone if no
-/// address is needed to know it: the earlier access has the same address expression, none of the
+/// Such loads can be removed without looking at callers. It is redundant by path alone if the path
+/// shows it without any addresses: the earlier access has the same address expression, none of the
 /// expression's values was computed again, and no store that might write there came in between. The
 /// run is followed from its beginning.
 ///
@@ -42,12 +42,12 @@ pub(crate) struct Arguments {
     /// Report only this function
     #[arg(long, value_name = "FUNCTION")]
     function: Option<String>,
-    /// Show only the N with the most redundant executions [default: 20 for text on standard output,
-    /// all otherwise; results by path cover 20]
+    /// Show only the N loads or operators with the most redundant executions [default: 20 for text
+    /// on standard output, all otherwise; results by path cover 20]
     #[arg(long = "limit", alias = "top", value_name = "N", value_parser = entries)]
     top: Option<u64>,
-    /// For each, show the N most frequent ways: the Ball–Larus path on which it was redundant, and
-    /// the path of its source
+    /// For each load or operator, show the N most frequent ways: the Ball–Larus path on which it
+    /// was redundant, and the path of its source
     #[arg(long, value_name = "N", value_parser = entries)]
     paths: Option<u64>,
     /// Leave out results by path alone
@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
 formats! {
     Text,
     Json,
-    /// One row for each
+    /// One row for each load or operator
     Csv,
 }
 

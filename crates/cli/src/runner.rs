@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     /// The program and its arguments, as Cargo passes them
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     guest: Vec<OsString>,
-    // Last, because its heading would apply to all options after it.
+    // These come last, because their heading would apply to all options after them.
     #[command(flatten)]
     run: RunArguments,
 }
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             folder: &folder,
             runner: &ByThis { program, run },
         };
-        // As libtest.
+        // The exit code is the same as libtest's.
         return Ok(if harness.run(&args)? {
             Exit::Success
         } else {
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Records tests by this program.
+/// Records tests by running this program.
 struct ByThis<'t> {
     program: &'t Path,
     run: &'t RunArguments,

@@ -1,7 +1,7 @@
-//! Signals: which ones stop the current work, and which ones must not stop the tool.
+//! Handles signals: some stop the current work, and some must not stop the tool.
 //!
-//! One thread receives all signals. It asks the guest or the build to stop, or ends the process.
-//! [`StopRequests`] says which signals belong together.
+//! One thread receives all signals. It asks the guest or the build to stop, or else ends the
+//! process. [`StopRequests`] says which signals belong together.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,10 +19,10 @@ use signal_hook::iterator::Signals;
 use crate::exit::Exit;
 use crate::output::say;
 
-/// Makes a write beyond the limit on file sizes an error, like that of a full disk. By default, the
-/// system would kill the process in the middle of its work.
+/// Makes a write beyond the limit on file sizes an error, as on a full disk. By default, the system
+/// would kill the process in the middle of its work.
 pub(crate) fn survive_file_size_limit() {
-    // Without the handler, only the report of the limit is worse.
+    // Without the handler, only the message about the limit is worse.
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
@@ -65,7 +65,7 @@ impl State {
         }
     }
 
-    /// Begins other work. This also completes an earlier request.
+    /// Begins other work. This completes an earlier request.
     fn begin(&mut self, work: Work) {
         self.work = work;
         self.requests.complete();
@@ -134,12 +134,12 @@ pub(crate) fn leave_last_words(words: String) {
     state().last_words = Some(words);
 }
 
-/// Sets a folder to remove if a signal ends the process.
+/// Sets a folder to remove if a signal ends the process from now on.
 pub(crate) fn leave_scratch(folder: PathBuf) {
     state().scratch = Some(folder);
 }
 
-/// A flag that signals set, for a build.
+/// A flag for a build, which signals set.
 pub(crate) struct StopFlag(Arc<AtomicBool>);
 
 impl StopFlag {
@@ -153,7 +153,7 @@ impl StopFlag {
         &self.0
     }
 
-    /// The exit code of a process that was stopped by it.
+    /// Returns the exit code of a process that a signal stopped.
     pub(crate) fn exit(&self) -> Exit {
         match state().requests.last() {
             Some(StopSignal::CtrlC) | None => Exit::Interrupted,
@@ -168,7 +168,7 @@ impl Drop for StopFlag {
     }
 }
 
-/// Signals stop the guest while this value lives.
+/// While this value lives, signals stop the guest.
 pub(crate) struct Watch(Interrupt);
 
 impl Watch {
@@ -184,7 +184,7 @@ impl Watch {
         Ok(Self(interrupt))
     }
 
-    /// The handle that stops the guest.
+    /// Returns the handle that stops the guest.
     pub(crate) fn interrupt(&self) -> &Interrupt {
         &self.0
     }

@@ -152,7 +152,7 @@ impl Arguments {
                 let summaries = Vec::from_iter(stored.iter().map(|stored| stored.summary.clone()));
                 self.shown(program, &summaries)?;
             }
-            // Sound results are shown before damage is reported.
+            // Undamaged results are shown before damage is reported.
             problem.map_or(Ok(()), Err)
         })
     }
@@ -174,7 +174,7 @@ impl Arguments {
         self.report.to.show(report, self.format)
     }
 
-    /// The resolved place, if its history can be requested in this way.
+    /// Returns the resolved place, if its history can be requested with these options.
     fn resolved(&self, program: NamedProgram<'_>, place: &str) -> Result<Resolved> {
         let resolved = program.resolver().location(place)?;
         if resolved.occurrence.is_some() && !matches!(resolved.place, Place::Operator(..)) {

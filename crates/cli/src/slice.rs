@@ -21,8 +21,8 @@ use crate::output::{pasted, say, write};
 
 /// Show everything an execution depends on, or that depends on it
 ///
-/// This is a dynamic slice. It has every execution of a statement that a value passed through on
-/// its way, that computed an address along the way, or that decided whether one of these ran. It
+/// This is a dynamic slice. It contains every execution of a statement that a value passed through
+/// on its way, that computed an address along the way, or that decided whether one of these ran. It
 /// reaches through memory, calls and the host, over the whole run. Nothing outside the slice
 /// influenced what ran, though it might have let something else run (docs/SLICES.md).
 ///
@@ -150,7 +150,7 @@ choices! { Algorithm => Exactness {
 /// The default number of rows of text on standard output.
 const ROWS: usize = 200;
 
-/// The number of edges that Graphviz lays out within seconds.
+/// The largest number of edges that Graphviz lays out within seconds.
 const MANY_EDGES: usize = 20_000;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
@@ -169,7 +169,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let save = arguments.save.as_deref();
     let show =
         |session: &Session| slice::find(session, &wanted, save, |found| arguments.shown(found));
-    // A slice of limited depth may lie in a few stretches of the run.
+    // A slice of limited depth may need only a few stretches of the run.
     if arguments.depth.is_some() && save.is_none() && !arguments.chain {
         session.answer(Needs::Values, build, show)?;
     } else {
@@ -304,7 +304,8 @@ impl Arguments {
                 None => Ok(()),
             }
         });
-        // A slice that cannot be stored has been shown, and one whose reader left early is stored.
+        // A slice is shown even if it cannot be stored, and stored even if the reader of the output
+        // left early.
         if let Some(name) = &self.save {
             found.keep(name)?;
             say(format_args!(
@@ -334,7 +335,7 @@ mod tests {
     use super::*;
     use afterimage_present::slice_command;
 
-    /// The query of a command, as clap reads it.
+    /// Returns the query of a command line, as clap parses it.
     fn read(command: &str) -> SliceQuery {
         let words = command.strip_prefix("afterimage slice ").unwrap();
         let words = words.split(' ').map(|word| word.trim_matches('\''));

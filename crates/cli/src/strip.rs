@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     copy(&arguments.file, output, &stop)?;
     let done = stripped(output, arguments.inputs, &stop);
     if done.is_err() {
-        // It would be a copy with everything in it.
+        // Otherwise the output would be a copy with everything still in it.
         let _ = fs::remove_file(output);
     }
     done

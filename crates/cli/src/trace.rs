@@ -118,7 +118,8 @@ fn limit(text: &str) -> Result<Limit, String> {
 
 /// The default number of lines of text on standard output.
 const LINES: u64 = 100;
-/// At most this many entries are in memory at once; stretches of the run answer no longer question.
+/// The largest number of entries that may be in memory at once. Longer questions are not answered
+/// from stretches of the run.
 const AT_ONCE: u64 = 1_000_000;
 /// The default number of levels of calls in text.
 const LEVELS: usize = 8;
@@ -137,7 +138,7 @@ impl Arguments {
     }
 
     fn query(&self) -> TraceQuery {
-        // The last calls are the latest ones, however deep.
+        // The last calls are the latest ones, at any depth.
         let overview = self.format == Format::Text && !self.reverse && self.last.is_none();
         let levels = if overview { LEVELS } else { usize::MAX };
         TraceQuery {

@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// Summarise what all loads of the program read
     #[arg(long, conflicts_with_all = ["at", "var", "instances", "stats", "histogram"])]
     loads: bool,
-    /// List all values that they read instead
+    /// List all values that the loads read instead
     #[arg(long, requires = "loads")]
     each: bool,
     /// Show this source variable or expression: total, p->next->key, *p
@@ -60,13 +60,13 @@ pub(crate) struct Arguments {
     /// it can contain
     #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true, conflicts_with_all = ["loads", "var", "stats", "histogram"])]
     condition: Option<String>,
-    /// Show only the first time that it holds
+    /// Show only the first time that the condition holds
     #[arg(long, requires = "condition", conflicts_with_all = ["last", "count"])]
     first: bool,
-    /// Show only the last time that it holds
+    /// Show only the last time that the condition holds
     #[arg(long, requires = "condition", conflicts_with = "count")]
     last: bool,
-    /// Show only how often it holds
+    /// Show only how often the condition holds
     #[arg(long, requires = "condition")]
     count: bool,
     /// Which executions of each statement: A..B, K, last, or t=T for those from block T on
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bail!("--format bin works only with --loads --each");
     }
     if arguments.loads {
-        // The values of loads are found by following the run, however far that is.
+        // The values of loads are found by following the run, however long it is.
         let traced = lens::traced_whole(file)?;
         let rows = &arguments.rows();
         let written = if arguments.each {
@@ -131,7 +131,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         let report = lens::answered(&session, |session| session.condition(&query))?;
         return arguments.show(&report);
     }
-    // A summary is about all executions.
+    // A summary covers all executions.
     let session = match query.detail {
         Detail::Each => session,
         _ => lens::with_values(session)?,

@@ -2,27 +2,27 @@
 
 use afterimage_wpp::twpp::Series;
 
-/// Something that decides a fact: a GEN or KILL point, or a definition. The caller assigns its
+/// Something that decides a fact: a GEN or KILL point, or a definition. The caller assigns the
 /// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site(pub u32);
 
 /// How the executions of a node affect a fact: the paper's DGEN and DKILL, with the number of the
-/// deciding site. If a node has several sites, the first that a query meets counts: the last one
-/// going backward, the first one going forward.
+/// deciding site. If a node has several sites, the one that a query meets first counts. Going
+/// backward it is the last one; going forward, the first one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Effect {
-    /// Not at all: queries continue.
+    /// The node does not affect the fact: queries continue.
     #[default]
     Transparent,
-    /// Each execution decides.
+    /// Each execution of the node decides the fact.
     Decides(Site),
-    /// Differently, for example where the node calls a function: the executions for which each site
-    /// decides. These series are disjoint; the rest continues.
+    /// The executions differ, for example where the node calls a function. Lists the executions for
+    /// which each site decides. These series are disjoint. Queries continue at the rest.
     Differs {
-        /// The executions that decide.
+        /// The executions that decide, by site.
         decided: Vec<(Series, Site)>,
-        /// All others.
+        /// All other executions.
         rest: Series,
     },
 }

@@ -24,8 +24,8 @@ pub struct TimestampedGraph {
 }
 
 impl TimestampedGraph {
-    /// Builds the graph of a path: the nodes in the order of execution, numbered from 0. A node
-    /// that is not executed has no timestamps. O(steps log nodes).
+    /// Builds the graph of a path: the nodes in the order of execution, numbered from 0. Nodes that
+    /// are not executed have no timestamps. O(steps log nodes).
     pub fn of_path(path: &[usize]) -> Self {
         let nodes = path.iter().max().map_or(0, |&most| most + 1);
         let mut when = vec![Vec::new(); nodes];
@@ -67,7 +67,7 @@ impl TimestampedGraph {
         self.timestamps.is_empty()
     }
 
-    /// When a node executes.
+    /// The timestamps at which a node executes.
     ///
     /// # Panics
     /// If there is no such node.
@@ -80,7 +80,7 @@ impl TimestampedGraph {
         self.length
     }
 
-    /// The nodes with which a query continues from a node.
+    /// The nodes at which a query continues from a node.
     ///
     /// # Panics
     /// If there is no such node.

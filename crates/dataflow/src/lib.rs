@@ -1,21 +1,21 @@
 //! Profile-limited data flow analysis (Zhang and Gupta, "Timestamped Whole Program Path
 //! Representation and its Applications", 2001, section 4).
 //!
-//! A question is about a fact of a GEN-KILL problem at executions of a node of a
+//! A question asks about a fact of a GEN-KILL problem at executions of a node of a
 //! [`TimestampedGraph`]: ⟨timestamps, node⟩. It is answered on demand, by following the path that
 //! was actually taken, backward or forward. [`solve`] moves all timestamps of a query one step at a
-//! time, as arithmetic series ([`Times`]), to the neighbours that have them, until each meets an
-//! execution that decides. The [`Solution`] contains what decided each execution, how often, and
-//! the number of queries that this took.
+//! time, as arithmetic series ([`Times`]). A timestamp moves to the neighbour that contains it,
+//! until it meets an execution that decides. The [`Solution`] contains what decided each execution,
+//! how often, and the number of queries that this took.
 //!
 //! Beyond the paper:
-//! - Every deciding place has a number, a [`Site`]. So reaching definitions are one question, not
-//!   one per definition.
+//! - Every deciding place has a number, a [`Site`]. So reaching definitions are a single question,
+//!   not one question per definition.
 //! - A query ends where it returns to its own node at executions that are also in question, because
-//!   those have the same answer. So a loop costs as many queries as its body has nodes, however
+//!   both have the same answer. So a loop costs as many queries as its body has nodes, however
 //!   often it ran. All queries together visit each step of the path at most once.
-//! - Where little is regular, queries would move single timestamps, more slowly than a scan of the
-//!   path. Then the path is scanned.
+//! - Where the timestamps are irregular, queries would move them one by one, which is slower than
+//!   scanning the path. So the path is scanned instead.
 //! - Queries go in both directions: forward queries answer what happens next, for example whether a
 //!   use is the last one.
 //!

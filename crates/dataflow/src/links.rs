@@ -9,8 +9,8 @@ use crate::progression::clipped;
 use crate::solution::Outcome;
 use crate::times::{Merged, Times};
 
-/// Gives each execution without an answer the answer of the nearest earlier, or nearest later,
-/// execution that has one.
+/// Gives each execution without an answer the answer of the nearest execution that has one: the
+/// nearest earlier or the nearest later execution, depending on the direction.
 ///
 /// O(log) for each execution with an answer of its own, plus the series in question.
 pub(crate) fn resolve(
@@ -28,7 +28,7 @@ pub(crate) fn resolve(
         found: BTreeMap::new(),
     };
     match direction {
-        // Each answer holds up to the next different one.
+        // An answer also holds for the executions up to the next different answer.
         Direction::Backward => {
             while let Some((from, outcome)) = known.next() {
                 while known.next_if(|&(_, other)| other == outcome).is_some() {}
@@ -36,7 +36,7 @@ pub(crate) fn resolve(
                 clip.add(outcome, from, to);
             }
         }
-        // Each answer holds from after the previous different one.
+        // An answer also holds for the executions after the previous different answer.
         Direction::Forward => {
             let mut from = 0;
             while let Some((mut to, outcome)) = known.next() {
@@ -53,13 +53,13 @@ pub(crate) fn resolve(
 
 struct Clip<'a> {
     asked: &'a Series,
-    /// The first of the series that may reach further.
+    /// The number of the first series that may extend further.
     at: usize,
     found: BTreeMap<Outcome, Times>,
 }
 
 impl Clip<'_> {
-    /// Adds the executions in question between two times, each later than those before.
+    /// Adds the executions in question from one time to another. Calls must be in order of time.
     fn add(&mut self, outcome: Outcome, from: u64, to: u64) {
         let times = self.found.entry(outcome).or_default();
         while let Some(&entry) = self.asked.entries().get(self.at) {

@@ -21,7 +21,8 @@ pub(crate) fn clipped(of: Entry, from: u64, to: u64) -> Option<Entry> {
     Some(series(first, last, of.step))
 }
 
-/// The timestamps that two series have in common, which are again a series. O(log of the steps).
+/// Returns the timestamps that two series have in common. They form a series again. O(log of the
+/// steps).
 pub(crate) fn common(a: Entry, b: Entry) -> Option<Entry> {
     let from = a.first.max(b.first);
     let to = a.last.min(b.last);
@@ -74,7 +75,7 @@ pub(crate) fn common(a: Entry, b: Entry) -> Option<Entry> {
     }
 }
 
-/// Passes the timestamps of a series that are not in a part of it to `tell`, in as few series as
+/// Passes to `tell` the timestamps of a series that are not in a part of it, in as few series as
 /// possible.
 pub(crate) fn without(of: Entry, part: Entry, mut tell: impl FnMut(Entry)) {
     let mut between = |from: u64, to: u64| {
@@ -108,7 +109,8 @@ fn last(from: u64, to: u64, step: u64) -> u64 {
     from + (to - from) / step * step
 }
 
-/// The greatest common divisor of two numbers, and an x with a·x ≡ gcd (mod b). Euclid's algorithm.
+/// Returns the greatest common divisor of two numbers, and an x with a·x ≡ gcd (mod b), by Euclid's
+/// algorithm.
 fn inverse(a: u64, b: u64) -> (u64, i64) {
     let (mut old, mut now) = (i128::from(a), i128::from(b));
     let (mut old_x, mut x) = (1i128, 0i128);

@@ -15,8 +15,9 @@ const CHUNK: u64 = 1 << 18;
 /// The number of executions gathered at a time.
 const GATHERED: usize = 1 << 12;
 
-/// Answers a question by scanning the whole path once, against the query's direction, while
-/// tracking what decided last. O(steps), except for effects that differ: O(sites log series) there.
+/// Answers a question by scanning the whole path once, against the query's direction. Keeps track
+/// of what decided last. O(steps), plus O(sites log series) for each step with an effect that
+/// differs.
 pub(crate) fn scan(
     graph: &TimestampedGraph,
     question: &Question<'_>,
@@ -52,7 +53,7 @@ pub(crate) fn scan(
         .collect()
 }
 
-/// The nodes that execute from a timestamp on, chunk by chunk.
+/// Lists the nodes that execute from a timestamp on, for one chunk.
 fn lay_out(graph: &TimestampedGraph, first: u64, nodes: &mut Vec<u32>) {
     let last = graph.length().min(first + CHUNK - 1);
     nodes.clear();
@@ -85,7 +86,7 @@ fn decided(effect: &Effect, t: u64) -> Option<Site> {
     }
 }
 
-/// Timestamps, ascending or descending, to be combined into series.
+/// Timestamps, ascending or descending, that are combined into series.
 #[derive(Default)]
 struct Gathered {
     times: Times,

@@ -1,4 +1,4 @@
-//! Answers.
+//! Answers to questions.
 
 use afterimage_wpp::twpp::Series;
 
@@ -8,9 +8,9 @@ use crate::times::Times;
 /// The cause that decided an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
-    /// This site.
+    /// This site decided.
     Decided(Site),
-    /// Nothing: the query reached the beginning of the path or, going forward, its end.
+    /// Nothing decided: the query reached the beginning of the path or, going forward, its end.
     Open,
 }
 
@@ -26,12 +26,13 @@ pub struct Part {
 /// The answer to a question: what decided each execution.
 #[derive(Clone, Debug, Default)]
 pub struct Solution {
-    /// By outcome, ascending; each occurs once and is not empty, and their timestamps are disjoint.
+    /// The parts by outcome, ascending. Each outcome occurs once, and no part is empty. The
+    /// timestamps of the parts are disjoint.
     pub parts: Vec<Part>,
-    /// The number of queries ⟨timestamps, node⟩ raised, including the first.
+    /// The number of queries ⟨timestamps, node⟩ that were raised, including the first.
     pub queries: u64,
-    /// The number of steps of the path that were scanned one by one because too little was regular
-    /// for queries. Usually 0.
+    /// The number of path steps that were scanned one by one because the timestamps were too
+    /// irregular for queries. It is usually 0.
     pub scanned: u64,
 }
 

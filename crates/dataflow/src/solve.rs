@@ -11,25 +11,25 @@ use crate::scan::scan;
 use crate::solution::{Outcome, Part, Solution};
 use crate::times::Times;
 
-/// A question ⟨timestamps, node⟩ about a fact: what decides it before (or after) these executions
-/// of the node?
+/// A question ⟨timestamps, node⟩ about a fact: what decides the fact before (or after) these
+/// executions of the node?
 #[derive(Clone, Debug)]
 pub struct Question<'q> {
-    /// The direction.
+    /// The direction of the query.
     pub direction: Direction,
-    /// The node.
+    /// The node in question.
     pub node: usize,
     /// The executions in question.
     pub times: &'q Series,
     /// The effect of the part of the node before the point in question or, if the query goes
-    /// forward, after it.
+    /// forward, of the part after it.
     pub own: Effect,
 }
 
-/// Answers a question about a fact, given each node's effect. The effect is requested once per
+/// Answers a question about a fact. `effect` returns the effect of a node. It is called once per
 /// node, when a query gets there.
 ///
-/// Like [`solve_within`], with as much work for queries as a scan of the path would take.
+/// Works like [`solve_within`]. Queries may do as much work as a scan of the path would take.
 ///
 /// # Panics
 /// If the timestamps do not belong to the node, or there is no such node.
@@ -41,13 +41,14 @@ pub fn solve(
     solve_within(graph, question, graph.length() / 8 + 1024, effect)
 }
 
-/// Answers a question by queries, as long as they move at most `most` series. If they would move
-/// more, because little is regular, the path is scanned step by step.
+/// Answers a question by queries, as long as they move at most `most` series. If the timestamps are
+/// too irregular for that limit, scans the path step by step instead.
 ///
-/// In each step all timestamps move by one. Each continues at the neighbour that has it, unless
-/// something there decides, or the execution is itself part of the query, so that the answers are
-/// the same. So each step of the path is visited at most once. O(steps log series) in the worst
-/// case; if series stay whole, O(1) for all of their timestamps together.
+/// In each step, all timestamps move by one. Each continues at the neighbour that contains the
+/// moved timestamp. It stops if that node decides the fact. It also stops if that execution is
+/// itself in question, because both then share one answer. So each step of the path is visited at
+/// most once. This takes O(steps log series) in the worst case. If a series stays whole, it takes
+/// O(1) for all of its timestamps together.
 ///
 /// # Panics
 /// If the timestamps do not belong to the node, or there is no such node.
@@ -96,9 +97,9 @@ struct Search<'q, F> {
     effects: BTreeMap<usize, Effect>,
     effect: F,
     parts: BTreeMap<Outcome, Times>,
-    /// Some executions share the answer of the previous one, or of the next.
+    /// Whether some executions share the answer of the previous execution, or of the next.
     any_linked: bool,
-    /// The number of steps from the queried executions.
+    /// The distance in steps from the executions in question.
     distance: u64,
     queries: u64,
     /// The number of series that may still be moved.
@@ -106,7 +107,7 @@ struct Search<'q, F> {
 }
 
 impl<F: FnMut(usize) -> Effect> Search<'_, F> {
-    /// Runs the queries. Returns whether everything is answered.
+    /// Runs the queries. Returns whether all executions have an answer.
     fn run(&mut self) -> bool {
         let Question {
             direction,
@@ -146,7 +147,7 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
         true
     }
 
-    /// Moves all timestamps by one step; timestamps that leave the path are open.
+    /// Moves all timestamps by one step. Timestamps that leave the path stay undecided.
     fn moved(&mut self, mut times: Times) -> Option<Times> {
         let backward = self.question.direction == Direction::Backward;
         let edge = if backward { 1 } else { self.graph.length() };
@@ -162,7 +163,7 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
         (!moved.is_empty()).then_some(moved)
     }
 
-    /// The timestamps that continue after a node.
+    /// Returns the timestamps that continue after a node.
     fn arrive(&mut self, node: usize, times: Times) -> Times {
         if times.is_empty() {
             return times;
@@ -181,7 +182,7 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
         rest
     }
 
-    /// The timestamps that an effect leaves undecided.
+    /// Returns the timestamps that an effect leaves undecided.
     fn apply(&mut self, times: Times, effect: &Effect) -> Times {
         match effect {
             Effect::Transparent => times,
@@ -201,12 +202,12 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
     fn decide(&mut self, outcome: Outcome, times: Times) {
         if !times.is_empty() {
             let origins = self.origins(&times);
-            // Combining them each time would take time proportional to all earlier decisions.
+            // Combining the series each time would take time proportional to all earlier decisions.
             self.parts.entry(outcome).or_default().append(origins);
         }
     }
 
-    /// The executions in question whose queries are here.
+    /// The executions in question whose queries have reached these timestamps.
     fn origins(&self, times: &Times) -> Times {
         match self.question.direction {
             Direction::Backward => times.later(self.distance),

@@ -10,18 +10,18 @@ use crate::times::Times;
 
 /// The sites in the blocks of a program that decide a fact.
 pub trait Events {
-    /// The site that a query through a block meets first, ignoring the call with which the block
-    /// may end: the last one going backward, the first one going forward.
+    /// The site that a query through a block meets first: the last one going backward, the first
+    /// one going forward. The call with which the block may end is ignored.
     fn of_block(&self, function: FuncId, block: BlockId) -> Option<Site>;
 
-    /// Whether a function may contain such sites.
+    /// Whether a function may contain sites that decide the fact.
     fn any_in(&self, function: FuncId) -> bool;
 }
 
-/// The decision of every call of a run, including all of its callees.
+/// The decision of every call of a run. A call's decision includes those of all its callees.
 ///
-/// Equal subtrees of the dynamic call graph are summarised once, callees before callers: O(subtrees
-/// + runs of calls + blocks of the unique path traces of functions with events).
+/// Equal subtrees of the dynamic call graph are summarised once, callees before callers.
+/// O(subtrees + runs of calls + blocks of the unique path traces of functions with events).
 pub struct Summaries<'a> {
     wpp: &'a Wpp,
     direction: Direction,
@@ -52,7 +52,8 @@ impl<'a> Summaries<'a> {
         all
     }
 
-    /// Returns the decision of a call, given its own site and step, if its callees are known.
+    /// Returns what a call decides. Its callees must be known. `own` is the call's own site with
+    /// its step.
     fn of(&self, id: CallId, own: Option<(u64, Site)>) -> Option<Site> {
         let deciding = self.wpp.calls.calls(id);
         let mut deciding =
@@ -78,12 +79,12 @@ impl<'a> Summaries<'a> {
         }
     }
 
-    /// Returns the decision of a call, including all of its callees.
+    /// Returns what a call decides, including all of its callees.
     pub fn decided(&self, id: CallId) -> Option<Site> {
         self.decided[id.index()]
     }
 
-    /// Returns the decisions of the calls that a call makes directly.
+    /// Returns what the calls that a call makes directly decide.
     pub fn effects(&self, id: CallId) -> CallEffects {
         let mut effects: Vec<(Entry, Site)> = Vec::new();
         for run in self.wpp.calls.calls(id) {
@@ -162,8 +163,8 @@ fn without_first(entry: Entry) -> Option<Entry> {
     (first <= entry.last).then(|| crate::progression::series(first, entry.last, entry.step))
 }
 
-/// The direct calls of a call that decide, and their steps: the steps of the blocks that end with
-/// them.
+/// The direct calls of a call that decide the fact, with their steps. The step of a call is that of
+/// the block that ends with it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallEffects {
     direction: Direction,
@@ -171,7 +172,7 @@ pub struct CallEffects {
 }
 
 impl CallEffects {
-    /// No call decides.
+    /// Effects in which no call decides.
     pub fn none(direction: Direction) -> Self {
         Self {
             direction,
@@ -189,8 +190,8 @@ impl CallEffects {
         self.effects.is_empty()
     }
 
-    /// The effect of a block that executes at these steps, given its own site. O(series of the
-    /// block + calls that decide).
+    /// The effect of a block that executes at these steps. `own` is the block's own site. O(series
+    /// of the block + calls that decide).
     pub fn of_block(&self, timestamps: &Series, own: Option<Site>) -> Effect {
         let whole = own.map_or(Effect::Transparent, Effect::Decides);
         // A block's own effect precedes the call with which it ends.

@@ -6,26 +6,26 @@ use afterimage_wpp::twpp::{Entry, Series};
 
 use crate::progression::{common, series, without};
 
-/// A set of timestamps as pairwise disjoint arithmetic series, in any order.
+/// A set of timestamps, held as pairwise disjoint arithmetic series in any order.
 ///
-/// Unlike in a [`Series`], ranges may overlap. For example, the rest of 1:9:2 without 5 and the
-/// rest of 1:9 without 1:9:2 can be joined without examining single timestamps.
+/// Unlike in a [`Series`], the ranges of the series may overlap. For example, the rest of 1:9:2
+/// without 5 and the rest of 1:9 without 1:9:2 can be joined without examining single timestamps.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     entries: Vec<Entry>,
 }
 
-/// Smaller sets are shown and compared in the form of [`Series::compact`]. Larger ones are
-/// compacted only if that takes no time proportional to their size.
+/// The size up to which sets are shown and compared in the form of [`Series::compact`]. Larger sets
+/// are compacted only if that does not take time proportional to their size.
 const SMALL: u64 = 1 << 16;
 
 impl Times {
-    /// No timestamps.
+    /// The empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One timestamp.
+    /// A set with one timestamp.
     pub fn single(t: u64) -> Self {
         Self {
             entries: vec![Entry::single(t)],
@@ -59,8 +59,8 @@ impl Times {
 
     /// Adds another, disjoint set.
     ///
-    /// If irregular patterns meet again, they are combined; the time is then linear in the
-    /// timestamps.
+    /// If irregular patterns meet again, they are combined. The time is then linear in the number
+    /// of timestamps.
     pub fn join(&mut self, other: Self) {
         if self.entries.is_empty() {
             *self = other;
@@ -75,12 +75,13 @@ impl Times {
         }
     }
 
-    /// Adds another, disjoint set without combining series: for sets from which no query continues.
+    /// Adds another, disjoint set without combining series. This is for sets from which no query
+    /// continues.
     pub(crate) fn append(&mut self, other: Self) {
         self.entries.extend(other.entries);
     }
 
-    /// Moves all timestamps later by a distance.
+    /// Returns the set with all timestamps moved later by a distance.
     #[must_use]
     pub fn later(&self, by: u64) -> Self {
         let moved = self.entries.iter().map(|entry| Entry {
@@ -93,7 +94,7 @@ impl Times {
         }
     }
 
-    /// Moves all timestamps earlier by a distance.
+    /// Returns the set with all timestamps moved earlier by a distance.
     ///
     /// # Panics
     /// If a timestamp is not greater than the distance.
@@ -122,9 +123,9 @@ impl Times {
         true
     }
 
-    /// The timestamps that are also in a series. Each series of this set is located in at most
-    /// O(log n), mostly at once. It then takes O(1 + log n) for each timestamp, or O(1) for each of
-    /// the other's n series in its range, whichever is less.
+    /// Returns the timestamps that are also in a series. Locating each series of this set takes at
+    /// most O(log n), and mostly O(1). Then each takes O(1 + log n) for each of its timestamps, or
+    /// O(1) for each of the n series of `other` in its range, whichever is less.
     #[must_use]
     pub fn of_series(&self, other: &Series) -> Self {
         let mut found = Self::new();
@@ -151,8 +152,8 @@ impl Times {
         found
     }
 
-    /// Splits the timestamps into those in a series and the others. Time as for
-    /// [`of_series`](Self::of_series), plus the parts that remain.
+    /// Splits the timestamps into those in a series and the others. Takes as long as
+    /// [`of_series`](Self::of_series), plus time for the parts that remain.
     #[must_use]
     pub fn split(&self, other: &Series) -> (Self, Self) {
         let (mut found, mut rest) = (Self::new(), Self::new());
@@ -189,13 +190,13 @@ impl Times {
         (found, rest)
     }
 
-    /// The timestamps in ascending order. O(log series) each.
+    /// Iterates over the timestamps in ascending order. O(log series) for each.
     pub fn iter(&self) -> impl Iterator<Item = u64> + use<> {
         Merged::of(self.entries.iter().map(|&entry| (entry, ()))).map(|(t, ())| t)
     }
 
-    /// The set as series in ascending order without overlaps. Equal sets of up to 65,536 timestamps
-    /// then have equal series.
+    /// Returns the set as series in ascending order without overlaps. In this form, equal sets of
+    /// up to 65,536 timestamps have equal series.
     pub fn to_series(&self) -> Series {
         if self.count() <= SMALL {
             return Series::compact(self.iter());
@@ -225,8 +226,8 @@ impl Times {
     }
 }
 
-/// Like `partition_point`, but takes time logarithmic in the distance from `near` to the result:
-/// sets are mostly nearly in order.
+/// Like `partition_point`, but takes time logarithmic in the distance from `near` to the result.
+/// Sets are mostly nearly in order.
 #[inline]
 fn gallop(all: &[Entry], near: usize, before: impl Fn(&Entry) -> bool) -> usize {
     if near > 0 && !before(&all[near - 1]) {
@@ -245,7 +246,7 @@ fn gallop(all: &[Entry], near: usize, before: impl Fn(&Entry) -> bool) -> usize 
     begin + all[begin..end].partition_point(before)
 }
 
-/// Appends a series, merged with the last one if it continues it.
+/// Appends a series. Merges it with the last one if it continues that one.
 fn append(all: &mut Vec<Entry>, next: Entry) {
     if let Some(last) = all.last_mut() {
         let step = if last.first == last.last {
@@ -272,7 +273,7 @@ impl From<&Series> for Times {
 }
 
 impl FromIterator<Entry> for Times {
-    /// From disjoint series.
+    /// Makes a set from disjoint series.
     fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Self {
         Self {
             entries: entries.into_iter().collect(),
@@ -286,9 +287,9 @@ impl fmt::Display for Times {
     }
 }
 
-/// The timestamps of several series in order, each with its series' label.
+/// The timestamps of several series in ascending order, each with the label of its series.
 pub(crate) struct Merged<T> {
-    /// The next timestamp of each series, and the series' position.
+    /// The next timestamp of each series, with the position of the series.
     next: std::collections::BinaryHeap<std::cmp::Reverse<(u64, usize)>>,
     series: Vec<(Entry, T)>,
 }

@@ -6,8 +6,8 @@ use afterimage_program::{Function, Program};
 use crate::solve::check_shape;
 use crate::{Counted, Plan, Site, SolveError};
 
-/// Derives the executions of every block of every function from the counts of the edges. EXIT is
-/// executed once per activation, including over the virtual edges.
+/// Derives the executions of every block of every function from the counts of the edges. EXIT
+/// counts once per activation, virtual edges included.
 ///
 /// # Errors
 /// If the counts belong to another program, or a sum exceeds 64 bits.
@@ -60,11 +60,12 @@ fn sum<'a>(
     })
 }
 
-/// The executions of the blocks that a plan measures directly, by function and block; `None` for
-/// the others. A plan of [`Mode::Slow`](crate::Mode::Slow) measures all blocks that hold code.
+/// Returns the executions of the blocks that a plan measures directly, by function and block. Other
+/// blocks have `None`. A plan of [`Mode::Slow`](crate::Mode::Slow) measures all blocks that contain
+/// code.
 ///
 /// # Errors
-/// If plan, program and counters do not fit together.
+/// If the plan, the program and the counters do not belong together.
 pub fn measured_blocks(
     program: &Program,
     plan: &Plan,

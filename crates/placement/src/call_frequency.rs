@@ -9,20 +9,20 @@ use afterimage_program::{Callee, FunctionType, Program};
 use crate::Weights;
 use crate::calls::call_blocks;
 
-/// The largest share of the calls into a group of mutually recursive functions that comes from the
-/// group itself. Recursion is expected to be about ten deep, as loops are.
+/// The largest share of the calls into a group of mutually recursive functions that may come from
+/// the group itself. Recursion is expected to be about ten deep, as loops are.
 const LARGEST_RECURSION: f64 = 10.0 / 11.0;
 
-/// For how many rounds the flow around a recursion is followed.
+/// The number of rounds for which the flow around a recursion is followed.
 const ROUNDS: usize = 40;
 
 /// Estimates the activations of every defined function in one run, from weights for one activation
 /// each.
 ///
-/// Exported functions and the start function are entered once, other functions as often as the
-/// blocks that call them are executed. An indirect call is shared evenly by the functions of its
-/// type whose address is taken. Every function is entered a little, so that weights in dead code
-/// remain comparable. O(call sites), times a constant for those in recursions.
+/// Exported functions and the start function are entered once. Other functions are entered as often
+/// as the blocks that call them are executed. An indirect call is shared evenly by the functions of
+/// its type whose addresses are taken. Every function is entered a little, so that weights in dead
+/// code remain comparable. O(call sites), times a constant for call sites in recursions.
 pub(crate) fn call_frequencies(program: &Program, weights: &[Weights]) -> Vec<f64> {
     let graph = CallGraph::new(program, weights);
     let mut frequency = vec![1e-9; graph.nodes];
@@ -41,10 +41,11 @@ pub(crate) fn call_frequencies(program: &Program, weights: &[Weights]) -> Vec<f6
     frequency
 }
 
-/// The functions, followed by one node per function type that is called indirectly.
+/// The functions, followed by one node for each function type that is called indirectly.
 struct CallGraph {
     nodes: usize,
-    /// Caller, callee, and executions of the call per activation of the caller.
+    /// For each call: the caller, the callee, and the executions of the call per activation of the
+    /// caller.
     calls: Vec<(u32, u32, f64)>,
 }
 
@@ -92,11 +93,11 @@ impl CallGraph {
         }
     }
 
-    /// Adds to every node what its callers send it.
+    /// Adds to the frequency of every node the calls from its callers.
     fn propagate(mut self, frequency: &mut [f64]) {
         let pairs = self.calls.iter().map(|c| (c.0 as usize, c.1 as usize));
         let components = Components::compute(&Adjacency::new(self.nodes, pairs));
-        // Callers first: components are numbered with callees first.
+        // Callers come first. Components are numbered with callees first.
         self.calls
             .sort_by_key(|c| std::cmp::Reverse(components.of(c.0 as usize)));
         let mut rest = &self.calls[..];
@@ -121,7 +122,8 @@ impl CallGraph {
     }
 }
 
-/// Follows calls within one strongly connected component, damped so that the sum stays bounded.
+/// Follows calls within one strongly connected component. The calls are damped so that the sum
+/// stays bounded.
 fn recur(members: &[u32], calls: &[(u32, u32, f64)], frequency: &mut [f64]) {
     let mut sent: HashMap<u32, f64> = HashMap::new();
     for &(from, _, times) in calls {
@@ -153,7 +155,7 @@ mod tests {
     use crate::Likelihood;
     use afterimage_testkit::graphs::programs::{Ending, regular};
 
-    /// Functions with a loop around a call; function 1 is exported.
+    /// Makes functions that each have a loop around a call. Function 1 is exported.
     fn frequencies(functions: usize, callee: impl Fn(usize) -> usize) -> Vec<f64> {
         let edges = [(0, 1), (1, 1), (1, 2)];
         let ending = |f, v| {

@@ -1,9 +1,9 @@
 //! The equations that link the functions of a program.
 //!
 //! Every activation of a function was started by a direct call, by an indirect call, or by the
-//! host: `entries = direct calls + indirect calls + host entries`. The indirect call that started
-//! it is not known. So the functions that indirect calls of one type may reach share one equation,
-//! their sum. Imported functions take part if the host counts their calls.
+//! host: `entries = direct calls + indirect calls + host entries`. It is not known which indirect
+//! call started an activation. So the functions that indirect calls of one type may reach share one
+//! equation, their sum. Imported functions take part if the host counts their calls.
 
 use std::collections::HashMap;
 
@@ -15,26 +15,27 @@ use crate::calls::call_blocks;
 /// The equation to which each function and each call belongs.
 #[derive(Debug)]
 pub(crate) struct Coupling {
-    /// By equation: the number of call blocks that take part.
+    /// For each equation, the number of call blocks that take part.
     call_sites: Vec<u32>,
-    /// By function index, imports included.
+    /// The equation of each function, by function index, imports included.
     of_function: Vec<Option<u32>>,
-    /// By function type, for indirect calls.
+    /// The equation of indirect calls, by function type.
     of_type: Vec<Option<u32>>,
 }
 
-/// The facts about the host needed to set up the equations.
+/// The facts about the host that are needed to set up the equations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostKnowledge {
-    /// The host counts the calls of each imported function.
+    /// Whether the host counts the calls of each imported function.
     pub(crate) counts_import_calls: bool,
-    /// The host may call functions through tables and references, or put its own functions there.
+    /// Whether the host may call functions through tables and references, or put its own functions
+    /// there.
     pub(crate) uses_references: bool,
 }
 
 impl Coupling {
     pub(crate) fn new(program: &Program, host: HostKnowledge) -> Self {
-        // Types are equal by structure, whatever their indices.
+        // Types are compared by structure, whatever their indices.
         let mut classes: HashMap<&FunctionType, usize> = HashMap::new();
         let class_of_type: Vec<usize> = program
             .types
@@ -128,7 +129,7 @@ impl Coupling {
     }
 }
 
-/// Each call block with the equation to which it belongs.
+/// Each call block that takes part, with the equation to which it belongs.
 pub(crate) fn coupled_calls<'a>(
     program: &'a Program,
     coupling: &'a Coupling,

@@ -5,16 +5,17 @@ use afterimage_ids::{BlockId, EdgeId, EntitySet};
 
 use crate::Weights;
 
-/// Finds the cheapest set of edges whose counts determine the counts of all edges: the chords of a
-/// maximum spanning tree. EXIT→root is never measured. Ascending. O(E log E).
+/// Finds the cheapest set of edges whose counts determine the counts of all edges. These are the
+/// chords of a maximum spanning tree. EXIT→root is never measured. The edges are ascending. O(E log
+/// E).
 pub fn optimal_edges(graph: &FlowGraph, weights: &Weights) -> Vec<EdgeId> {
     SpanningForest::maximum(graph, &[], |e| weights.edge(e))
         .chords()
         .collect()
 }
 
-/// Whether counts of these edges determine the counts of all edges and of EXIT→root. They do if and
-/// only if the other edges, including EXIT→root, contain no undirected cycle. Near-linear.
+/// Whether the counts of these edges determine the counts of all edges and of EXIT→root. This is so
+/// if and only if the other edges, including EXIT→root, contain no undirected cycle. Near-linear.
 pub fn determines_edges(graph: &FlowGraph, edges: &[EdgeId]) -> bool {
     let mut measured = EntitySet::new();
     for &e in edges {

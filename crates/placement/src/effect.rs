@@ -7,19 +7,19 @@ use crate::elimination::Column;
 
 const NONE: u32 = u32::MAX;
 
-/// The left side of an equation is entries minus calls. Both are sums of edge counts, so every edge
-/// carries a small label. It is −1 in the equation of the call that the edge enters or leaves, and
-/// +1 in the function's own equation for EXIT→root. The effect of a cycle is the signed sum of the
-/// labels on it. In the spanning tree only labelled edges matter, so each vertex knows the nearest
-/// one above it.
+/// The effects of a function's cycles. The left side of an equation is entries minus calls. Both
+/// are sums of edge counts, so every edge carries a small label. The label is −1 in the equation of
+/// the call whose block the edge enters or leaves. For EXIT→root, it is +1 in the function's own
+/// equation. The effect of a cycle is the signed sum of the labels on it. In the spanning tree,
+/// only labelled edges matter, so each vertex knows the nearest labelled edge above it.
 pub(crate) struct Effects<'a> {
     graph: &'a FlowGraph,
     labels: Labels,
     parent: Vec<Parent>,
-    /// By vertex: the nearest vertex on the way to the tree's root, itself included, whose parent
-    /// edge has a label.
+    /// For each vertex, the nearest vertex on the way to the tree's root whose parent edge has a
+    /// label. The vertex itself is included.
     near: Vec<u32>,
-    /// By such a vertex: the number of labelled edges on its way to the root.
+    /// For each such vertex, the number of labelled edges on its way to the root.
     depth: Vec<u32>,
 }
 
@@ -27,15 +27,15 @@ pub(crate) struct Effects<'a> {
 #[derive(Clone, Copy)]
 struct Parent {
     vertex: u32,
-    /// The edge's number; one past the last edge stands for EXIT→root.
+    /// The number of the edge. The number one past the last edge stands for EXIT→root.
     edge: u32,
-    /// +1 if the edge leads from the vertex to its parent.
+    /// +1 if the edge leads from the vertex to its parent, otherwise −1.
     sign: i64,
 }
 
 impl<'a> Effects<'a> {
-    /// `entry` is the equation of the function; `calls` are its call blocks with their equations.
-    /// O(V + E).
+    /// `entry` is the equation of the function, and `calls` are its call blocks with their
+    /// equations. O(V + E).
     pub(crate) fn new(
         graph: &'a FlowGraph,
         forest: &SpanningForest,
@@ -60,7 +60,7 @@ impl<'a> Effects<'a> {
         };
         let mut seen = vec![false; n];
         let mut queue = Vec::with_capacity(n);
-        // EXIT's whole tree comes first, then the trees of the vertices that the root does not
+        // The whole tree of EXIT comes first, then the trees of the vertices that the root does not
         // reach.
         for start in std::iter::once(graph.exit()).chain(graph.vertices()) {
             if std::mem::replace(&mut seen[start.index()], true) {
@@ -108,13 +108,13 @@ impl<'a> Effects<'a> {
         }
     }
 
-    /// The effect of a chord's fundamental cycle, traversed along the chord. `None` if more
-    /// than `limit` labelled edges lie on it.
+    /// The effect of a chord's fundamental cycle, traversed along the chord. Returns `None` if more
+    /// than `limit` labelled edges lie on the cycle.
     pub(crate) fn column(&self, chord: EdgeId, limit: usize) -> Option<Column> {
         let mut column: Column = Vec::new();
         add(&mut column, self.labels.of(chord.as_u32()), 1);
-        // From the chord's target up to the common ancestor, and from there down to the chord's
-        // source.
+        // Goes from the chord's target up to the common ancestor, and from there down to the
+        // chord's source.
         let mut up = self.near[self.graph.to(chord).index()];
         let mut down = self.near[self.graph.from(chord).index()];
         let mut steps = 0;
@@ -150,7 +150,8 @@ fn add(column: &mut Column, label: &[(u32, i64)], factor: i64) {
     column.extend(label.iter().map(|&(row, entry)| (row, factor * entry)));
 }
 
-/// By edge, with EXIT→root last: the equations in which it counts, and its factor in each.
+/// For each edge, with EXIT→root last: the equations in which the edge counts, and its factor in
+/// each of them.
 struct Labels {
     start: Vec<u32>,
     entries: Vec<(u32, i64)>,
@@ -166,8 +167,9 @@ impl Labels {
         let mut pairs: Vec<(usize, (u32, i64))> = Vec::new();
         pairs.extend(entry.map(|row| (entry_edge, (row, 1))));
         for (v, row) in calls {
-            // The executions of a block are the sum of the edges into it, and, up to a constant, of
-            // the edges out of it. The side with fewer edges makes shorter columns.
+            // The executions of a block are the sum of the edges into it. Up to a constant, they
+            // are also the sum of the edges out of it. The side with fewer edges makes shorter
+            // columns.
             let (into, out) = (graph.in_edges(v), graph.out_edges(v));
             if out.len() <= into.len() {
                 pairs.extend(out.iter().map(|e| (e.index(), (row, -1))));

@@ -1,29 +1,29 @@
-//! Sparse elimination of one column after another, modulo 2^61 − 1.
+//! Sparse elimination, one column after another, modulo 2^61 − 1.
 //!
-//! Columns that are independent modulo a prime are independent over the rationals. So a set that is
-//! accepted here has at most one rational solution. The converse may fail, which costs a counter
-//! but never exactness.
+//! Columns that are independent modulo a prime are independent over the rationals. So a set of
+//! columns that is accepted here has at most one rational solution. The converse may fail, which
+//! costs a counter but never affects exactness.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::field::{Residue, inverse, multiply, residue, subtract_product};
 
-/// A sparse column: rows with their entries, ascending, none of them zero.
+/// A sparse column: rows with their entries, ascending. No entry is zero.
 pub(crate) type Column = Vec<(u32, i64)>;
 
 /// The outcome for a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Independent of the columns kept so far; it was kept.
+    /// The column is independent of the columns kept so far, and was kept, too.
     Independent,
-    /// A combination of the columns kept so far.
+    /// The column is a combination of the columns kept so far.
     Dependent,
-    /// The decision, or keeping the column, would exceed the limits.
+    /// Deciding about the column, or keeping it, would exceed the limits.
     TooDense,
 }
 
-/// The fill-in that is accepted for avoiding a counter.
+/// The fill-in that is accepted in order to avoid a counter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// The maximum number of entries that a kept column may have after reduction.
@@ -44,19 +44,19 @@ impl Limits {
 #[derive(Debug)]
 pub(crate) struct Elimination {
     kept: Vec<Kept>,
-    /// By row: the kept column whose pivot is there.
+    /// For each row, the kept column whose pivot is in this row.
     pivot_of: Vec<Option<u32>>,
-    /// By row: the number of columns that touch it. Pivots are chosen in rare rows, which keeps
-    /// fill-in low.
+    /// For each row, the number of columns that touch it. Pivots are chosen in rows that few
+    /// columns touch, which keeps fill-in low.
     touched: Vec<u32>,
-    /// A dense column during reduction; zero between calls.
+    /// A dense column during reduction. It is zero between calls.
     scratch: Vec<Residue>,
     in_support: Vec<bool>,
 }
 
-/// A kept column minus multiples of earlier kept ones.
+/// A kept column minus multiples of earlier kept columns.
 ///
-/// It has no entry in the pivot rows of earlier kept columns.
+/// The result has no entry in the pivot rows of earlier kept columns.
 #[derive(Debug)]
 struct Kept {
     entries: Vec<(u32, Residue)>,
@@ -79,7 +79,7 @@ impl Elimination {
         }
     }
 
-    /// Keeps the column if it is independent of those kept so far.
+    /// Keeps the column if it is independent of the columns kept so far.
     pub(crate) fn insert(&mut self, column: &Column, limits: Limits) -> Verdict {
         let mut support: Vec<u32> = Vec::with_capacity(column.len());
         let mut pending = BinaryHeap::new();
@@ -89,7 +89,8 @@ impl Elimination {
         }
         let mut subtracted = Vec::new();
         let mut work = 0usize;
-        // Earlier columns first: subtracting one can only introduce pivot rows of later ones.
+        // Earlier columns come first, because subtracting a column can only introduce entries in
+        // the pivot rows of later columns.
         while let Some(Reverse(index)) = pending.pop() {
             let row = self.kept[index as usize].pivot_row;
             let entry = self.scratch[row as usize];
@@ -148,8 +149,8 @@ impl Elimination {
         }
     }
 
-    /// Finds the factors with which the kept columns add up to `right`, one per kept column in the
-    /// order of insertion. If there are none, returns a row where the sum fails.
+    /// Finds factors with which the kept columns add up to `right`: one for each kept column, in
+    /// the order of insertion. If there are none, returns a row in which the sum fails.
     pub(crate) fn solve(&self, mut right: Vec<Residue>) -> Result<Vec<Residue>, u32> {
         let mut factors: Vec<Residue> = Vec::with_capacity(self.kept.len());
         for basis in &self.kept {
@@ -163,7 +164,7 @@ impl Elimination {
         if let Some(row) = right.iter().position(|&rest| rest != 0) {
             return Err(row as u32);
         }
-        // Converts factors of the reduced columns to factors of the columns as given.
+        // Converts factors of the reduced columns to factors of the original columns.
         for (index, basis) in self.kept.iter().enumerate().rev() {
             for &(earlier, multiple) in &basis.subtracted {
                 factors[earlier as usize] =
@@ -192,7 +193,7 @@ mod tests {
             .collect()
     }
 
-    /// The rank, by fraction-free elimination of dense integer rows.
+    /// Computes the rank by fraction-free elimination of dense integer rows.
     fn rank(columns: &[Vec<i64>]) -> usize {
         let mut rows: Vec<Vec<i128>> = columns
             .iter()

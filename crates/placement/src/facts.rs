@@ -1,35 +1,36 @@
-//! The host's knowledge about a run beyond the counters.
+//! The host's knowledge about a run that the counters do not contain.
 
 use afterimage_ids::{BlockId, FuncId};
 
 /// Facts about a run that no counter measures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFacts {
-    /// Activations of exported functions and of the start function that the host started. A
+    /// The activations of exported functions and of the start function that the host started. A
     /// function may occur several times. Needed for [`Mode::Program`](crate::Mode::Program).
     pub host_entries: Vec<(FuncId, u64)>,
     /// The number of calls of each imported function, as counted by the host. Needed if
     /// [`Plan::needs_import_calls`](crate::Plan::needs_import_calls) is set and there are imports.
     pub import_calls: Option<Vec<u64>>,
     /// The activations that were on the stack when the run, or a part of it that the host started,
-    /// ended without returning. In any order.
+    /// ended without returning. They are in any order.
     pub open: Vec<OpenFrame>,
-    /// Functions that a call, a tail call or the host reached but that were never entered because
-    /// the stack had no room for them. One entry per failed entry.
+    /// The functions that a call, a tail call or the host tried to enter, but could not because the
+    /// stack had no room. There is one entry for each attempt.
     pub not_entered: Vec<FuncId>,
 }
 
 /// An activation that was on the stack when the run or a part of it ended.
 ///
-/// A frame that a tail call replaced is not included: it left by its tail call. The frame of a
-/// failed tail call is included, with `callee_entered` false. Tail calls through a table can fail.
+/// A frame that a tail call replaced is not included, because its activation ended with the tail
+/// call. The frame of a failed tail call is included, with `callee_entered` false. Tail calls
+/// through a table can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFrame {
-    /// The function.
+    /// The function of the activation.
     pub function: FuncId,
-    /// The block that the activation was in.
+    /// The block in which the activation was.
     pub block: BlockId,
-    /// For a block that ends in a call: whether the call reached its callee. This is also true of
-    /// callees in [`RunFacts::not_entered`].
+    /// For a block that ends in a call, whether the call reached its callee. Callees in
+    /// [`RunFacts::not_entered`] also count as reached.
     pub callee_entered: bool,
 }

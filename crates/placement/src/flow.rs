@@ -3,7 +3,7 @@
 /// Why no unique solution exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlowError {
-    /// This edge lies on a cycle of unknown edges.
+    /// The count of this edge is undetermined, because the edge lies on a cycle of unknown edges.
     Undetermined(usize),
     /// More or less flows into this vertex than out of it.
     Unbalanced(usize),
@@ -12,8 +12,9 @@ pub(crate) enum FlowError {
 /// Fills in the unknown edges so that the flow into every vertex equals the flow out of it plus
 /// what stays: `Σ in − Σ out = stays[v]`.
 ///
-/// A vertex with one unknown edge determines it. Repeatedly removing these leaves determines the
-/// whole forest (Ball and Larus 1992, section 3.1). Every equation is used or checked. O(V + E).
+/// A vertex with only one unknown edge determines that edge. Repeatedly removing such leaves
+/// determines the whole forest (Ball and Larus 1992, section 3.1). Every equation is used or
+/// checked. O(V + E).
 ///
 /// Values may come out negative. Sums stay far below the limits of `i128` if the known values are
 /// below 2^64 and there are fewer than 2^32 edges.
@@ -46,7 +47,7 @@ pub(crate) fn solve(
         .filter(|&v| is_leaf(&vertices[v as usize]))
         .collect();
     while let Some(leaf) = leaves.pop() {
-        // The other end may have determined the edge in the meantime.
+        // The edge may have been determined from its other end in the meantime.
         if !is_leaf(&vertices[leaf as usize]) {
             continue;
         }
@@ -76,11 +77,12 @@ pub(crate) fn solve(
 
 #[derive(Clone, Debug, Default)]
 struct Vertex {
-    /// The flow known to enter minus the flow known to leave or to stay.
+    /// The known flow into the vertex, minus the known flow that leaves it or stays.
     excess: i128,
-    /// The number of unknown edges at the vertex; a self-loop counts twice.
+    /// The number of unknown edges at the vertex. A self-loop counts twice.
     unknown: u32,
-    /// The exclusive or of their numbers: once a single edge is left, its number.
+    /// The exclusive or of the numbers of these edges. Once a single edge is left, this is its
+    /// number.
     unknown_edges: usize,
 }
 

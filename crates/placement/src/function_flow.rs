@@ -10,23 +10,24 @@ use crate::{Counted, FunctionPlan, Site, SolveError};
 
 /// The system of equations of one function.
 ///
-/// Edges are numbered: first those of the graph, then EXIT→root, then virtual and added ones. A
-/// block with a counter is split in two, with an edge of the measured count between its halves.
+/// Edges are numbered in this order: the edges of the graph, EXIT→root, then virtual and added
+/// edges. A block with a counter is split in two, with an edge between its halves that has the
+/// measured count.
 pub(crate) struct FunctionFlow<'a> {
     function: &'a Function,
     ends: Vec<(u32, u32)>,
-    /// The measured counts.
+    /// The measured counts of the edges.
     measured: Vec<Option<i128>>,
-    /// All counts, once solved.
+    /// The counts of all edges, once solved.
     values: Vec<i128>,
     stays: Vec<i128>,
-    /// The unknown edges block → EXIT: the block and the edge.
+    /// The unknown edges from a block to EXIT: the block, and the number of the edge.
     virtual_exits: Vec<(BlockId, usize)>,
 }
 
 impl<'a> FunctionFlow<'a> {
-    /// `open` is the number of activations known to have stayed in each block. `may_end` lists the
-    /// blocks in which an unknown number may have stayed.
+    /// Sets up the equations. `open` is the number of activations known to have stayed in each
+    /// block. `may_end` lists the blocks in which an unknown number of activations may have stayed.
     pub(crate) fn new(
         function: &'a Function,
         plan: &FunctionPlan,
@@ -104,7 +105,7 @@ impl<'a> FunctionFlow<'a> {
         })
     }
 
-    /// Solves the equations, given the values of some edges without counters. Values may come out
+    /// Solves the equations, using known values of some edges without counters. Values may come out
     /// negative.
     pub(crate) fn solve(
         &mut self,
@@ -159,12 +160,12 @@ impl<'a> FunctionFlow<'a> {
         }
     }
 
-    /// Entries of the function, after [`FunctionFlow::solve`].
+    /// The number of entries of the function, after [`FunctionFlow::solve`].
     pub(crate) fn entries(&self) -> i128 {
         self.values[self.function.cfg.graph.edge_count()]
     }
 
-    /// Executions of a block, after [`FunctionFlow::solve`].
+    /// The number of executions of a block, after [`FunctionFlow::solve`].
     pub(crate) fn block(&self, v: BlockId) -> i128 {
         let graph = &self.function.cfg.graph;
         let entry = if v == graph.root() { self.entries() } else { 0 };
@@ -172,7 +173,8 @@ impl<'a> FunctionFlow<'a> {
         entry + into.sum::<i128>()
     }
 
-    /// Returns the counts, after [`FunctionFlow::solve`]; fails if one is negative or too large.
+    /// Returns the counts, after [`FunctionFlow::solve`]. Fails if a count is negative or too
+    /// large.
     pub(crate) fn counts(
         &self,
         open: &BTreeMap<BlockId, u64>,

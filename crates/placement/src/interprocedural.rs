@@ -16,19 +16,20 @@ use crate::{Counted, Plan, RunFacts, Site, SolveError};
 /// The coupling equations of a run.
 ///
 /// The chords without a counter are first taken to be zero. The residuals of the equations
-/// determine these chords modulo a prime. With their values every flow is solved again, and every
+/// determine these chords modulo a prime. With these values, every flow is solved again, and every
 /// equation is checked in integers. A solution in integers is unique because the columns are
 /// independent, so a solution that passes the check is exact.
 pub(crate) struct Interprocedural<'a> {
     program: &'a Program,
     plan: &'a Plan,
     coupling: Coupling,
-    /// By function, imports included: activations that the host started.
+    /// For each function, imports included, the number of activations that the host started.
     host_entries: Vec<i128>,
-    /// By function, imports included: direct calls, or entries by the host, that did not reach it.
+    /// For each function, imports included, the number of direct calls and of entries by the host
+    /// that did not reach it.
     failed_direct: Vec<i128>,
-    /// By equation: host entries and calls of imports, minus calls that did not reach their callee.
-    /// The solution must satisfy `Σ entries − Σ calls` = this.
+    /// For each equation: host entries and calls of imports, minus calls that did not reach their
+    /// callee. The solution must satisfy `Σ entries − Σ calls` = this number.
     right: Vec<i128>,
 }
 
@@ -101,7 +102,7 @@ impl<'a> Interprocedural<'a> {
                 block: frame.block,
             };
             let callee = match block.flatten().ok_or_else(|| bad.clone())?.end {
-                // A frame that its tail call replaced is not on the stack.
+                // A frame that was replaced by its tail call is not on the stack.
                 BlockEnd::TailCall(_) if frame.callee_entered => return Err(bad),
                 BlockEnd::Call(callee) | BlockEnd::TailCall(callee) => callee,
                 _ => continue,
@@ -119,7 +120,8 @@ impl<'a> Interprocedural<'a> {
         Ok(())
     }
 
-    /// The missing activation belongs to the called function's equation, whoever called it.
+    /// Adds functions that were not entered. The missing activation belongs to the equation of the
+    /// called function, whoever called it.
     fn add_not_entered(&mut self, facts: &RunFacts) -> Result<(), SolveError> {
         for &function in &facts.not_entered {
             if self.program.function(function).is_none() {
@@ -199,7 +201,7 @@ impl<'a> Interprocedural<'a> {
         Ok(elimination)
     }
 
-    /// By equation: the right side minus the left side.
+    /// For each equation, the right side minus the left side.
     fn residual(&self, flows: &[FunctionFlow<'_>]) -> Vec<i128> {
         let mut residual = self.right.clone();
         for (i, (function, flow)) in self.program.functions.iter().zip(flows).enumerate() {
@@ -214,7 +216,7 @@ impl<'a> Interprocedural<'a> {
     }
 
     /// Checks each function's entries against its known callers. Indirect calls can explain a
-    /// surplus of entries but never a shortage.
+    /// surplus of entries, but never a shortage.
     fn check_indirect_entries(&self, flows: &[FunctionFlow<'_>]) -> Result<(), SolveError> {
         let mut known = self.host_entries.clone();
         for (function, flow) in self.program.functions.iter().zip(flows) {
@@ -233,7 +235,7 @@ impl<'a> Interprocedural<'a> {
         Ok(())
     }
 
-    /// The error for an equation: names the first function that it covers.
+    /// The error for an equation. It names the first function that the equation covers.
     fn uncoupled(&self, row: u32) -> SolveError {
         let functions = 0..self.program.imports.len() + self.program.functions.len();
         let mut functions = functions.map(FuncId::new);

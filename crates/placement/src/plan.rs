@@ -46,7 +46,7 @@ pub enum Site {
 /// A counter and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Probe {
-    /// The place where it is incremented.
+    /// The place where the counter is incremented.
     pub site: Site,
     /// The counter.
     pub counter: CounterId,
@@ -55,7 +55,7 @@ pub struct Probe {
 /// The counters of one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionPlan {
-    /// Ascending by site; no site twice.
+    /// The counters with their places, ascending by site. No site occurs twice.
     pub probes: Vec<Probe>,
 }
 
@@ -65,14 +65,14 @@ pub struct Plan {
     /// How the counters were chosen.
     pub mode: Mode,
     /// Whether the counters alone suffice, because they also determine which calls did not return.
-    /// No backtrace is then needed. Traps in the middle of a block remain unknown.
+    /// In this case, no backtrace is needed. Traps in the middle of a block remain unknown.
     pub standalone: bool,
-    /// By defined function, in code-section order.
+    /// The plan for each defined function, in the order of the code section.
     pub functions: Vec<FunctionPlan>,
-    /// The number of counters. Their numbers are dense over the whole program.
+    /// The number of counters. Counters are numbered without gaps over the whole program.
     pub counters: u32,
-    /// Chords without a counter, determined by the equations between functions, in the order in
-    /// which the planner chose them ([`Mode::Program`] only).
+    /// The chords without a counter ([`Mode::Program`] only). The equations between functions
+    /// determine them. They are in the order in which the planner chose them.
     pub derived: Vec<(FuncId, EdgeId)>,
     /// Whether the host must count the calls of each imported function ([`Mode::Program`] only).
     pub needs_import_calls: bool,
@@ -84,11 +84,11 @@ pub struct Plan {
 /// The options for a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanOptions<'a> {
-    /// The kind of profile.
+    /// How the profile is taken.
     pub mode: Mode,
     /// Whether the plan works without a backtrace of the run's end: see [`Plan::standalone`].
     pub standalone: bool,
-    /// Counts of an earlier run of the same program.
+    /// The counts of an earlier run of the same program, if any.
     pub feedback: Option<&'a Counts>,
     /// Whether the host will count the calls of each imported function.
     pub host_counts_import_calls: bool,
@@ -117,27 +117,29 @@ impl PlanOptions<'_> {
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// [`Mode::Feedback`] without counts.
+    /// Counts of an earlier run are needed for [`Mode::Feedback`], but were not passed.
     #[error("feedback mode needs the counts of an earlier run")]
     NoFeedback,
-    /// The earlier run was of another program.
+    /// The counts of the earlier run are from another program: this function has a different number
+    /// of edges or blocks.
     #[error("the counts are not from this program: {0} has a different number of edges or blocks")]
     FeedbackOfAnotherFunction(FuncId),
-    /// The earlier run was of another program.
+    /// The counts of the earlier run are from another program, which defines a different number of
+    /// functions.
     #[error(
         "the counts are not from this program: it defines {expected} functions, but the counts \
          have {found}"
     )]
     FeedbackOfAnotherProgram {
-        /// Functions of the program.
+        /// The number of functions that the program defines.
         expected: usize,
-        /// Functions of the counts.
+        /// The number of functions in the counts.
         found: usize,
     },
-    /// The mode relies on facts that only the host has.
+    /// A standalone plan is not possible, because the mode relies on facts that only the host has.
     #[error("only the modes quick and feedback allow a standalone plan")]
     StandaloneUnsupported,
-    /// More than 2^32 − 1 counters.
+    /// The program needs more than 2^32 − 1 counters.
     #[error("the program needs more counters than can be numbered")]
     TooManyCounters,
 }

@@ -11,10 +11,10 @@ use crate::elimination::{Column, Elimination, Limits, Verdict};
 use crate::weights::program_likelihoods;
 use crate::{FunctionPlan, Mode, Plan, PlanError, PlanOptions, Probe, Site, Weights};
 
-/// The maximum number of labelled edges on a cycle that is considered for derivation.
+/// The maximum number of labelled edges on a cycle for which derivation is considered.
 const LONGEST_CYCLE: usize = 512;
 
-/// Columns denser than this keep their counter.
+/// The limits on columns. Chords whose columns are denser keep their counters.
 const FILL: Limits = Limits {
     entries: 128,
     work: 4096,
@@ -76,8 +76,8 @@ fn every_edge(cfg: &Cfg) -> Vec<Site> {
 
 /// Decides where to count an edge.
 ///
-/// A tail call by table, and a throw of a null reference, may trap after a probe right before them
-/// has already counted. Such blocks have only one way out, so the count is taken at the block's
+/// A tail call through a table, or a throw of a null reference, may trap after a probe right before
+/// it has already counted. Such blocks have only one way out, so the count is taken at the block's
 /// beginning. Activations that ended in the block are subtracted.
 fn edge_site(cfg: &Cfg, e: EdgeId) -> Site {
     let from = cfg.edges[e].from;
@@ -95,7 +95,8 @@ pub(crate) fn may_end(function: &Function) -> impl Iterator<Item = BlockId> + '_
         .map(|(v, _)| v)
 }
 
-/// The weights of every function for one activation: from the heuristic, or from an earlier run.
+/// Computes the weights of every function for one activation, from the heuristic or from an earlier
+/// run.
 ///
 /// # Errors
 /// If the counts belong to another program.
@@ -111,7 +112,8 @@ pub fn function_weights(
     program_weights(program, &options)
 }
 
-/// The weights of every function: for one activation or, if they must be comparable, for a run.
+/// Computes the weights of every function: for one activation or, if they must be comparable
+/// between functions, for a run.
 fn program_weights(
     program: &Program,
     options: &PlanOptions<'_>,
@@ -184,11 +186,12 @@ struct Candidate {
 
 /// Finds the chords that need no counter because the equations between functions determine them.
 ///
-/// The flow equations of all functions and the coupling equations form one linear matroid. It has
-/// more equations than the graphic matroid of the functions alone, so one of its maximum-weight
-/// independent sets contains the maximum spanning trees. The greedy algorithm continues from there
-/// with the chords. A chord's column says how its fundamental cycle changes the coupling equations.
-/// The chord may stay uncounted if its column is independent of those before.
+/// The flow equations of all functions and the coupling equations form one linear matroid. This
+/// matroid has more equations than the graphic matroid of the functions alone, so one of its
+/// maximum-weight independent sets contains the maximum spanning trees. The greedy algorithm
+/// continues from these with the chords. A chord's column says how its fundamental cycle changes
+/// the coupling equations. The chord may stay uncounted if its column is independent of the columns
+/// before.
 fn derivable(
     program: &Program,
     options: &PlanOptions<'_>,
@@ -239,7 +242,7 @@ fn chord_sites(
             let chords = forest.chords();
             let counted = chords.filter(|&e| derived.binary_search(&(f.id, e)).is_err());
             let mut sites: Vec<Site> = counted.map(|e| edge_site(&f.cfg, e)).collect();
-            // EXIT→root and root→EXIT would both be unmeasured: a cycle.
+            // Both EXIT→root and root→EXIT would be unmeasured, and they form a cycle.
             let root = f.cfg.graph.root();
             if options.standalone && may_end(f).any(|v| v == root) {
                 sites.push(Site::Block(root));

@@ -1,4 +1,4 @@
-//! From counters to exact counts.
+//! Derives exact counts from counters.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use crate::{Mode, Plan, RunFacts, SolveError};
 /// keeps sparse. The result is exact: every equation is used or checked in integers.
 ///
 /// # Errors
-/// Inconsistent counters are refused: see [`SolveError`]. A plan of [`Mode::Slow`] determines only
-/// blocks: see [`measured_blocks`](crate::measured_blocks).
+/// If the counters are inconsistent (see [`SolveError`]). A plan of [`Mode::Slow`] determines only
+/// blocks, so use [`measured_blocks`](crate::measured_blocks) for it.
 pub fn solve(
     program: &Program,
     plan: &Plan,
@@ -62,7 +62,7 @@ pub(crate) fn check_shape(
     Ok(())
 }
 
-/// The open activations of every defined function, by block.
+/// The number of open activations in each block of every defined function.
 fn open_by_function(
     program: &Program,
     plan: &Plan,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use afterimage_ids::{BlockId, CounterId, EdgeId, FuncId};
 
-/// The object of a count.
+/// The subject of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// Activations of the function.
@@ -28,21 +28,21 @@ impl fmt::Display for Counted {
     }
 }
 
-/// Why counters are meaningless or ambiguous.
+/// Why counters are inconsistent or ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SolveError {
-    /// The plan is for another program.
+    /// The plan is for another program, which defines a different number of functions.
     #[error(
         "the plan is not for this program: it defines {expected} functions, but the plan has \
          {found}"
     )]
     ForeignProgram {
-        /// Functions of the program.
+        /// The number of functions that the program defines.
         expected: usize,
-        /// Functions of the plan.
+        /// The number of functions in the plan.
         found: usize,
     },
-    /// The plan is for another program.
+    /// The plan is for another program: this function lacks a place.
     #[error("the plan is not for this program: {function} has no {place}")]
     ForeignPlan {
         /// The function.
@@ -53,9 +53,9 @@ pub enum SolveError {
     /// The number of counters differs from the number that the plan placed.
     #[error("the plan has {expected} counters, but {found} are given")]
     CounterCount {
-        /// Counters of the plan.
+        /// The number of counters in the plan.
         expected: usize,
-        /// The given counters.
+        /// The number of counters that were passed.
         found: usize,
     },
     /// A probe names a counter that the plan does not have.
@@ -69,7 +69,7 @@ pub enum SolveError {
         /// The place whose count remains unknown.
         place: Counted,
     },
-    /// A flow equation does not hold.
+    /// A flow equation does not hold: a block is entered more or less often than it is left.
     #[error(
         "the counters contradict each other: {function} enters {block} more or less often than it leaves it"
     )]
@@ -79,7 +79,7 @@ pub enum SolveError {
         /// The block whose equation is violated.
         block: BlockId,
     },
-    /// A count that no run can have.
+    /// A derived count is one that no run can have.
     #[error(
         "the counters contradict each other: in {function} the count of {place} would be {value}"
     )]
@@ -88,7 +88,7 @@ pub enum SolveError {
         function: FuncId,
         /// The place that was counted.
         place: Counted,
-        /// The derived count: negative, or beyond 64 bits.
+        /// The derived count, which is negative or exceeds 64 bits.
         value: i128,
     },
     /// The number of entries differs from the number of calls.
@@ -102,7 +102,7 @@ pub enum SolveError {
          function has"
     )]
     UncalledType,
-    /// The run's end names an impossible frame.
+    /// The description of the run's end contains an impossible frame.
     #[error("no activation can have ended in {block} of {function}")]
     BadFrame {
         /// The function.
@@ -110,7 +110,7 @@ pub enum SolveError {
         /// The block.
         block: BlockId,
     },
-    /// A standalone plan derives these frames itself.
+    /// The description of the run's end contains a frame that a standalone plan derives itself.
     #[error(
         "the plan is standalone: it derives the activations in {block} of {function} itself, so \
          none may be given"
@@ -121,13 +121,13 @@ pub enum SolveError {
         /// The block.
         block: BlockId,
     },
-    /// The host cannot have started this function.
+    /// The host cannot have started this function, because the program does not define it.
     #[error("the host started {0}, which the program does not define")]
     BadHostEntry(FuncId),
-    /// The plan relies on the call counts of imported functions.
+    /// The plan relies on the call counts of imported functions, but they are missing.
     #[error("the plan needs the calls of {expected} imported functions, as the host counted them")]
     NoImportCalls {
-        /// Imported functions of the program.
+        /// The number of imported functions in the program.
         expected: usize,
     },
 }

@@ -1,31 +1,31 @@
-//! The cost of a counter on an edge beyond its increments.
+//! The cost of a counter on an edge in addition to its increments.
 
 use afterimage_ids::EdgeId;
 use afterimage_program::{Cfg, EdgeKind};
 
 /// The extra cost of an increment on an edge, compared with one in the middle of a block.
 ///
-/// An edge has its own place if no other edge leaves its source, or none other enters its target.
-/// Any other edge is *critical*: code on it needs a jump or a landing block (Samples 1991). The
-/// factors multiply the weight of an edge; 1 means the increment alone.
+/// An edge has its own place if no other edge leaves its source, or if no other edge enters its
+/// target. Any other edge is *critical*: code on it needs a jump or a landing block (Samples 1991).
+/// The factors multiply the weight of an edge; 1 means the increment alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitCost {
-    /// A critical branch taken.
+    /// For a critical edge that is a taken branch.
     pub taken: f64,
-    /// A critical `else` where the source has none.
+    /// For a critical edge to the `else` of an `if` that has none in the program.
     pub else_arm: f64,
-    /// A critical `br_table` target.
+    /// For a critical edge to a `br_table` target.
     pub table: f64,
-    /// From a call to its handlers: a landing pad for this call alone.
+    /// For an edge from a call to its handlers. It needs a landing pad for this call alone.
     pub call_throw: f64,
-    /// From a dispatch vertex outwards, or to a handler that has other predecessors.
+    /// For an edge from a dispatch vertex outwards, or to a handler that has other predecessors.
     pub catch: f64,
 }
 
 impl Default for SplitCost {
-    /// Estimates that mostly break ties: on nine real programs, 1.3 for a taken branch and 2 for a
-    /// `br_table` target made the plans execute 2 to 3 % more increments. A taken branch becomes an
-    /// untaken one around a jump; a `br_table` target becomes a jump to a jump.
+    /// Returns estimates that mostly break ties. On nine real programs, 1.3 for a taken branch and
+    /// 2 for a `br_table` target made the plans execute 2 to 3 % more increments. A taken branch
+    /// becomes an untaken one around a jump. A `br_table` target becomes a jump to a jump.
     fn default() -> Self {
         Self {
             taken: 1.05,
@@ -38,7 +38,7 @@ impl Default for SplitCost {
 }
 
 impl SplitCost {
-    /// Charges nothing for splitting: the cost measure of Ball and Larus 1992.
+    /// Costs nothing for splitting. This is the cost measure of Ball and Larus 1992.
     pub const FREE: Self = Self {
         taken: 1.0,
         else_arm: 1.0,

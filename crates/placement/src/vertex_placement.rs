@@ -29,15 +29,16 @@ impl Reduced {
 
     /// Adds `v` to the set of unmeasured vertices. Returns whether the set stays free of cycles.
     ///
-    /// A vertex without incoming or without outgoing edges has a side of its own. The flow there is
-    /// known (nothing, or the flow that stays in the vertex), so the vertex never closes a cycle.
+    /// A vertex without incoming edges, or without outgoing edges, has a side of its own. The flow
+    /// at that side is known (nothing, or the flow that stays in the vertex), so the vertex never
+    /// closes a cycle.
     fn join(&mut self, v: BlockId) -> bool {
         self.sides.union(v.index(), self.vertices + v.index())
     }
 }
 
-/// Finds the cheapest set of vertices whose counts determine the counts of all vertices: the
-/// complement of a maximum spanning tree of G'. Ascending. O(E + V log V).
+/// Finds the cheapest set of vertices whose counts determine the counts of all vertices. It is the
+/// complement of a maximum spanning tree of G'. The vertices are ascending. O(E + V log V).
 pub fn optimal_vertices(graph: &FlowGraph, weights: &Weights) -> Vec<BlockId> {
     let mut reduced = Reduced::new(graph);
     let mut order: Vec<(f64, BlockId)> = graph
@@ -54,7 +55,7 @@ pub fn optimal_vertices(graph: &FlowGraph, weights: &Weights) -> Vec<BlockId> {
     measured
 }
 
-/// Whether counts of these vertices determine the counts of all vertices. Near-linear.
+/// Whether the counts of these vertices determine the counts of all vertices. Near-linear.
 pub fn determines_vertices(graph: &FlowGraph, vertices: &[BlockId]) -> bool {
     let mut measured = vec![false; graph.vertex_count()];
     for v in vertices {

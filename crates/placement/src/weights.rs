@@ -1,4 +1,4 @@
-//! Estimates how often edges run.
+//! Estimates how often edges are executed.
 
 mod heuristic;
 mod likelihood;
@@ -13,9 +13,9 @@ use no_return::returning_functions;
 
 /// A weighting of a graph: nonnegative and flow-conserving (Ball and Larus 1992, section 2).
 ///
-/// At every vertex the weights of the incoming edges (at the root also [`Weights::entry`]) equal
-/// the weights of the outgoing edges plus [`Weights::leak`], the flow that stays there forever. At
-/// EXIT they add up to `entry` minus all leaks.
+/// At every vertex, the weights of the incoming edges (at the root, also [`Weights::entry`]) equal
+/// the weights of the outgoing edges plus [`Weights::leak`], the flow that stays at the vertex
+/// forever. At EXIT, the incoming weights add up to `entry` minus all leaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
     entry: f64,
@@ -24,7 +24,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Takes the weights as given, one per edge, without leaks. The caller guarantees that they
+    /// Takes these weights, one for each edge, without leaks. The caller guarantees that they
     /// conserve flow.
     pub fn given(graph: &FlowGraph, entry: f64, edges: Vec<f64>) -> Self {
         Self {
@@ -38,24 +38,24 @@ impl Weights {
     ///
     /// The heuristic follows Ball and Larus 1992, section 5.1. A loop that is entered N times
     /// iterates 10·N times. Each of its E exit edges has weight N/E. Predicates are equally likely
-    /// to take any other branch. If these three rules conflict, branches keep their shares and the
-    /// number of iterations gives way. Beyond the paper:
+    /// to take any other branch. If these three rules conflict, branches keep their shares, and the
+    /// number of iterations changes. The following rules go beyond the paper:
     /// - an edge that leaves several loops at once gets a share 11 times smaller per further loop;
-    /// - edges that `likelihood` calls unlikely get next to nothing, those to calls and returns
-    ///   less than others;
+    /// - edges that `likelihood` calls unlikely get next to nothing, and edges to calls and returns
+    ///   get less than others;
     /// - a loop without a likely exit, and a vertex without successors, leak the flow that enters
     ///   them;
     /// - flow that enters an irreducible loop at a vertex other than the header is first led to the
     ///   header.
     ///
-    /// O(E + Σ over edges of the loops that the edge leaves), plus the size of every irreducible
-    /// loop.
+    /// O(E + the number of loops that each edge leaves, summed over all edges), plus the size of
+    /// every irreducible loop.
     pub fn heuristic(graph: &FlowGraph, likelihood: impl Fn(EdgeId) -> Likelihood) -> Self {
         heuristic::weights(graph, &likelihood)
     }
 
-    /// The weights of an earlier run. Ties between edges are broken by `otherwise`, which is added
-    /// after scaling it to far less than one execution.
+    /// Takes the weights from an earlier run. Ties between edges are broken by `otherwise`, which
+    /// is scaled to far less than one execution and then added.
     pub fn feedback(counts: &FunctionCounts, otherwise: &Weights) -> Self {
         let largest = otherwise.edges.iter().fold(1.0, |a: f64, &b| a.max(b));
         let scale = 1.0 / (largest * f64::from(1 << 20));
@@ -73,7 +73,7 @@ impl Weights {
         }
     }
 
-    /// Multiplies everything by a number of activations.
+    /// Multiplies all weights by a number of activations.
     pub(crate) fn scale(&mut self, factor: f64) {
         self.entry *= factor;
         for weight in self.edges.iter_mut().chain(&mut self.leaks) {
@@ -91,12 +91,12 @@ impl Weights {
         self.edges[edge.index()]
     }
 
-    /// Returns the flow into a vertex that never leaves it.
+    /// Returns the flow that enters a vertex and never leaves it.
     pub fn leak(&self, v: BlockId) -> f64 {
         self.leaks[v.index()]
     }
 
-    /// The weight of a vertex: that of its incoming edges, including EXIT→root.
+    /// The weight of a vertex: the total weight of its incoming edges, including EXIT→root.
     pub fn vertex(&self, graph: &FlowGraph, v: BlockId) -> f64 {
         let entry = if v == graph.root() { self.entry } else { 0.0 };
         entry + graph.in_edges(v).iter().map(|&e| self.edge(e)).sum::<f64>()

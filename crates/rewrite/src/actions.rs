@@ -1,8 +1,8 @@
 //! Turns a plan's sites into actions at each operator.
 //!
-//! A probe on an edge goes to the cheapest place that only this edge passes. This is the end of its
-//! source if no other edge leaves it, or the start of its target if no other edge enters it.
-//! Otherwise it goes on the edge itself, for which code must be added.
+//! A probe on an edge goes to the cheapest place that only this edge passes. This is the end of the
+//! edge's source if no other edge leaves the source, or the start of its target if no other edge
+//! enters the target. Otherwise it goes on the edge itself, for which code must be added.
 
 use std::collections::BTreeMap;
 
@@ -18,19 +18,20 @@ use crate::paths::PathStep;
 pub(crate) enum Step {
     /// Adds one to a counter in memory.
     Count(CounterId),
-    /// Polls the stop clock on behalf of a block, every time.
+    /// Polls the stop clock on behalf of a block, every time that the block is entered.
     Poll(BlockId),
-    /// Traps here, at this place of the original, if the clock shows the armed moment.
+    /// Traps here if the clock shows the armed moment. The trap counts as one at this place of the
+    /// original.
     Armed(OriginalPlace),
-    /// Polls the stop clock once per interval of iterations.
+    /// Polls the stop clock once in a fixed number of iterations.
     LoopPoll(BlockId),
-    /// Takes a snapshot at the beginning of a block, if one is due.
+    /// Takes a snapshot at the beginning of a block, if a snapshot is due.
     Snapshot(BlockId),
-    /// Takes a snapshot if one is due, whenever the loop is about to poll.
+    /// Takes a snapshot if one is due, each time that the loop is about to poll.
     LoopSnapshot(BlockId),
     /// Writes a part of the path.
     Path(PathStep),
-    /// Stores a value that is never read; see [`Actions::keep_traps_apart`].
+    /// Stores a value that is never read. See [`Actions::keep_traps_apart`].
     Mark,
 }
 
@@ -39,28 +40,28 @@ pub(crate) enum Step {
 pub(crate) struct Action {
     pub before: Vec<Step>,
     pub after: Vec<Step>,
-    /// On the taken edge of a conditional branch.
+    /// Steps on the taken edge of a conditional branch.
     pub taken: Vec<Step>,
-    /// At the beginning of an `if`'s else-arm.
+    /// Steps at the beginning of the else-arm of an `if`.
     pub otherwise: Vec<Step>,
-    /// On `br_table` edges, by label depth.
+    /// Steps on the edges of a `br_table`, by label depth.
     pub table: BTreeMap<u32, Vec<Step>>,
-    /// When an exception leaves a call.
+    /// Steps for when an exception leaves a call.
     pub throw: Vec<Step>,
-    /// On the edges to the handlers of a `try_table`, by clause.
+    /// Steps on the edges to the handlers of a `try_table`, by clause.
     pub catch: Vec<(u32, Vec<Step>)>,
-    /// When an exception leaves a `try_table`.
+    /// Steps for when an exception leaves a `try_table`.
     pub unwind: Vec<Step>,
 }
 
 /// The steps in a function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Actions {
-    /// At the function's beginning.
+    /// Steps at the function's beginning.
     pub entry: Vec<Step>,
-    /// When an exception leaves the function.
+    /// Steps for when an exception leaves the function.
     pub unwind: Vec<Step>,
-    /// At operators.
+    /// Steps at operators.
     pub at: BTreeMap<OpId, Action>,
 }
 
@@ -98,7 +99,8 @@ impl Actions {
         self.op(op).before.push(step);
     }
 
-    /// Adds a step right before the operator that ends a block. `false` if the block has none.
+    /// Adds a step right before the operator that ends a block. Returns `false` if the block has no
+    /// such operator.
     pub(crate) fn add_end(&mut self, cfg: &Cfg, block: BlockId, step: Step) -> bool {
         let Some(data) = cfg.blocks.get(block).filter(|data| !data.ops.is_empty()) else {
             return false;
@@ -126,8 +128,8 @@ impl Actions {
         }
     }
 
-    /// A run stopped by a poll has entered the block, so the block's own probes come before the
-    /// poll. Probes that count an edge out of the block come after it.
+    /// Adds a step of the block itself. A run stopped by a poll has entered the block, so such
+    /// steps come before the poll. Steps that count an edge out of the block come after it.
     fn add_block(&mut self, cfg: &Cfg, block: BlockId, step: Step) -> bool {
         let Some(steps) = self.start(cfg, block) else {
             return false;

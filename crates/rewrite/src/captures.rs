@@ -1,9 +1,9 @@
 //! Captures: the locals and operands of an activation at the time of a snapshot.
 //!
-//! While an activation waits for a call, its locals do not change, nor do the operands below the
-//! call's arguments. So a snapshot itself captures nothing: it only increments a global. After each
-//! call that may reach a snapshot, the caller compares that global with its earlier value. If it
-//! changed, the caller captures itself:
+//! While an activation waits for a call, its locals do not change, and neither do the operands
+//! below the call's arguments. So a snapshot itself captures nothing: it only increments a global.
+//! After each call that may reach a snapshot, the caller compares that global with its earlier
+//! value. If it changed, the caller captures itself:
 //!
 //! ```wat
 //! (call $f)
@@ -15,8 +15,8 @@
 //!   (if (i32.load offset=UNWIND (i32.const 0)) (then (return (i32.const 0))))))
 //! ```
 //!
-//! At the place of the snapshot itself, the same code follows at once. The last line ends all open
-//! activations, each after it has captured itself, if nothing else would.
+//! At the place of the snapshot itself, the same code follows at once. If nothing else ends the
+//! open activations, the last line ends each of them after it has captured itself.
 
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_program::{Function, Program, validator};
@@ -30,20 +30,20 @@ use crate::clock::MayPoll;
 use crate::layout::{CAPTURED, UNWIND_AT};
 use crate::shared::SharedLocals;
 
-/// The maximum number of locals and operands that a module stores at all its sites and keeps at all
-/// its blocks. Each takes about 10 bytes of code.
+/// The maximum number of locals and operands that a module may store at all its sites and keep at
+/// all its blocks. Each takes about 10 bytes of code.
 const MOST: u64 = 1 << 22;
 
 /// A place where an activation captures itself, and what it captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureSite {
-    /// The activation's function.
+    /// The function of the activation.
     pub function: FuncId,
-    /// The number of its locals.
+    /// The number of the activation's locals.
     pub locals: u32,
-    /// The number of operands after them.
+    /// The number of operands, which come after the locals.
     pub operands: u32,
-    /// Slots have 16 bytes instead of 8.
+    /// Whether slots have 16 bytes instead of 8.
     pub wide: bool,
 }
 
@@ -61,13 +61,13 @@ impl CaptureSite {
 
 /// The definitions that a module with captures needs in all functions.
 pub(crate) struct Captures {
-    /// The global that counts snapshots.
+    /// The index of the global that counts snapshots.
     pub taken: u32,
     /// The type of the host's function that receives captures.
     pub ty: u32,
     pub may_poll: MayPoll,
     pub sites: Vec<CaptureSite>,
-    /// The maximum number of bytes that a site captures.
+    /// The largest number of bytes that any site captures.
     pub bytes: u64,
     total: u64,
 }
@@ -110,8 +110,8 @@ impl Captures {
     }
 }
 
-/// Whether activations of a program can be captured: no exception leaves any of them, and none
-/// holds a reference.
+/// Whether activations of a program can be captured. This requires that no exception leaves any of
+/// them, and that none holds a reference.
 pub fn can_capture(program: &Program, bytes: &[u8]) -> bool {
     let signatures = program.types.values();
     let mut types = signatures.flat_map(|ty| ty.params.iter().chain(&ty.results));
@@ -146,7 +146,7 @@ pub(crate) struct Capture {
     function: FuncId,
     validator: FuncValidator<ValidatorResources>,
     locals: Vec<ValType>,
-    /// Locals for the operands at each place where they can be captured.
+    /// The locals for the operands at each place where they can be captured.
     operands: SharedLocals,
     /// The local that holds the number of snapshots at the activation's last capture.
     seen: u32,
@@ -154,8 +154,8 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// The captures of a function, if a snapshot may be taken in it or in a function that it calls.
-    /// O(operators), plus the stored and kept values.
+    /// Finds the captures of a function, if a snapshot may be taken in it or in a function that it
+    /// calls. O(operators), plus the stored and kept values.
     ///
     /// # Errors
     /// If the stored and kept values would make the module too large.
@@ -223,7 +223,8 @@ impl Capture {
         }
     }
 
-    /// The types of the operands here, the lowest first. `None` in unreachable code.
+    /// The types of the operands at the current place, lowest first. Returns `None` in unreachable
+    /// code.
     fn stack(&self) -> Option<Vec<ValType>> {
         let frame = self.validator.get_control_frame(0)?;
         if frame.unreachable {
@@ -235,13 +236,14 @@ impl Capture {
             .collect()
     }
 
-    /// The number of operands that are out of reach here: those below the innermost open block.
+    /// The number of operands that are out of reach at the current place, because they lie below
+    /// the innermost open block.
     fn below(&self) -> usize {
         let frame = self.validator.get_control_frame(0);
         frame.map_or(0, |frame| frame.height)
     }
 
-    /// Adds the locals after those that the function has so far.
+    /// Numbers the added locals after those that the function has so far.
     pub(crate) fn place(
         &mut self,
         next: &mut u32,
@@ -254,7 +256,7 @@ impl Capture {
     }
 }
 
-/// Whether an operator opens a block, inside which the outer operands are out of reach.
+/// Whether an operator opens a block. Inside the block, the outer operands are out of reach.
 fn opens(operator: &Operator<'_>) -> bool {
     matches!(
         operator,
@@ -272,14 +274,15 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Before an operator: saves the operands that it puts out of reach.
+    /// Handles the moment before an operator. Saves the operands that it puts out of reach.
     pub(crate) fn before_captured(&mut self, operator: &Operator<'_>) {
         if opens(operator) {
             self.keep_operands();
         }
     }
 
-    /// After an operator: if its callee may have reached a snapshot, tests for one.
+    /// Handles the moment after an operator. If its callee may have reached a snapshot, tests for
+    /// one.
     pub(crate) fn after_captured(
         &mut self,
         at: usize,
@@ -324,8 +327,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Captures the activation if a snapshot was taken. The operands are in added locals; the
-    /// topmost `given` ones, which the call returned, are not captured.
+    /// Captures the activation if a snapshot was taken. The operands are in added locals. The
+    /// topmost `given` operands, which the call returned, are not captured.
     pub(crate) fn capture_if_taken(&mut self, given: usize) {
         let (Some(capture), Some(captures), Some((_, table))) = (
             &self.capture,

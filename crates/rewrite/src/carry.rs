@@ -1,10 +1,10 @@
 //! Replaces block parameters and results in functions that have many of them.
 //!
-//! The engine (wasmtime 48) has a variable for each value that a label carries, and for each
-//! variable a table of the blocks up to the last one that sets it. That takes 4 bytes times values
-//! times blocks: 23 GB for 50,000 small blocks with a result. If the product is large, the values
-//! instead go through locals, which all labels share. They are set right before a branch, and read
-//! right after its label.
+//! For each value that a label carries, the engine (wasmtime 48) has a variable. For each variable,
+//! it has a table of the blocks up to the last one that sets the variable. That takes 4 bytes times
+//! values times blocks: 23 GB for 50,000 small blocks with a result. If the product is large, the
+//! values instead go through locals, which all labels share. The locals are set right before a
+//! branch, and read right after its label.
 //!
 //! ```wat
 //! (block (result i32) … (br_if 0 (VALUE) (CONDITION)) …)
@@ -30,9 +30,9 @@ pub(crate) struct Carriers {
 }
 
 impl Carriers {
-    /// The carriers of a function, if it needs any. A function with handlers keeps its blocks,
-    /// because an exception arrives with its values. The same is true of a function where a
-    /// `br_table` carries values, because it may also lead out of the function.
+    /// Returns the carriers of a function, if it needs any. A function with handlers keeps its
+    /// blocks, because an exception arrives with its values. A function in which a `br_table`
+    /// carries values also keeps them, because the `br_table` may lead out of the function.
     pub(crate) fn of(
         pool: &TypePool,
         body: &FunctionBody<'_>,
@@ -45,7 +45,7 @@ impl Carriers {
         }
         let mut found = Self::default();
         let mut values = 0;
-        // Whether a branch to each open label carries values.
+        // For each open label, whether a branch to it carries values.
         let mut labels = vec![!pool.get(function.ty.as_u32()).1.is_empty()];
         for operator in body.get_operators_reader()? {
             let (ty, is_loop) = match operator? {
@@ -95,8 +95,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Like `keep` and `bring`, but below a condition, which stays on top. The values also stay on
-    /// the stack if `stays`.
+    /// Like `keep` and `bring`, but for values below a condition, which stays on top. If `stays` is
+    /// set, the values also stay on the stack.
     pub(crate) fn keep_below(&mut self, carried: &[ValType], stays: bool) {
         let Some(condition) = self.carriers.as_ref().map(|carriers| carriers.condition) else {
             return;
@@ -112,7 +112,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::LocalGet(condition));
     }
 
-    /// The values that go through locals into and out of a block of this type.
+    /// The types of the values that go through locals into a block of this type, and out of it.
     pub(crate) fn through_locals(&self, ty: BlockType) -> (Vec<ValType>, Vec<ValType>) {
         match self.carriers {
             Some(_) => self.context.types.signature(ty),

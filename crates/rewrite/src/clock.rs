@@ -1,12 +1,12 @@
 //! The stop clock: a count of polls that names a moment of a run.
 //!
-//! Every loop polls once in a fixed number of iterations of an activation, and in every cycle of
-//! calls one function polls at its entry. So no run continues forever without a poll, and "poll
-//! number n" is the same moment in every execution of a recording. To stop a run from outside, the
-//! limit is lowered. A re-execution stops at the same poll because the limit is set beforehand.
+//! In each activation, a loop polls once in a fixed number of iterations. In every cycle of calls,
+//! one function polls at its entry. So no run continues forever without a poll, and "poll number n"
+//! is the same moment in every execution of a recording. To stop a run from outside, the limit is
+//! lowered. A re-execution stops at the same poll because the limit is set beforehand.
 //!
-//! Rejected: a poll at the entry of every function that loops or recurs (it cost twice as much on
-//! interpreters); the engine's epochs (they name no moment).
+//! Two alternatives were rejected. A poll at the entry of every function that loops or recurs cost
+//! twice as much on interpreters. The engine's epochs do not name a moment.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ use afterimage_program::{BlockEnd, Callee, Function, Program};
 
 use crate::actions::{Actions, Step};
 
-/// For each defined function, whether it polls at its entry. These functions break every cycle of
-/// the call graph, where indirect calls reach every function of their type that a table may hold.
-/// They are the targets of retreating edges in a depth-first search: without these edges no cycle
-/// is left. O(V + E), no recursion.
+/// Finds, for each defined function, whether it polls at its entry. The functions that do break
+/// every cycle of the call graph. In this graph, indirect calls reach every function of their type
+/// that a table may hold. The functions are the targets of retreating edges in a depth-first
+/// search. Without these edges, no cycle is left. O(V + E), no recursion.
 pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
     let n = program.functions.len();
     let edges = call_graph(program);
@@ -47,7 +47,7 @@ pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
             }
         }
     }
-    // The vertex of a type represents the functions that it leads to.
+    // The vertex of a type leads to all functions that an indirect call of this type may reach.
     for ty in n..edges.len() {
         if chosen[ty] {
             for &function in &edges[ty] {
@@ -59,9 +59,10 @@ pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
     chosen
 }
 
-/// The functions that may poll, directly or in a callee.
+/// Which functions may poll, directly or in a callee.
 pub(crate) struct MayPoll {
-    /// Defined functions, followed by types for indirect calls.
+    /// Whether each vertex may poll: first the defined functions, then the types for indirect
+    /// calls.
     vertices: Vec<bool>,
     canonical: Vec<usize>,
     imports: usize,
@@ -69,7 +70,8 @@ pub(crate) struct MayPoll {
 }
 
 impl MayPoll {
-    /// `at_entry` selects the functions that poll at their entry. O(V + E).
+    /// Finds the functions that may poll. `at_entry` selects the functions that poll at their
+    /// entry. O(V + E).
     pub(crate) fn new(program: &Program, at_entry: &[bool]) -> Self {
         let edges = call_graph(program);
         let mut callers = vec![Vec::new(); edges.len()];
@@ -106,7 +108,7 @@ impl MayPoll {
         defined.is_some_and(|defined| self.vertices[defined])
     }
 
-    /// Whether a function of this type that a table may hold may poll.
+    /// Whether an indirect call of this type may reach a function that may poll.
     pub(crate) fn indirect(&self, ty: u32) -> bool {
         self.vertices[self.functions + self.canonical[ty as usize]]
     }
@@ -119,7 +121,7 @@ enum State {
     Done,
 }
 
-/// The call graph: defined functions, followed by one vertex per type for indirect calls.
+/// The call graph: the defined functions, followed by one vertex for each type of indirect calls.
 fn call_graph(program: &Program) -> Vec<Vec<u32>> {
     let n = program.functions.len();
     let imports = program.imports.len();
@@ -150,7 +152,7 @@ fn call_graph(program: &Program) -> Vec<Vec<u32>> {
     edges
 }
 
-/// For each type, the first type equal to it, because indirect calls compare types by structure.
+/// For each type, the first type equal to it. Indirect calls compare types by structure.
 fn canonical_types(program: &Program) -> Vec<usize> {
     let mut first = HashMap::new();
     program
@@ -182,7 +184,7 @@ pub(crate) fn add_polls(function: &Function, at_entry: bool, actions: &mut Actio
     }
 }
 
-/// Adds the places of a function where a snapshot may be taken: where it polls.
+/// Adds the places of a function where a snapshot may be taken. They are the places where it polls.
 pub(crate) fn add_snapshots(function: &Function, at_entry: bool, actions: &mut Actions) {
     let cfg = &function.cfg;
     if at_entry {

@@ -1,4 +1,4 @@
-//! The possible errors.
+//! The errors of rewriting.
 
 /// Why a module cannot be rewritten.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +14,7 @@ pub enum RewriteError {
         "function {function}: the plan wants a probe on {site}, which the function does not have"
     )]
     NoSuchSite {
-        /// The function's index.
+        /// The index of the function.
         function: u32,
         /// The site.
         site: String,
@@ -38,9 +38,9 @@ pub enum RewriteError {
          most {most}"
     )]
     Limit {
-        /// The function's index.
+        /// The index of the function.
         function: u32,
-        /// The thing that it has too many of.
+        /// The things of which the function has too many.
         what: &'static str,
         /// The number found.
         found: usize,

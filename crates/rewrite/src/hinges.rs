@@ -1,19 +1,20 @@
 //! Adds *hinges* to functions with very many branches, so that the engine compiles them in
 //! acceptable time.
 //!
-//! At a join of control flow, each local written on one of the incoming ways becomes a parameter of
-//! the join. regalloc2 takes quadratic time in these parameters if nothing interrupts them. For
-//! each parameter it scans all earlier ones, back to the last one that is live in two stretches of
-//! code (`blockparam_ins` in `apply_allocations_and_insert_moves`). It also merges each into the
-//! bundle of the earlier ones, which it sorts again (`merge_bundles`). Values that are not
-//! parameters come after all of them, and scan them in the same way. Compiled code of real programs
-//! has interrupting values everywhere; long rows of small branches have none.
+//! At a join of control flow, each local written on one of the incoming paths becomes a parameter
+//! of the join. regalloc2 takes quadratic time in these parameters if nothing interrupts them. For
+//! each parameter, it scans all earlier parameters, back to the last one that is live in two
+//! stretches of code (`blockparam_ins` in `apply_allocations_and_insert_moves`). It also merges
+//! each parameter into the bundle of the earlier ones, which it sorts again (`merge_bundles`).
+//! Values that are not parameters come after all parameters, and each causes the same scan.
+//! Compiled code of real programs has interrupting values everywhere, but long rows of small
+//! branches have none.
 //!
 //! So a hinge, with an interrupting value of either kind, is placed after a fixed number of
-//! branches on each way. The locals written since the previous hinge go through memory there, which
-//! ends their bundle. With a hinge in only one arm of an `if`, the bundle would continue through
-//! the other arm. So branches are counted along the ways; where ways join, the larger number
-//! counts.
+//! branches on each path. The locals written since the previous hinge go through memory there,
+//! which ends their bundle. With a hinge in only one arm of an `if`, the bundle would continue
+//! through the other arm. So branches are counted along each control-flow path. Where paths join,
+//! the larger count is kept.
 //!
 //! ```wat
 //! (i64.store $local (i32.const 0) (local.get $x))  (local.set $x (i64.load $local (i32.const 0)))
@@ -26,7 +27,7 @@
 //!   (else (i64.store $mark (i32.const 0) (local.get $two)) (i32.store $other (i32.const 0) (local.get $load))))
 //! ```
 //!
-//! For the same reason these functions keep neither the path nor the iterations of loops in locals.
+//! For the same reason, these functions do not keep the path or the iterations of loops in locals.
 
 use wasm_encoder::{BlockType, Instruction, MemArg};
 use wasmparser::{Operator, ValType};
@@ -38,21 +39,22 @@ use crate::layout::{LOCAL_AT, MARK_AT, OTHER_AT};
 pub(crate) struct Hinges {
     /// The number of branches between two hinges.
     interval: u32,
-    /// The locals that are live in two stretches: this one, of type i64, and the next, of type i32.
+    /// The first of the two locals that are live in two stretches. It has type i64; the next local
+    /// has type i32.
     pub local: u32,
-    /// Types of the original's locals, parameters first.
+    /// The types of the original's locals, parameters first.
     pub types: Vec<ValType>,
     /// All locals in the order in which they were written.
     written: Vec<u32>,
-    /// For each local, the last place in `written` that has it.
+    /// For each local, the last position in `written` that contains it.
     last: Vec<usize>,
     here: Way,
     open: Vec<Open>,
-    /// The code is unreachable, so the engine leaves it out.
+    /// Whether the code is unreachable, so that the engine leaves it out.
     is_dead: bool,
 }
 
-/// The branches and locals passed since the last hinge.
+/// The branches and locals passed on a path since the last hinge.
 #[derive(Clone, Copy, Default)]
 struct Way {
     branches: u32,
@@ -72,11 +74,11 @@ impl Way {
 /// A block, loop or condition that is open.
 struct Open {
     begin: Way,
-    /// The paths found so far that lead to its end.
+    /// The state at the end of the construct, from the paths found so far that lead there.
     end: Option<Way>,
-    /// Whether branches lead to its beginning.
+    /// Whether the construct is a loop, so that branches to it lead to its beginning.
     is_loop: bool,
-    /// Whether its beginning may lead to its end: an `if` without an `else` so far.
+    /// Whether it is an `if` without an `else` so far, so that its beginning may lead to its end.
     is_open_if: bool,
 }
 
@@ -255,8 +257,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Stores a local and loads it again. References and vectors are left alone: they are never
-    /// numerous enough to matter.
+    /// Stores a local and loads it again. References and vectors are left alone, because they are
+    /// never numerous enough to matter.
     fn through_memory(&mut self, local: u32) {
         let types = self.hinges.as_ref().map_or(&[][..], |hinges| &hinges.types);
         let slot = self.slot(LOCAL_AT);

@@ -1,8 +1,9 @@
 //! The layout of the probes' own memory.
 //!
-//! Counters live in one added memory of fixed size, so a counter is a constant address. `i64.load`,
-//! `i64.add` and `i64.store` then compile to one machine instruction with no bounds check. (Globals
-//! were rejected: compile time grows with the square of the distinct globals in a function.)
+//! Counters live in one added memory of fixed size, so a counter has a constant address.
+//! `i64.load`, `i64.add` and `i64.store` then compile to one machine instruction with no bounds
+//! check. (Globals were rejected: compile time grows with the square of the distinct globals in a
+//! function.)
 //!
 //! ```text
 //! 0x00  label "aftcount"                 8 bytes
@@ -35,9 +36,9 @@
 
 use afterimage_ids::CounterId;
 
-/// First bytes of the probes' memory.
+/// The first bytes of the probes' memory.
 pub const LABEL: [u8; 8] = *b"aftcount";
-/// Version of the layout.
+/// The version of the layout.
 pub const LAYOUT_VERSION: u32 = 1;
 /// The name under which a rewritten module exports the probes' memory.
 pub const MEMORY_EXPORT: &str = "afterimage.counters";
@@ -47,12 +48,12 @@ pub const START_EXPORT: &str = "afterimage.start";
 
 pub(crate) const VERSION_AT: u64 = 0x08;
 pub(crate) const COUNT_AT: u64 = 0x30;
-/// Address of the stop clock.
+/// The address of the stop clock.
 pub const CLOCK_AT: u64 = 0x38;
-/// Address of the poll number at which the run stops.
+/// The address of the poll number at which the run stops.
 pub const LIMIT_AT: u64 = 0x40;
 pub(crate) const RUNNING_AT: u64 = 0x48;
-/// Address of the clock value at which the module asks for a snapshot.
+/// The address of the clock value at which the module asks for a snapshot.
 pub const SNAPSHOT_AT: u64 = 0x48;
 /// The name of the table with the host's functions that a module with snapshots calls.
 pub const SNAPSHOT_EXPORT: &str = "afterimage.snapshot";
@@ -63,17 +64,17 @@ pub const HALF_FULL: u64 = 1;
 /// The index of the function that is called when an activation has captured itself. Its argument is
 /// the number of the [`CaptureSite`](crate::CaptureSite).
 pub const CAPTURED: u64 = 2;
-/// The number of these functions.
+/// The number of functions in this table.
 pub(crate) const CALLED: u64 = 3;
 /// The name of the global that counts snapshots: an `i32`.
 pub const TAKEN_EXPORT: &str = "afterimage.taken";
-/// Address of a flag that makes each activation return after it has captured itself.
+/// The address of a flag that makes each activation return after it has captured itself.
 pub const UNWIND_AT: u64 = 0x50;
 pub(crate) const IN_HOST_AT: u64 = 0x4c;
 pub(crate) const ENTRIES_AT: u64 = 0x50;
-/// Address of the clock value at which the armed function stops.
+/// The address of the clock value at which the armed function stops.
 pub const ARM_CLOCK_AT: u64 = 0x58;
-/// Address of the number of entries that the armed function lets pass.
+/// The address of the number of entries that the armed function lets pass.
 pub const ARM_SKIP_AT: u64 = 0x60;
 pub(crate) const MARK_AT: u64 = 0x68;
 pub(crate) const LOCAL_AT: u64 = 0x70;
@@ -82,21 +83,22 @@ pub(crate) const OTHER_AT: u64 = 0x7c;
 pub(crate) const HEADER: u64 = 0x80;
 
 pub(crate) const PAGE: u64 = 65536;
-/// Bytes in a line of memory, which is marked when anything in it is written.
+/// The number of bytes in a line of memory. A line is marked when anything in it is written.
 pub const LINE: u64 = 64;
-/// Bytes of the region of a memory that is watched byte by byte.
+/// The number of bytes in the region of a memory that is watched byte by byte.
 pub const WATCHED: u64 = 4096;
 
-/// Addresses in the probes' memory of one rewritten module.
+/// The addresses in the probes' memory of one rewritten module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The number of counters.
     pub counters: u32,
-    /// The number of counters after these, for activations started from outside.
+    /// The number of entry counters, which follow these. They count activations started from
+    /// outside.
     pub entry_counters: u32,
-    /// The number of words in each of the two halves of the path's ring; 0 without a ring.
+    /// The number of words in each of the two halves of the path's ring, or 0 without a ring.
     pub half: u32,
-    /// The bytes taken by the marks of written memory: a multiple of 64 KiB.
+    /// The number of bytes that the marks of written memory take. It is a multiple of 64 KiB.
     pub marks: u64,
     /// The maximum number of bytes that an activation captures.
     pub captured: u64,
@@ -134,12 +136,12 @@ impl Layout {
         (self.captured_at() + self.captured).div_ceil(PAGE)
     }
 
-    /// Reads the counters out of the memory's bytes, or `None` if the memory is too small.
+    /// Reads the counters from the memory's bytes. Returns `None` if the memory is too small.
     pub fn counters(&self, memory: &[u8]) -> Option<Vec<u64>> {
         words(memory, HEADER, self.counters)
     }
 
-    /// Reads the entry counters out of the memory's bytes, or `None` if the memory is too small.
+    /// Reads the entry counters from the memory's bytes. Returns `None` if the memory is too small.
     pub fn entry_counters(&self, memory: &[u8]) -> Option<Vec<u64>> {
         words(memory, self.entry_address(0), self.entry_counters)
     }
@@ -148,15 +150,15 @@ impl Layout {
 /// The header in the memory of a module for other engines, read from a dump of that memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dump {
-    /// The plan's mode, as numbered by the module's maker.
+    /// The plan's mode, as numbered by the program that made the module.
     pub mode: u16,
-    /// The flags set by the module's maker.
+    /// The flags set by the program that made the module.
     pub flags: u16,
-    /// Digest of the original module and the plan.
+    /// The digest of the original module and the plan.
     pub digest: [u8; 32],
     /// The number of counters.
     pub counters: u64,
-    /// Activations started from outside that had not returned.
+    /// The number of activations started from outside that had not returned.
     pub running: u32,
     /// Whether the innermost activation was in a call of an import.
     pub in_host_call: bool,
@@ -166,7 +168,7 @@ impl Dump {
     /// Reads the header of a dump.
     ///
     /// # Errors
-    /// If the bytes are not a dump, or have another version.
+    /// If the bytes are not a dump, or the layout has a different version.
     pub fn read(bytes: &[u8]) -> Result<Self, DumpError> {
         let header = bytes.get(..HEADER as usize).ok_or(DumpError::NoDump)?;
         if header[..8] != LABEL {
@@ -195,10 +197,10 @@ impl Dump {
 /// Why bytes are not a dump of counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DumpError {
-    /// They do not begin like a dump.
+    /// The bytes do not begin like a dump.
     #[error("this is not a dump of an instrumented module's counters")]
     NoDump,
-    /// The layout is of another version.
+    /// The layout has a different version.
     #[error(
         "the dump has layout version {0}; this version of afterimage reads version {LAYOUT_VERSION}"
     )]

@@ -1,7 +1,7 @@
-//! Module and plan → instrumented module. Pure.
+//! Turns a module and a plan into an instrumented module, without side effects.
 //!
-//! Probes are WebAssembly code. They leave everything that the guest can see unchanged: the operand
-//! stack, its locals, memories, globals, tables and indices.
+//! Probes are WebAssembly code. They leave everything unchanged that the guest can see: the operand
+//! stack, and its locals, memories, globals, tables and indices.
 
 mod actions;
 mod body;

@@ -5,52 +5,53 @@ use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
 /// The place in the original program that corresponds to an offset of the rewritten module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginalPlace {
-    /// A byte that was copied: the operator there is the original's.
+    /// A byte that was copied. The operator there is the original's.
     Operator(OrigOffset),
-    /// The replacement of an operator that would wait at an address: it traps, because the memory
+    /// The replacement of an operator that would wait at an address. It traps, because the memory
     /// is not shared.
     Wait(OrigOffset),
-    /// The probe that polls the stop clock for this block: control has entered the block and
-    /// executed nothing in it.
+    /// The probe that polls the stop clock for this block. Control has entered the block but not
+    /// yet executed anything in it.
     Poll(BlockId),
-    /// Inside a function, before its first probe: the place of a stack overflow. No counter has
-    /// counted this activation.
+    /// A place inside a function, before its first probe. Stack overflows happen there. No counter
+    /// has counted the activation yet.
     Prologue,
 }
 
 /// A stretch of bytes that was copied unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// Offset of the first byte in the rewritten body.
+    /// The offset of the first byte in the rewritten body.
     pub new: u32,
-    /// Offset of the first byte in the original module.
+    /// The offset of the first byte in the original module.
     pub orig: u32,
-    /// Its length in bytes.
+    /// The number of bytes.
     pub len: u32,
 }
 
-/// The copied stretches and stopping probes of one body, offsets relative to the body's start.
+/// The copied stretches and the stopping probes of one body. Offsets are relative to the body's
+/// start.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BodyMap {
     pub runs: Vec<Run>,
-    /// The places where added code may trap, and their meaning. Ascending.
+    /// The places where added code may trap, with their meaning, ascending.
     pub stops: Vec<(u32, OriginalPlace)>,
-    /// Added branches that are hardly ever taken, so that the engine moves their targets out of
-    /// line. Ascending.
+    /// The added branches that are hardly ever taken, ascending. The engine moves their targets out
+    /// of line.
     pub unlikely: Vec<u32>,
 }
 
-/// The map of a whole rewritten module. Lookup is O(log n).
+/// The map of a whole rewritten module. A look-up takes O(log n).
 #[derive(Clone, Debug, Default)]
 pub struct OffsetMap {
-    /// The first defined function; then, for each defined function, the bounds of its body in the
-    /// rewritten module, and its map.
+    /// The number of the first defined function. For each defined function, `bodies` has the bounds
+    /// of its body in the rewritten module, and its map.
     pub(crate) first: u32,
     pub(crate) bodies: Vec<(u32, u32, BodyMap)>,
 }
 
 impl OffsetMap {
-    /// Returns the function and place that correspond to an offset of the rewritten module, or
+    /// Returns the function and place that correspond to an offset of the rewritten module. Returns
     /// `None` for code that the original lacks.
     pub fn lookup(&self, offset: InstrOffset) -> Option<(FuncId, OriginalPlace)> {
         let i = self

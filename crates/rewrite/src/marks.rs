@@ -2,10 +2,10 @@
 //!
 //! # Lines
 //!
-//! Each line of 64 bytes of the program's memories has a byte in the probes' memory, which is 1
-//! once something in the line was written. After a store has succeeded, the lines of its first and
-//! its last byte are marked. A store that traps marks nothing. A successful store's last byte is in
-//! memory, so no sum overflows.
+//! Each line of 64 bytes of the program's memories has a byte in the probes' memory. This byte is 1
+//! once something in the line has been written. After a store has succeeded, the lines of its first
+//! and its last byte are marked. A store that traps marks nothing. The last byte of a successful
+//! store is in memory, so no sum overflows.
 //!
 //! ```wat
 //! (i32.store offset=4 (ADDRESS) (VALUE))
@@ -56,7 +56,7 @@ use crate::body::Writer;
 use crate::layout::{LINE, PAGE, WATCHED};
 use crate::shared::SharedLocals;
 
-/// The largest number of bytes of marks. A program whose memories need more is refused.
+/// The largest number of bytes that marks may take. A program whose memories need more is refused.
 const MOST: u64 = 1 << 31;
 
 /// The size of the widest store in bytes.
@@ -65,25 +65,25 @@ const WIDEST: u64 = 16;
 /// The granularity of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// Each [`LINE`] that is written.
+    /// Marks each [`LINE`] that is written.
     Lines {
-        /// The maximum size of the program's memories together, in bytes.
+        /// The maximum total size of the program's memories, in bytes.
         most: u64,
     },
-    /// Each written byte of one region per memory. The caller writes the region's address to the
-    /// probes' memory: see [`WatchedAt`].
+    /// Marks each written byte of one region per memory. The caller writes the region's address to
+    /// the probes' memory, as [`WatchedAt`] says.
     Bytes,
 }
 
-/// The place of a watched region in the probes' memory: the words that hold the region's address,
-/// and one mark for each of its [`WATCHED`] bytes.
+/// The place of a watched region in the probes' memory. It consists of the words that hold the
+/// region's address, and of one mark for each of the region's [`WATCHED`] bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchedAt {
     start: u64,
 }
 
 impl WatchedAt {
-    /// The region of a memory whose marks begin at `start`: see
+    /// The place of a region in the probes' memory that begins at `start`. See
     /// [`Rewritten::marks`](crate::Rewritten::marks).
     pub fn new(start: u64) -> Self {
         Self { start }
@@ -95,7 +95,7 @@ impl WatchedAt {
         [(self.before(), before), (self.first(), first)]
     }
 
-    /// The address of the first byte's mark.
+    /// The address of the mark of the region's first byte.
     pub fn marks(self) -> u64 {
         self.near() + WIDEST
     }
@@ -121,7 +121,7 @@ pub(crate) struct Marks {
     marking: Marking,
     /// For each memory, the address of its first mark in the probes' memory.
     pub starts: Vec<u64>,
-    /// The number of bytes of all marks.
+    /// The number of bytes that all marks take.
     pub bytes: u64,
     /// The address types of the memories.
     addresses: Vec<ValType>,
@@ -195,7 +195,7 @@ impl Marks {
         })
     }
 
-    /// The locals that the operators of a function need.
+    /// Finds the locals that the operators of a function need.
     pub(crate) fn locals(&self, body: &FunctionBody<'_>) -> Result<SharedLocals, RewriteError> {
         let mut locals = SharedLocals::default();
         for operator in body.get_operators_reader()? {
@@ -231,9 +231,9 @@ impl Marks {
 /// A write to memory.
 #[derive(Clone, Debug)]
 pub(crate) enum Write {
-    /// A value.
+    /// A write of a single value.
     One(MemoryStore),
-    /// The number of bytes in its last operand.
+    /// A write of any number of bytes, which the last operand gives.
     Many { memory: u32, operands: [ValType; 3] },
 }
 
@@ -286,7 +286,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Marks the line at `offset` bytes after an address.
+    /// Marks the line that contains the byte at `offset` bytes after an address.
     fn mark_line(&mut self, to: u32, address: ValType, offset: u64, start: u64) {
         self.put(&Instruction::LocalGet(to));
         if offset != 0 {
@@ -298,7 +298,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I32Store8(self.mark_at(start)));
     }
 
-    /// Marks the lines of a number of bytes from an address on.
+    /// Marks the lines that contain a number of bytes from an address on.
     fn mark_lines(
         &mut self,
         (to, address): (u32, ValType),
@@ -357,7 +357,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::End);
     }
 
-    /// Marks the bytes of a store that are in the watched region. `at` is a local for the store's
+    /// Marks the bytes of a store that lie in the watched region. `at` is a local for the store's
     /// distance from the region.
     fn mark_bytes(
         &mut self,
@@ -429,7 +429,7 @@ impl Writer<'_, '_> {
             writer.put(&Instruction::I64Const(behind as i64));
             writer.put(&Instruction::I64Add);
         };
-        // The later of the two beginnings, and the earlier of the two ends.
+        // Computes the later of the two beginnings, and the earlier of the two ends.
         get(self, to, address);
         self.put(&Instruction::LocalTee(begin));
         first(self, 0);
@@ -479,7 +479,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Replaces the address on the stack by its line.
+    /// Replaces the address on the stack by the number of its line.
     fn line(&mut self, address: ValType) {
         self.put(&constant(address, LINE.trailing_zeros().into()));
         match address {
@@ -499,7 +499,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// A number as an address constant.
+/// A number, as a constant of the address type.
 fn constant(address: ValType, value: u64) -> Instruction<'static> {
     match address {
         ValType::I64 => Instruction::I64Const(value as i64),

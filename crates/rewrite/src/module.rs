@@ -1,8 +1,8 @@
-//! Rewrites a whole module: sections are copied unchanged, except where something is added.
+//! Rewrites a whole module. Sections are copied unchanged, except where something is added.
 //!
-//! Everything added is appended (types, functions, the probes' memory, exports, a data segment), so
-//! no index of the original changes. Debug sections are left out, because they would be wrong;
-//! source lines come from the original module.
+//! Everything that is added is appended (types, functions, the probes' memory, exports, a data
+//! segment), so no index of the original changes. Debug sections are left out, because they would
+//! be wrong; source lines come from the original module.
 
 use std::ops::Range;
 
@@ -36,44 +36,45 @@ pub enum Armed {
     Call(FuncId, OpId, OrigOffset),
 }
 
-/// Additions to a rewritten module, apart from probes.
+/// The additions to a rewritten module, apart from probes.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Add the stop clock: polls at loop headers and at entries, so that no run continues without
-    /// polls.
+    /// Whether to add the stop clock: polls at loop headers and at entries of functions, so that no
+    /// run continues without polls.
     pub clock: bool,
-    /// Add calls of the host's snapshot function where the clock polls. Before running the module,
-    /// the caller puts the host's functions into the table [`SNAPSHOT_EXPORT`]. It sets the time of
-    /// the next snapshot in the memory's word at [`SNAPSHOT_AT`](crate::SNAPSHOT_AT). The module
-    /// exports what snapshots hold: see [`inner_export`].
+    /// How to take snapshots, if at all. Adds calls of the host's snapshot function where the clock
+    /// polls. Before running the module, the caller puts the host's functions into the table
+    /// [`SNAPSHOT_EXPORT`]. It sets the time of the next snapshot in the word at
+    /// [`SNAPSHOT_AT`](crate::SNAPSHOT_AT) of the memory. The module exports what snapshots hold:
+    /// see [`inner_export`].
     pub snapshots: Option<Snapshots>,
-    /// Mark written memory.
+    /// How to mark written memory, if at all.
     pub marks: Option<Marking>,
-    /// Arm a place: it stops the run at the moment given in the memory's words.
+    /// The place to arm, if any. It stops the run at the moment that is set in the memory's words.
     pub armed: Option<Armed>,
-    /// Report traps between these offsets, which are in one function, where they happened. Keeps
-    /// the engine from merging a load with the operator that uses its value, and from dropping a
-    /// store that another overwrites.
+    /// Offsets in one function between which traps are to be reported exactly where they happened.
+    /// There the engine is kept from merging a load with the operator that uses its value, and from
+    /// dropping a store that another store overwrites.
     pub apart: Option<Range<OrigOffset>>,
     /// Changes to large functions for the engine's sake. They do not affect the module's behaviour.
     pub large: Large,
-    /// Export the start function instead of starting it, so that the caller can prepare the memory
-    /// first.
+    /// Whether to export the start function instead of starting it, so that the caller can prepare
+    /// the memory first.
     pub export_start: bool,
-    /// Make a module for engines without afterimage.
+    /// The header of a module for engines without afterimage. Present if the module is one.
     pub external: Option<External>,
 }
 
 /// How activations are captured when a snapshot is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshots {
-    /// By the engine's debugger. A module that writes its path must then report when a half of the
-    /// ring is full.
+    /// The engine's debugger captures activations. A module that writes its path must then report
+    /// when a half of the ring is full.
     Debugged,
-    /// They capture themselves. See [`can_capture`](crate::can_capture).
+    /// Activations capture themselves. See [`can_capture`](crate::can_capture).
     Captured,
-    /// They are not captured, and nothing is exported: the called function learns only that the run
-    /// has reached the place.
+    /// Activations are not captured, and nothing is exported. The called function learns only that
+    /// the run has reached the place.
     Cuts,
 }
 
@@ -108,13 +109,13 @@ const INNER: &str = "afterimage.inner.";
 /// Changes to large functions, so that the engine compiles them in reasonable time and memory.
 #[derive(Clone, Debug)]
 pub struct Large {
-    /// Functions that get hinges: in these, merging the values of many joins would take the engine
-    /// quadratic time.
+    /// The functions that get hinges. In these, merging the values of many joins would take the
+    /// engine quadratic time.
     pub hinged: Vec<FuncId>,
     /// The number of branches between two hinges.
     pub interval: u32,
-    /// The threshold above which values carried by labels go through locals: carried values of a
-    /// function times its blocks.
+    /// The threshold above which values carried by labels go through locals. It is compared with
+    /// the number of a function's carried values times the number of its blocks.
     pub carried: u64,
 }
 
@@ -122,9 +123,9 @@ impl Default for Large {
     fn default() -> Self {
         Self {
             hinged: Vec::new(),
-            // A prime, so that hinges fall on different places of a repeated pattern.
+            // A prime number, so that hinges fall on different places of a repeated pattern.
             interval: 31,
-            // 64 MiB of the engine's tables.
+            // This corresponds to 64 MiB of the engine's tables.
             carried: 1 << 24,
         }
     }
@@ -135,9 +136,9 @@ impl Default for Large {
 pub struct External {
     /// The plan's mode, as the caller numbers it.
     pub mode: u16,
-    /// Flags, as the caller defines them.
+    /// The flags, as the caller defines them.
     pub flags: u16,
-    /// Digest of the original module and the plan.
+    /// The digest of the original module and the plan.
     pub digest: [u8; 32],
 }
 
@@ -164,7 +165,7 @@ impl<'a> From<Option<&'a Plan>> for Probes<'a> {
 pub struct Rewritten {
     /// The module's bytes.
     pub module: Vec<u8>,
-    /// Maps offsets in it back to the original.
+    /// Maps offsets in the rewritten module back to the original.
     pub map: OffsetMap,
     /// The layout of the probes' memory.
     pub layout: Layout,
@@ -174,14 +175,14 @@ pub struct Rewritten {
     pub sites: Vec<CaptureSite>,
     /// The number of counting probes.
     pub probes: u64,
-    /// The functions whose frames differ from the program's because they were changed for the
-    /// engine. Ascending.
+    /// The functions that were changed for the engine, so that their frames differ from the
+    /// program's. Ascending.
     pub reshaped: Vec<FuncId>,
 }
 
 /// Rewrites a module so that it measures something. O(module size).
 ///
-/// `bytes` must be the source of `program`.
+/// `program` must have been parsed from `bytes`.
 pub fn rewrite<'a>(
     bytes: &[u8],
     program: &Program,
@@ -228,7 +229,7 @@ pub fn rewrite<'a>(
     let mut probes = 0u64;
     let clocked = options.clock.then(|| clock::polling_functions(program));
 
-    // Bodies first: they may add types, which come before them in the module.
+    // Bodies are rewritten first. They may add types, which come before them in the module.
     let mut code = Vec::new();
     let mut bodies = Vec::with_capacity(program.functions.len());
     let wrappers = if options.external.is_some() {
@@ -311,12 +312,12 @@ pub fn rewrite<'a>(
         if hinged || context.carriers.is_some() {
             reshaped.push(function.id);
         } else if let Some(clocked) = clocked.as_ref().filter(|_| options.snapshots.is_some()) {
-            // The callers of a function do not reveal that a tail call replaced them by another
-            // function.
+            // With tail calls, the callers of a function do not show that a tail call replaced them
+            // by another function.
             clock::add_snapshots(function, clocked[i] && !tail_calls, &mut actions);
         }
-        // After everything else: a run stopped at a call has already counted and written for the
-        // block.
+        // This comes after everything else. A run stopped at a call has already counted the block
+        // and written its part of the path.
         if let Some(Armed::Call(id, op, offset)) = options.armed
             && id == function.id
         {
@@ -410,7 +411,8 @@ pub fn rewrite<'a>(
     })
 }
 
-/// The custom section of branch hints. The original's would name wrong offsets.
+/// The custom section with branch hints. The original's section would contain wrong offsets, so it
+/// is not copied.
 pub(crate) const HINTS: &str = "metadata.code.branch_hint";
 
 /// Tells the engine which added branches are hardly ever taken.
@@ -430,7 +432,7 @@ fn branch_hints(program: &Program, bodies: &[(u32, u32, BodyMap)]) -> Option<Bra
     any.then_some(hints)
 }
 
-/// Facts in the sections before the code that `Program` does not keep.
+/// Facts from the sections before the code that `Program` does not keep.
 #[derive(Default)]
 struct Facts {
     tags: Vec<u32>,
@@ -472,7 +474,7 @@ impl Facts {
     }
 }
 
-/// A function that counts an activation started from outside, and calls the exported function.
+/// A function that counts an activation started from outside, and then calls the exported function.
 fn export_wrapper(
     params: u32,
     callee: FuncId,

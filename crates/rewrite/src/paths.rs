@@ -1,4 +1,4 @@
-//! The globals of path probes: an accumulator, and the place of the next full word.
+//! The globals of path probes: an accumulator, and the position of the next full word.
 
 use afterimage_ids::{EntityRef, FuncId};
 pub(crate) use afterimage_paths::Step as PathStep;
@@ -14,9 +14,9 @@ use crate::actions::{Actions, Step};
 /// How a path is recorded.
 #[derive(Clone, Copy, Debug)]
 pub enum TracePlan<'a> {
-    /// Path numbers.
+    /// By path numbers.
     Paths(&'a PathPlan),
-    /// Witnesses.
+    /// By witnesses.
     Witnesses(&'a WitnessPlan),
 }
 
@@ -32,15 +32,15 @@ impl<'a> TracePlan<'a> {
 /// The probes of a path.
 ///
 /// Full words go into a ring of two halves in the probes' memory. No code tests whether a half is
-/// full. The host protects the beginning of the half that it is reading. The guest's first store
-/// there faults, and resumes when the host is done. (A call instead, even one that is never made,
-/// would cost the surrounding loops registers.)
+/// full. Instead, the host protects the beginning of the half that it is reading. The guest's first
+/// store there faults, and resumes when the host is done. (A call in the code would cost the
+/// surrounding loops registers, even if it were never made.)
 #[derive(Clone, Copy, Debug)]
 pub struct PathProbes<'a> {
     /// The words to write, and their places.
     pub plan: TracePlan<'a>,
-    /// A function that keeps nothing in a local, like those with hinges, because the run ends
-    /// inside it and would lose the local.
+    /// A function that keeps nothing in a local, because the run ends inside it and the local would
+    /// be lost. Functions with hinges are treated in the same way.
     pub in_memory: Option<FuncId>,
     /// The number of words in each half of the ring: a power of two, at least [`SMALLEST_HALF`].
     pub half: u32,
@@ -49,24 +49,25 @@ pub struct PathProbes<'a> {
 /// The minimum number of words in a half of the ring: one page of a memory, which the host can
 /// protect on every system.
 pub const SMALLEST_HALF: u32 = 8192;
-/// The maximum number: the ring's size in bytes is an `i32`.
+/// The maximum number of words in a half of the ring. The size of the ring in bytes must fit in an
+/// `i32`.
 pub(crate) const LARGEST_HALF: u32 = 1 << 26;
 
-/// The name of the global with the bits that are not yet in a word of the ring: an `i64`, 1 if
-/// there are none.
+/// The name of the global that holds the bits not yet in a word of the ring. It is an `i64`, and 1
+/// if there are no such bits.
 pub const PENDING_EXPORT: &str = "afterimage.pending";
-/// The name of the global with the place of the next word: an `i32`, in bytes from the ring's
-/// beginning.
+/// The name of the global that holds the position of the next word. It is an `i32`, in bytes from
+/// the beginning of the ring.
 pub const CURSOR_EXPORT: &str = "afterimage.cursor";
 
 pub(crate) const EXPORTS: [&str; 2] = [PENDING_EXPORT, CURSOR_EXPORT];
 
-/// Indices of the globals added to the module.
+/// The indices of the globals added to the module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathPlaces {
-    /// The global with the bits that are in no word yet.
+    /// The global that holds the bits not yet in a word.
     pub pending: u32,
-    /// The global with the next word's place.
+    /// The global that holds the position of the next word.
     pub cursor: u32,
 }
 
@@ -79,7 +80,7 @@ impl PathPlaces {
         }
     }
 
-    /// Names and indices of the globals that the host needs.
+    /// The names and indices of the globals that the host needs.
     pub(crate) fn exports(&self) -> [(&'static str, u32); 2] {
         [(PENDING_EXPORT, self.pending), (CURSOR_EXPORT, self.cursor)]
     }
@@ -113,7 +114,7 @@ pub(crate) fn globals(out: &mut Vec<u8>) -> u32 {
     2
 }
 
-/// Adds the probes of the `i`-th defined function, and returns their number.
+/// Adds the probes of the `i`-th defined function, and returns the number of probes.
 pub(crate) fn add(
     plan: TracePlan<'_>,
     i: usize,

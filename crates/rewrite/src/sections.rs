@@ -1,4 +1,5 @@
-//! Assembles the sections of a rewritten module: each is copied, with additions where needed.
+//! Assembles the sections of a rewritten module. Each section is copied, with additions where
+//! needed.
 
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_program::Program;
@@ -41,7 +42,7 @@ pub(crate) struct Assembler<'a> {
     options: &'a Options,
     layout: Layout,
     pub(crate) path_places: Option<PathPlaces>,
-    /// The global that counts snapshots, if activations capture themselves.
+    /// The index of the global that counts snapshots, if activations capture themselves.
     pub(crate) taken: Option<u32>,
     types: &'a TypePool,
     code: Vec<u8>,
@@ -52,7 +53,7 @@ pub(crate) struct Assembler<'a> {
     done: Added,
 }
 
-/// The sections with additions that have been written.
+/// Which of the sections with additions have been written.
 #[derive(Default)]
 struct Added {
     types: bool,
@@ -134,7 +135,7 @@ impl<'a> Assembler<'a> {
             let start = reader.original_position();
             let contents = reader.read_bytes(size)?;
             if id == CUSTOM {
-                // The name section and others follow everything that they describe.
+                // The name section and other custom sections follow everything that they describe.
                 if start > last {
                     self.add_missing_before(u8::MAX);
                 }
@@ -166,7 +167,7 @@ impl<'a> Assembler<'a> {
             TYPE, FUNCTION, TABLE, MEMORY, GLOBAL, EXPORT, ELEMENT, CODE, DATA,
         ] {
             if rank(missing) < rank_of {
-                // An empty section of the original: just a count of zero.
+                // A missing section is treated as an empty one: a count of zero.
                 let wanted = match missing {
                     TYPE => !self.done.types && !self.types.added().is_empty(),
                     FUNCTION => !self.done.functions && self.options.external.is_some(),
@@ -207,7 +208,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    /// Writes a section with the original's entries and ours after them.
+    /// Writes a section with the original's entries, followed by ours.
     fn extend(&mut self, id: u8, count: u32, entries: &[u8]) {
         let mut contents = Vec::with_capacity(entries.len() + 64);
         let mut added = Vec::new();
@@ -221,8 +222,8 @@ impl<'a> Assembler<'a> {
                     for list in [params, results] {
                         (list.len() as u32).encode(&mut added);
                         for &ty in list {
-                            // Types came from the module, or passed this conversion when a block
-                            // was made from them.
+                            // These types came from the module, or passed the same conversion when
+                            // a block was made from them.
                             if let Ok(ty) = val_type(ty) {
                                 ty.encode(&mut added);
                             }
@@ -285,7 +286,7 @@ impl<'a> Assembler<'a> {
                 let functions = self.undeclared();
                 if !functions.is_empty() {
                     more = 1;
-                    // A declarative segment of function indices.
+                    // Adds a declarative segment of function indices.
                     added.extend([3, 0]);
                     (functions.len() as u32).encode(&mut added);
                     for function in functions {
@@ -315,8 +316,8 @@ impl<'a> Assembler<'a> {
         self.section(id, &contents);
     }
 
-    /// The functions that `ref.func` could name only because they were exported, and whose wrappers
-    /// are exported now.
+    /// The functions that `ref.func` could name only because they were exported. Now their wrappers
+    /// are exported instead.
     fn undeclared(&self) -> Vec<FuncId> {
         if self.options.external.is_none() {
             return Vec::new();
@@ -360,7 +361,7 @@ impl<'a> Assembler<'a> {
             + (of_paths.len() + inner.len()) as u32;
         (count + added).encode(&mut contents);
         if self.options.external.is_some() {
-            // Each exported function is exported through its wrapper.
+            // An exported function is exported through its wrapper.
             let wrapper = (self.program.imports.len() + self.program.functions.len()) as u32;
             let mut reader = wasmparser::BinaryReader::new(entries, 0);
             let mut functions = 0;

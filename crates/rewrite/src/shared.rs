@@ -1,20 +1,20 @@
-//! Added locals that several places of a function share, each only briefly.
+//! Added locals that several places of a function share. Each place needs them only briefly.
 
 use wasmparser::ValType;
 
 use crate::RewriteError;
 use crate::types::val_type;
 
-/// Locals by type: for each type, as many as one place needs at once.
+/// Shared locals by type. There are as many of each type as one place needs at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedLocals {
-    /// The first one.
+    /// The number of the first local.
     first: u32,
     groups: Vec<(u32, ValType)>,
 }
 
 impl SharedLocals {
-    /// Makes room for values of these types.
+    /// Makes room for values of these types at one place.
     pub(crate) fn add(&mut self, types: &[ValType]) {
         let mut counts: Vec<(u32, ValType)> = Vec::new();
         for &ty in types {
@@ -31,7 +31,7 @@ impl SharedLocals {
         }
     }
 
-    /// Places them after the locals that a function has so far. `next` is the number of the first
+    /// Numbers the locals after those that a function has so far. `next` is the number of the first
     /// free local, and is advanced.
     pub(crate) fn place(
         &mut self,

@@ -8,7 +8,8 @@ use wasmparser::ValType;
 
 use crate::RewriteError;
 
-/// The module's function types and those added. Existing indices do not change.
+/// The module's function types, and those that were added. The indices of the module's types do not
+/// change.
 pub(crate) struct TypePool {
     index: HashMap<(Vec<ValType>, Vec<ValType>), u32>,
     types: Vec<(Vec<ValType>, Vec<ValType>)>,
@@ -63,7 +64,7 @@ impl TypePool {
         })
     }
 
-    /// Parameters and results of a block type of the module.
+    /// The parameters and results of a block type of the module.
     pub(crate) fn signature(&self, ty: wasmparser::BlockType) -> (Vec<ValType>, Vec<ValType>) {
         match ty {
             wasmparser::BlockType::Empty => (Vec::new(), Vec::new()),
@@ -72,7 +73,7 @@ impl TypePool {
         }
     }
 
-    /// The types added, in order, after the module's own.
+    /// The types that were added, in order. They come after the module's own types.
     pub(crate) fn added(&self) -> &[(Vec<ValType>, Vec<ValType>)] {
         &self.types[self.original..]
     }

@@ -11,19 +11,20 @@ use crate::control::Decision;
 #[derive(Debug)]
 pub(crate) struct Activation<L> {
     pub function: FuncId,
-    /// Labels of its variables; later variables have the default label.
+    /// The labels of the activation's variables. Variables beyond the end have the default label.
     variables: Vec<L>,
-    /// The number of variables with another label.
+    /// The number of variables whose label is not the default.
     labelled: usize,
-    /// The label of its call.
+    /// The label of the call that began the activation.
     pub call: L,
-    /// Labels of decisions about blocks, where they differ from the call's.
+    /// The labels of decisions about blocks, where they differ from the call's label.
     decided: FxHashMap<BlockId, L>,
     /// The last block, and the label of its exit.
     pub last: Option<(BlockId, L)>,
     /// The exception to be handled by the next block.
     pub handles: Option<L>,
-    /// Whether none of its code follows, so that it returns whatever it receives next.
+    /// Whether no more code of the activation follows, so that it returns whatever it receives
+    /// next.
     pub returns: bool,
 }
 
@@ -87,7 +88,7 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
         };
     }
 
-    /// Leaves the last block over these edges, given with the last one first.
+    /// Leaves the last block over these edges, which are listed from last to first.
     pub fn pass(&mut self, decisions: &[Decision], from: L) {
         if from == self.call && self.decided.is_empty() {
             return;
@@ -118,7 +119,7 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
         self.labelled == 0 || variables.all(|variable| self.variable(variable) == L::default())
     }
 
-    /// Whether no decision to execute it has a label.
+    /// Whether no decision to execute the activation's next code has a label.
     #[inline]
     pub fn runs_plainly(&self) -> bool {
         let none = L::default();

@@ -38,14 +38,14 @@ const ROOM: usize = 64 << 20;
 /// At each moment it keeps a set of wanted things: bytes of memory, globals, variables of open
 /// activations, and blocks whose predicate is sought. Whatever produces something wanted is in the
 /// slice. Its operands then become wanted, as far as the criteria require. Time is linear in the
-/// nodes of the run, memory in the guest's.
+/// nodes of the run, and memory in the guest's memory.
 pub struct Backward<'a> {
     follows: Follows,
     plans: Plans<'a>,
     bytes: ByteSet,
     globals: Vec<Reach>,
     tables: Vec<Reach>,
-    /// Sizes of memories.
+    /// How deep to follow the sizes of memories.
     sizes: Vec<Reach>,
     frames: Vec<Frame>,
     of_end: OfEnd,
@@ -61,24 +61,24 @@ pub struct Backward<'a> {
     ended: bool,
     parts: Vec<(Range, Reach)>,
     marks: Marks,
-    /// Only these executions are marked.
+    /// If given, only these executions are marked.
     within: Option<Instances>,
-    /// The sources of the chop, and whether one of them was reached.
+    /// The sources of the chop.
     sources: Vec<(u64, Option<usize>)>,
     connected: bool,
-    /// The position of the current execution's bits.
+    /// The position in `within` of the current execution's bits.
     base: Option<u64>,
-    /// The time down to which the run was processed.
+    /// The time down to which the run has been processed.
     gone: u64,
     /// The memoised outcomes of nodes; `None` if some dependences are followed only to a limited
     /// depth.
     memo: Option<Memo>,
-    /// The record of the current node, to be memoised.
+    /// The record of how the current node is processed, to be memoised.
     keeping: Option<Box<Keeping>>,
 }
 
 impl<'a> Backward<'a> {
-    /// Starts from criteria. The first stretch must contain the execution of the last one.
+    /// Starts from criteria. The first stretch must contain the execution of the last criterion.
     pub fn new(
         program: &'a Program,
         nodes: &'a PrimaryMap<NodeId, Node>,
@@ -112,8 +112,8 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Uses about this many bytes for memoised outcomes, instead of 64 MiB. With fewer, the slice
-    /// is the same but takes longer.
+    /// Uses about this many bytes for memoised outcomes, instead of 64 MiB. With fewer bytes, the
+    /// slice is the same but takes longer.
     pub fn with_room(mut self, bytes: usize) -> Self {
         if let Some(memo) = &mut self.memo {
             *memo = Memo::new(self.plans.len(), bytes);
@@ -121,13 +121,14 @@ impl<'a> Backward<'a> {
         self
     }
 
-    /// Restricts the slice to these executions. With those of a forward slice, the result is a chop
-    /// (Jackson and Rollins 1994). Stretches must begin where those of the forward slice began, or
-    /// combine several of them. The result is empty unless the slice contains one of the
-    /// instructions or ends wanted in `from`, because otherwise no path leads from these.
+    /// Restricts the slice to these executions. If they are the executions of a forward slice, the
+    /// result is a chop (Jackson and Rollins 1994). Stretches must begin where those of the forward
+    /// slice began, or combine several of them. The result is empty unless the slice contains an
+    /// instruction or end that `from` wants, because otherwise no dependence leads from `from` to
+    /// the criteria.
     pub fn within(mut self, instances: Instances, from: &[Criterion]) -> Self {
         self.within = Some(instances);
-        // Equal outcomes may have different executions within the set.
+        // Executions with equal outcomes may differ in what the set contains of them.
         self.memo = None;
         for criterion in from {
             let wants = criterion.wants.iter();
@@ -137,7 +138,7 @@ impl<'a> Backward<'a> {
                 _ => None,
             }));
         }
-        // A slice contains only statements.
+        // A slice contains only statements, so other criteria cannot be found in it.
         self.connected = self.sources.is_empty();
         self
     }
@@ -166,12 +167,12 @@ impl<'a> Backward<'a> {
             && self.of_end.is_none()
     }
 
-    /// Sets a node's code; call this before a stretch with the node.
+    /// Sets a node's code. This must be called before any stretch that contains the node.
     pub fn prepare(&mut self, node: NodeId, code: &NodeCode) {
         self.plans.prepare(node, code);
     }
 
-    /// Walks back over a stretch, which must precede the last one passed.
+    /// Walks back over a stretch. It must be the one right before the last stretch passed.
     pub fn pass(&mut self, stretch: &Stretch) {
         let Some(executions) = self.criteria.begin(stretch) else {
             return;
@@ -197,7 +198,8 @@ impl<'a> Backward<'a> {
         self.events(&stretch.events[..stretch.before]);
     }
 
-    /// The positions of the bits of a stretch's parts, by their first executions, ascending.
+    /// The positions of the bits of a stretch's parts, by the first execution of each part,
+    /// ascending.
     fn bases(&self, stretch: &Stretch, executions: usize) -> Vec<(usize, u64)> {
         let Some(within) = &self.within else {
             return Vec::new();
@@ -215,7 +217,7 @@ impl<'a> Backward<'a> {
         bases
     }
 
-    /// Whether an instruction of the current execution, or the end, may be in the slice.
+    /// Whether an instruction of the current execution, or its end, may be in the slice.
     #[inline]
     fn is_within(&self, inst: usize) -> bool {
         let Some(within) = &self.within else {
@@ -224,8 +226,8 @@ impl<'a> Backward<'a> {
         self.base.is_some_and(|base| within.has(base + inst as u64))
     }
 
-    /// Returns the slice. Whatever is still wanted existed before the run, or before the processed
-    /// part.
+    /// Returns the slice. Whatever is still wanted existed before the run, or before the part that
+    /// was processed.
     pub fn finish(mut self) -> Slice {
         for (node, outcome, times) in self.memo.iter().flat_map(Memo::outcomes) {
             self.marks.add(node, &outcome.insts, outcome.ended, times);
@@ -234,7 +236,7 @@ impl<'a> Backward<'a> {
             return Slice::default();
         }
         let plans = |node: NodeId| self.plans.get(node).map(Rc::as_ref);
-        // A slice between two places contains nothing from before.
+        // A slice between two places contains no data from before the run.
         let initial = match self.within {
             Some(_) => Vec::new(),
             None => self.bytes.all(),
@@ -312,8 +314,8 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Adds the criteria's wants from an execution, except in memory. Returns how far its last
-    /// block must be followed because of that.
+    /// Adds what the criteria want from an execution, except in memory. Returns how far its last
+    /// block must be followed because of this.
     fn ask(&mut self, plan: &Plan, execution: Execution) -> Reach {
         let mut live = Reach::NONE;
         let Some(asked) = self.asked.take() else {
@@ -421,7 +423,8 @@ impl<'a> Backward<'a> {
         })
     }
 
-    /// Walks back over a node's blocks, from one on, which is in the slice if it is `live`.
+    /// Walks back over a node's blocks, from block `last` on. That block is in the slice if it is
+    /// `live`.
     fn go_over(
         &mut self,
         plan: &Plan,
@@ -458,7 +461,8 @@ impl<'a> Backward<'a> {
                 if reach.is_some() {
                     live = live.max(reach);
                     self.come_to(execution, Some(i));
-                    // An atomic operator has several instructions; an execution counts once.
+                    // An atomic operator has several instructions, but an execution of it counts
+                    // only once.
                     let op = Some(plan.ops[i]);
                     if op != counted && self.is_within(i) {
                         counted = op;
@@ -487,7 +491,7 @@ impl<'a> Backward<'a> {
         }
         self.marks.put(execution.node, counts);
         self.ask_memory(0);
-        // Variables wanted with their initial values.
+        // The variables that are wanted with the values that they have at the node's beginning.
         let variables = plan.variables as usize;
         for chunk in (0..variables).step_by(CHUNK) {
             let wanted: [Reach; CHUNK] = std::array::from_fn(|i| self.registers[chunk + i]);
@@ -544,7 +548,7 @@ impl<'a> Backward<'a> {
     }
 }
 
-/// Marks something as wanted by its number, at least this far.
+/// Marks the thing with this number as wanted, at least this far.
 fn want(wanted: &mut Vec<Reach>, number: u32, reach: Reach) {
     let number = number as usize;
     if reach.is_none() {
@@ -556,7 +560,7 @@ fn want(wanted: &mut Vec<Reach>, number: u32, reach: Reach) {
     wanted[number] = reach.max(wanted[number]);
 }
 
-/// Removes something from the wanted set. Returns how far it was wanted.
+/// Removes the thing with this number from the wanted set. Returns how far it was wanted.
 fn take(wanted: &mut [Reach], number: u32) -> Reach {
     let wanted = wanted.get_mut(number as usize);
     wanted.map(std::mem::take).unwrap_or_default()

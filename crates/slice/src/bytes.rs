@@ -4,7 +4,7 @@ use afterimage_machine::Range;
 
 use crate::reach::Reach;
 
-/// Bytes of a page.
+/// The number of bytes in a page.
 const PAGE: u64 = 4096;
 
 /// How deep to follow the bytes of a page.
@@ -32,7 +32,7 @@ impl Page {
     }
 }
 
-/// How deep to follow each byte. O(1) per examined byte; pages that are wanted entirely, or not at
+/// How deep to follow each byte. O(1) per examined byte. Pages that are wanted entirely, or not at
 /// all, cost only their entry.
 #[derive(Debug, Default)]
 pub(crate) struct ByteSet {
@@ -40,7 +40,8 @@ pub(crate) struct ByteSet {
     count: u64,
 }
 
-/// The parts of a range in each page: the page's number, the first byte in it, and the length.
+/// Returns the parts of a range in each page: the page's number, the first byte in the page, and
+/// the length.
 fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     let end = range.address.saturating_add(range.length);
     let mut at = range.address;
@@ -56,7 +57,7 @@ fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     })
 }
 
-/// The number of wanted bytes among these.
+/// The number of these bytes that are wanted.
 fn wanted(bytes: &[Reach]) -> u64 {
     bytes.iter().map(|byte| u64::from(byte.is_some())).sum()
 }
@@ -119,7 +120,7 @@ impl ByteSet {
         }
     }
 
-    /// Removes the bytes of a range. Returns how far the wanted ones must be followed.
+    /// Removes the bytes of a range. Returns how far the wanted bytes must be followed.
     #[inline]
     pub fn take(&mut self, range: Range) -> Reach {
         let Some(pages) = self.memories.get_mut(range.memory as usize) else {
@@ -184,7 +185,7 @@ impl ByteSet {
         found.extend(open);
     }
 
-    /// All of it, as ranges.
+    /// All wanted bytes, as ranges.
     pub fn all(&self) -> Vec<Range> {
         let mut found = Vec::new();
         for (memory, pages) in (0..).zip(&self.memories) {

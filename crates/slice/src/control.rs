@@ -12,14 +12,14 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Decision {
     /// The vertex that the edge leaves.
     pub from: BlockId,
-    /// Whether it executes nothing: an exception chose its handler there.
+    /// Whether the vertex executes nothing: an exception chose its handler there.
     pub dispatches: bool,
-    /// The vertices that depend on it, ascending.
+    /// The vertices that depend on the edge, ascending.
     pub decided: Box<[BlockId]>,
 }
 
-/// The decisions made when control goes from one block to another, the last edge first. There are
-/// several edges only where an exception chooses its handler.
+/// The decisions made when control goes from one block to another, from the last edge to the first.
+/// There are several edges only where an exception chooses its handler.
 pub(crate) type Decisions = Rc<[Decision]>;
 
 /// The control dependences of a function, computed on demand.
@@ -28,14 +28,14 @@ pub(crate) type Decisions = Rc<[Decision]>;
 /// post-dominate its source (Ferrante, Ottenstein and Warren 1987).
 pub(crate) struct FunctionControl {
     post_dominators: PostDominatorTree,
-    /// The vertices that depend on an edge.
+    /// For each vertex, whether it depends on an edge.
     conditional: Vec<bool>,
     known: FxHashMap<(BlockId, BlockId), Decisions>,
     handlers: FxHashMap<BlockId, Rc<[BlockId]>>,
 }
 
 impl FunctionControl {
-    /// O(vertices × log of them + dependences).
+    /// Computes the dependences in O(vertices × log of them + dependences).
     pub fn new(cfg: &Cfg) -> Self {
         let post_dominators = PostDominatorTree::compute(&cfg.graph);
         let mut conditional = vec![false; cfg.graph.vertex_count()];
@@ -93,9 +93,9 @@ impl FunctionControl {
         found
     }
 
-    /// Returns the vertices that may depend on an exception that this block handles: on the
-    /// dispatch's edges to it and, if the block's dispatch also depends on them, on the edges to
-    /// the dispatch.
+    /// Returns the vertices that may depend on an exception that this block handles. They depend on
+    /// the edges from the dispatch to the block or, if the dispatch depends on these vertices, too,
+    /// on the edges to the dispatch.
     pub fn handled(&mut self, cfg: &Cfg, handler: BlockId) -> Rc<[BlockId]> {
         if let Some(known) = self.handlers.get(&handler) {
             return Rc::clone(known);
@@ -138,7 +138,7 @@ fn is_dispatch(cfg: &Cfg, v: BlockId) -> bool {
 }
 
 /// Returns the vertices from one block to another, through vertices that execute nothing. Returns
-/// only these two if there is no such path.
+/// only the two blocks if there is no such path.
 fn way(cfg: &Cfg, from: BlockId, to: BlockId) -> Vec<BlockId> {
     let graph = &cfg.graph;
     if graph.successors(from).any(|next| next == to) {

@@ -8,12 +8,13 @@ use crate::stretch::Stretch;
 /// The dependences to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Follows {
-    /// Control dependences.
+    /// Whether to follow control dependences.
     pub control: bool,
-    /// For loads, stores and other memory accesses: the operands that give the address. Without
-    /// them and control, slices are thin (Sridharan, Fink and Bodík 2007).
+    /// Whether to follow the operands of loads, stores and other memory accesses that give the
+    /// address. Without these and without control, slices are thin (Sridharan, Fink and Bodík
+    /// 2007).
     pub addresses: bool,
-    /// Data dependences.
+    /// Whether to follow data dependences.
     pub data: bool,
 }
 
@@ -24,31 +25,31 @@ impl Follows {
         addresses: true,
         data: true,
     };
-    /// The flow of values, and the computation of addresses.
+    /// The flow of values and the computation of addresses.
     pub const DATA: Self = Self {
         control: false,
         ..Self::ALL
     };
-    /// The flow of values.
+    /// Only the flow of values.
     pub const THIN: Self = Self {
         addresses: false,
         ..Self::DATA
     };
-    /// The decisions to execute statements.
+    /// Only the decisions to execute statements.
     pub const CONTROL: Self = Self {
         data: false,
         ..Self::ALL
     };
 }
 
-/// The starting point of a slice: things inside one execution of a node.
+/// The starting point of a slice: things within one execution of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Criterion {
     /// The time of the execution's first block.
     pub start: u64,
     /// The things in question.
     pub wants: Vec<Want>,
-    /// How deep to follow their origins.
+    /// How deep to follow the origins of these things.
     pub reach: Reach,
 }
 
@@ -57,8 +58,8 @@ pub struct Criterion {
 pub enum Want {
     /// The execution of an instruction.
     Inst(usize),
-    /// The execution of the node's end: a call, with all of its arguments and the host's reads in
-    /// it; a return; or a throw.
+    /// The execution of the node's end: a call, with all of its arguments and with the host's reads
+    /// during it; a return; or a throw.
     End,
     /// The value of a variable at the node's beginning.
     Variable(u32),
@@ -76,7 +77,8 @@ pub(crate) struct ExecutionQuery {
     pub insts: Vec<(usize, Reach)>,
     pub end: Reach,
     pub variables: Vec<(u32, Reach)>,
-    /// With the number of instructions executed before, ascending.
+    /// The wanted things in memory, each with the number of instructions executed before,
+    /// ascending.
     pub memory: Vec<(usize, Stored, Reach)>,
     pub blocks: Vec<(usize, Reach)>,
 }
@@ -89,7 +91,7 @@ pub(crate) enum Stored {
 }
 
 impl ExecutionQuery {
-    /// Whether it is empty.
+    /// Whether the query is empty.
     #[inline]
     pub fn is_none(&self) -> bool {
         self.end.is_none()
@@ -139,10 +141,10 @@ fn farthest(asked: &[(usize, Reach)], of: usize) -> Reach {
     own.map(|(_, reach)| *reach).max().unwrap_or_default()
 }
 
-/// The criteria not reached yet.
+/// The criteria that have not been reached yet.
 #[derive(Debug)]
 pub(crate) struct Criteria {
-    /// By time, ascending.
+    /// The criteria by time, ascending.
     left: Vec<Criterion>,
     begun: bool,
 }
@@ -160,8 +162,8 @@ impl Criteria {
         self.left.is_empty()
     }
 
-    /// The number of a stretch's executions to process: up to the last criterion. `None` if that is
-    /// not in the stretch.
+    /// Returns the number of a stretch's executions to process, which is up to the last criterion.
+    /// Returns `None` if that criterion is not in the stretch.
     pub fn begin(&mut self, stretch: &Stretch) -> Option<usize> {
         let all = stretch.executions.len();
         if self.begun {
@@ -173,8 +175,8 @@ impl Criteria {
         found.ok().map(|found| found + 1)
     }
 
-    /// The query about the execution that began at this time. Executions must come in order of
-    /// decreasing time.
+    /// Returns the query about the execution that began at this time. Executions must come in order
+    /// of decreasing time.
     #[inline]
     pub fn of(&mut self, start: u64) -> Option<Box<ExecutionQuery>> {
         if self.left.last()?.start != start {

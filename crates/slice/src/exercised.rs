@@ -24,20 +24,20 @@ pub struct Edge {
     pub user: Operator,
     /// The operator that it depended on.
     pub on: Operator,
-    /// The reason.
+    /// The reason for the dependence.
     pub why: Why,
 }
 
-/// What produced a thing: 0 for nothing, an operator's number from 1, or, from [`SETS`] on, several
-/// operators.
+/// The producer of a thing: 0 for nothing, an operator's number from 1 or, from [`SETS`] on, a set
+/// of several operators.
 type Label = u32;
 
 /// The first label of a set of operators.
 const SETS: Label = 1 << 31;
-/// In a set: marks an operator that allowed the value's move, rather than made the value.
+/// In a set, marks an operator that allowed a value to be moved but did not produce it.
 const MOVED: Label = 1 << 30;
 
-/// The size of a cache of recent edges, which avoids most look-ups in the set of all.
+/// The size of a cache of recent edges, which avoids most look-ups in the set of all edges.
 const RECENT: usize = 1 << 14;
 
 /// The exercised edges.
@@ -74,7 +74,8 @@ impl Edges {
         })
     }
 
-    /// The number of a node's instruction, or of its end: 0 if that is not an operator of its own.
+    /// Returns the number of a node's instruction, or of its end. Returns 0 if that is not an
+    /// operator of its own.
     fn of(&mut self, execution: Execution, plan: &Plan, inst: Option<usize>) -> Label {
         let node = execution.node.index();
         if self.of_nodes[node].is_empty() {
@@ -131,7 +132,7 @@ impl Edges {
         }
     }
 
-    /// All edges between operators.
+    /// Returns all edges between operators.
     fn finish(self) -> BTreeSet<Edge> {
         let mut all = BTreeSet::new();
         let operator = |label: Label| {
@@ -227,12 +228,12 @@ impl Domain for Edges {
     }
 }
 
-/// Walks forward over a run from its beginning, and collects which operators depended on which: the
-/// edges of Agrawal and Horgan's second approach (1990, section 3.2).
+/// Walks forward over a run from its beginning and collects which operators depended on which
+/// others. These are the edges of Agrawal and Horgan's second approach (1990, section 3.2).
 ///
-/// A call and the host's actions in it count as one; so do a copy and all of its bytes. Time is
-/// linear in the statements executed and the blocks that decisions decide. Memory is that of the
-/// edges, plus four bytes for each written byte of the guest's memory.
+/// A call and the host's actions during it count as one operator, and so do a copy and all of its
+/// bytes. Time is linear in the number of executed statements and of blocks that decisions decide.
+/// Memory is that of the edges, plus four bytes for each written byte of the guest's memory.
 pub struct Exercised<'a>(Walk<'a, Edges>);
 
 impl<'a> Exercised<'a> {
@@ -242,17 +243,17 @@ impl<'a> Exercised<'a> {
         Self(Walk::new(program, nodes, Follows::ALL, edges))
     }
 
-    /// Sets a node's code; call this before a stretch with the node.
+    /// Sets a node's code. This must be called before any stretch that contains the node.
     pub fn prepare(&mut self, node: NodeId, code: &NodeCode) {
         self.0.prepare(node, code);
     }
 
-    /// Processes a stretch, which must follow the last one passed.
+    /// Processes a stretch. It must be the one right after the last stretch passed.
     pub fn pass(&mut self, stretch: &Stretch) {
         self.0.pass(stretch, |_| ExecutionQuery::default(), 0);
     }
 
-    /// The edges.
+    /// Returns the edges.
     pub fn finish(self) -> BTreeSet<Edge> {
         self.0.domain.finish()
     }

@@ -16,12 +16,12 @@ use crate::reach::Reach;
 use crate::stretch::{Execution, Stretch};
 use crate::walk::Walk;
 
-/// Whether something depends on the criteria, and how far to follow its dependents.
+/// Whether something depends on the criteria, and how deep to follow its dependents.
 struct Reached {
     marks: Marks,
     /// The executions in the slice, if requested.
     instances: Option<Instances>,
-    /// The host's reads that depend on the criteria.
+    /// The host's reads of data that depends on the criteria.
     host_read: Vec<HostTook>,
 }
 
@@ -30,7 +30,7 @@ struct Reached {
 pub struct HostTook {
     /// The time of the first block of the execution that ends with the call.
     pub start: u64,
-    /// The bytes.
+    /// The bytes that the host read.
     pub range: Range,
 }
 
@@ -122,21 +122,21 @@ fn farthest(on: &[(Why, Reach)]) -> Reach {
 }
 
 /// Walks forward over a run, stretch by stretch, and finds the dependents of criteria: the
-/// executions whose [backward](crate::Backward) slice contains one of them.
+/// executions whose [backward](crate::Backward) slices contain a criterion.
 ///
-/// Time is linear in the nodes of the run and the blocks that the decisions in the slice decide,
-/// memory in the guest's.
+/// Time is linear in the nodes of the run and in the blocks that the decisions in the slice decide.
+/// Memory is linear in the guest's memory.
 pub struct Forward<'a> {
     walk: Walk<'a, Reached>,
-    /// By time, ascending.
+    /// The criteria by time, ascending.
     criteria: VecDeque<Criterion>,
-    /// How deep to follow their dependents.
+    /// How deep to follow the dependents of the criteria.
     reach: Reach,
 }
 
 impl<'a> Forward<'a> {
-    /// Starts from criteria. The largest of their limits applies to all. The first stretch must
-    /// contain the execution of the first criterion, or come before it.
+    /// Starts from criteria. The largest of their limits applies to all of them. The first stretch
+    /// must contain the execution of the first criterion, or come before it.
     pub fn new(
         program: &'a Program,
         nodes: &'a PrimaryMap<NodeId, Node>,
@@ -163,18 +163,18 @@ impl<'a> Forward<'a> {
         self
     }
 
-    /// Sets a node's code; call this before a stretch with the node.
+    /// Sets a node's code. This must be called before any stretch that contains the node.
     pub fn prepare(&mut self, node: NodeId, code: &NodeCode) {
         self.walk.prepare(node, code);
     }
 
     /// Adds an activation that is open before the first stretch, with the node that it executed
-    /// last. Outer activations come first.
+    /// last. Add outer activations first.
     pub fn open(&mut self, function: FuncId, last: NodeId) {
         self.walk.open(function, last);
     }
 
-    /// Processes a stretch, which must follow the last one passed.
+    /// Processes a stretch. It must be the one right after the last stretch passed.
     pub fn pass(&mut self, stretch: &Stretch) {
         if let (Some(instances), Some(start)) = (&mut self.walk.domain.instances, stretch.first()) {
             instances.stretch(start);
@@ -190,12 +190,12 @@ impl<'a> Forward<'a> {
         self.walk.pass(stretch, asked, self.reach);
     }
 
-    /// The executions in the slice, if they were recorded.
+    /// Returns the executions in the slice, if they were recorded.
     pub fn instances(&mut self) -> Option<Instances> {
         self.walk.domain.instances.take()
     }
 
-    /// The host's reads so far that depend on the criteria, in order.
+    /// Returns the host's reads so far of data that depends on the criteria, in order.
     pub fn host_read(&mut self) -> Vec<HostTook> {
         std::mem::take(&mut self.walk.domain.host_read)
     }

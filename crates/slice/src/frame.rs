@@ -8,22 +8,22 @@ use crate::reach::Reach;
 /// An activation during a backward walk over its executions.
 #[derive(Debug, Default)]
 pub(crate) struct Frame {
-    /// The function, once one of its nodes was processed.
+    /// The function, once one of its nodes has been processed.
     pub function: Option<FuncId>,
-    /// How deep to follow the values of its variables.
+    /// How deep to follow the values of the activation's variables.
     pub wanted: Vec<Reach>,
     /// The number of wanted variables.
     pub count: u32,
-    /// Later blocks in the slice whose last decision is sought, ascending, with how deep to follow
-    /// it.
+    /// Later blocks in the slice whose last decision is being sought, ascending, with how deep to
+    /// follow each decision.
     pending: Vec<(BlockId, Reach)>,
-    /// The number of this set of blocks, if known.
+    /// The number of the set of pending blocks, if known.
     pub number: Option<u32>,
     /// How deep to follow the call, because something in the slice depends on it.
     pub of_call: Reach,
-    /// The first block of the node executed next.
+    /// The first block of the node that the activation executes next.
     pub next: Option<BlockId>,
-    /// The number of its results, and the wanted ones.
+    /// The number of the activation's results, and the wanted results.
     pub returned: Option<(u32, Wanted)>,
 }
 
@@ -43,7 +43,7 @@ impl Frame {
         *wanted = reach.max(*wanted);
     }
 
-    /// Removes a variable from those wanted. Returns how far it had to be followed.
+    /// Removes a variable from the wanted ones. Returns how far it had to be followed.
     #[inline]
     pub fn take(&mut self, variable: u32) -> Reach {
         let Some(wanted) = self.wanted.get_mut(variable as usize) else {
@@ -67,7 +67,7 @@ impl Frame {
         self.count > 0
     }
 
-    /// Whether nothing more can be found in it, or through its call.
+    /// Whether nothing more can be found in the activation, or through its call.
     pub fn is_done(&self) -> bool {
         self.count == 0
             && self.pending.is_empty()
@@ -78,13 +78,14 @@ impl Frame {
                 .is_none_or(|(_, wanted)| wanted.is_empty())
     }
 
-    /// Returns the blocks that wait for a decision, ascending, with how deep to follow it.
+    /// Returns the blocks that wait for a decision, ascending, with how deep to follow each
+    /// decision.
     pub fn pending(&self) -> &[(BlockId, Reach)] {
         &self.pending
     }
 
-    /// Sets the waiting blocks, ascending, given the number of this set, for everything that they
-    /// depend on.
+    /// Sets the waiting blocks, ascending, and the number of this set. Everything that they depend
+    /// on is followed.
     pub fn wait(&mut self, blocks: &[BlockId], number: u32) {
         self.pending.clear();
         let blocks = blocks.iter().map(|&block| (block, Reach::ALL));
@@ -92,7 +93,7 @@ impl Frame {
         self.number = Some(number);
     }
 
-    /// An activation that just ended with these results.
+    /// Makes an activation that has just ended with these results.
     pub fn that_returned(returned: Option<(u32, Wanted)>) -> Self {
         Self {
             returned,
@@ -100,8 +101,8 @@ impl Frame {
         }
     }
 
-    /// Records that a block is in the slice and depends on an earlier edge, or otherwise on the
-    /// call; sets how far to follow that.
+    /// Records that a block is in the slice, and how far to follow what it depends on: an earlier
+    /// edge or, if there is none, the call.
     pub fn depends(&mut self, block: BlockId, reach: Reach) {
         if reach.is_none() {
             return;
@@ -118,7 +119,7 @@ impl Frame {
         }
     }
 
-    /// Returns how far to follow the call, if nothing earlier decides.
+    /// Returns how far to follow the call, if no earlier edge decides.
     pub fn needs_call(&self) -> Reach {
         let pending = self.pending.iter().map(|(_, reach)| *reach);
         pending.fold(self.of_call, Reach::max)
@@ -130,7 +131,8 @@ impl Frame {
         !self.pending.is_empty()
     }
 
-    /// The farthest that any of these blocks, ascending, waits for its decision.
+    /// Returns how far to follow the decision for which any of these blocks waits. The blocks are
+    /// ascending.
     #[inline]
     pub fn waits_for(&self, decided: &[BlockId]) -> Reach {
         let mut farthest = Reach::NONE;
@@ -153,7 +155,7 @@ impl Frame {
         farthest
     }
 
-    /// Walks back over edges. Returns how far to follow the end of the block that they leave,
+    /// Walks back over edges. Returns how far to follow the end of the block that the edges leave,
     /// because it decided something in the slice.
     pub fn decide(&mut self, decisions: &[Decision]) -> Reach {
         let mut found = Reach::NONE;

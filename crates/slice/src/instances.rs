@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-/// A set of executions of instructions in a part of a run: one bit for each instruction executed
-/// there, and one for each node's end.
+/// A set of executions of instructions in a part of a run. It has one bit for each instruction
+/// executed there, and one for the end of each node's execution.
 ///
-/// It is filled forward, stretch by stretch. A backward walk over stretches with the same
-/// beginnings looks it up by their times.
+/// The set is filled forward, stretch by stretch. A backward walk over stretches with the same
+/// beginnings finds the bits by the times of these beginnings.
 #[derive(Clone, Debug, Default)]
 pub struct Instances {
     words: Vec<u64>,
@@ -19,12 +19,12 @@ pub struct Instances {
 }
 
 impl Instances {
-    /// The time at which its first node began.
+    /// The time at which the first node of the part began.
     pub fn first(&self) -> Option<u64> {
         self.stretches.first_key_value().map(|(&start, _)| start)
     }
 
-    /// Begins a stretch with a node at this time.
+    /// Begins a stretch whose first node begins at this time.
     pub(crate) fn stretch(&mut self, start: u64) {
         self.stretches.insert(start, self.next);
     }
@@ -40,7 +40,7 @@ impl Instances {
         }
     }
 
-    /// Adds an instruction of the current execution; the end counts as one more instruction after
+    /// Adds an instruction of the current execution. The end counts as one more instruction after
     /// the last.
     #[inline]
     pub(crate) fn add(&mut self, inst: usize) {
@@ -48,7 +48,8 @@ impl Instances {
         self.words[(bit / 64) as usize] |= 1 << (bit % 64);
     }
 
-    /// The position of a stretch's bits. `None` if it is outside the part, or begins elsewhere.
+    /// The position of a stretch's bits. Returns `None` if no stretch of the set begins at this
+    /// time.
     pub(crate) fn of_stretch(&self, start: u64) -> Option<u64> {
         self.stretches.get(&start).copied()
     }

@@ -1,4 +1,4 @@
-//! Dynamic slices: the dependences or the dependents of an execution.
+//! Dynamic slices: everything on which an execution depends, or everything that depends on it.
 //!
 //! Input: a run followed forward in stretches, from checkpoints, by the
 //! [`Machine`](afterimage_machine::Machine), which a [`Stretch`] observes. [`Backward`] walks back

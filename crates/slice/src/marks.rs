@@ -8,13 +8,13 @@ use afterimage_machine::Range;
 use crate::plan::Plan;
 use crate::stretch::Execution;
 
-/// The number of times that nodes' instructions, and ends, are in the slice; an atomic operator's
-/// instructions count once per execution.
+/// How many times each node's instructions, and its end, are in the slice. The instructions of an
+/// atomic operator count once per execution.
 #[derive(Debug)]
 pub(crate) struct Marks {
     insts: Vec<Vec<u64>>,
     ends: Vec<u64>,
-    /// The last mark by functions that mark once, with its time.
+    /// The operator marked last by functions that mark it once per execution, with its time.
     last: Option<(u64, OpId)>,
     last_end: Option<u64>,
 }
@@ -22,14 +22,15 @@ pub(crate) struct Marks {
 /// A slice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
-    /// The operators in it, with the number of executions of each.
+    /// The operators in the slice, with the number of executions of each.
     pub operators: BTreeMap<(FuncId, OpId), u64>,
-    /// Bytes of memory that existed before the processed part, as initial data or zeros.
+    /// The bytes of memory in the slice that existed before the processed part, as initial data or
+    /// zeros.
     pub initial: Vec<Range>,
 }
 
 impl Slice {
-    /// The number of operator executions in it.
+    /// The number of operator executions in the slice.
     pub fn executions(&self) -> u64 {
         self.operators.values().sum()
     }
@@ -45,8 +46,7 @@ impl Marks {
         }
     }
 
-    /// Marks an instruction, unless another of the same operator was the last one marked in this
-    /// execution.
+    /// Marks an instruction, unless the last mark in this execution was for the same operator.
     pub fn inst_once(&mut self, execution: Execution, inst: usize, op: OpId) {
         if self.last.replace((execution.start, op)) != Some((execution.start, op)) {
             self.inst(execution, inst);
@@ -69,8 +69,8 @@ impl Marks {
         counts[inst] += 1;
     }
 
-    /// Takes out the counts of a node's instructions, to be [put](Self::put) back later. During an
-    /// execution they are updated in one place.
+    /// Takes out the counts of a node's instructions. During an execution they are updated in one
+    /// place, and then [put](Self::put) back.
     #[inline]
     pub fn of(&mut self, node: NodeId, insts: usize) -> Vec<u64> {
         let mut counts = std::mem::take(&mut self.insts[node.index()]);
@@ -90,7 +90,8 @@ impl Marks {
         self.ends[execution.node.index()] += 1;
     }
 
-    /// Marks these instructions in `times` executions of a node, and the end if it `ended`.
+    /// Marks these instructions in `times` executions of a node. Also marks the end if the node
+    /// `ended`.
     pub fn add(&mut self, node: usize, insts: &[u32], ended: bool, times: u64) {
         let counts = &mut self.insts[node];
         for &inst in insts {
@@ -113,7 +114,7 @@ impl Marks {
             let Some(plan) = plans(NodeId::new(node)) else {
                 continue;
             };
-            // One of an operator's instructions is marked for each execution.
+            // For each execution, only one of an operator's instructions is marked.
             let counts = insts.iter().copied().zip(plan.ops.iter().copied());
             let end = plan.end_op.map(|op| (end, op));
             for (count, op) in counts.chain(end).filter(|(count, _)| *count > 0) {

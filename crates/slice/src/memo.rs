@@ -2,8 +2,8 @@
 //!
 //! The wanted set before a node depends on the set after it, on the decisions that its activation
 //! waits for, and on which of its stores write something wanted. Frequent nodes are processed with
-//! the same combinations again and again, so the outcomes are kept in a tree. Each store in it
-//! decides how to continue, and its leaves hold the instructions in the slice.
+//! the same combinations again and again, so the outcomes are kept in a tree. Each store in the
+//! tree decides how to continue, and the leaves hold the instructions in the slice.
 
 use std::rc::Rc;
 
@@ -15,28 +15,28 @@ use crate::bytes::ByteSet;
 use crate::reach::Reach;
 use crate::stretch::unpacked;
 
-/// The wanted set after a node, as far as it concerns the node. Positions are bits.
+/// The wanted set after a node, as far as it concerns the node. Each bit stands for a position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    /// The wanted ones among its output variables.
+    /// The node's output variables that are wanted.
     pub outputs: u64,
-    /// The wanted ones among the globals that it uses.
+    /// The globals used by the node that are wanted.
     pub globals: u32,
-    /// The wanted ones among the arguments of its call.
+    /// The arguments of the node's call that are wanted.
     pub arguments: u32,
-    /// The wanted ones among its return values.
+    /// The node's return values that are wanted.
     pub returned: u32,
-    /// The number of the set of blocks that its activation waits for.
+    /// The number of the set of blocks for which its activation waits.
     pub waits: u32,
-    /// The next block, if the choice decides something.
+    /// The next block, if the choice of that block decides something.
     pub next: Option<BlockId>,
-    /// Whether something in its callee depends on the call.
+    /// Whether something in the node's callee depends on the call.
     pub called: bool,
-    /// Whether it called the host, which provided something wanted.
+    /// Whether the node called the host, which provided something wanted.
     pub host: bool,
 }
 
-/// The result.
+/// The result of walking back over a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// The instructions in the slice.
@@ -58,7 +58,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Its approximate size in bytes, including its path in the tree.
+    /// The outcome's approximate size in bytes, including its path in the tree.
     fn size(&self) -> usize {
         let lists = self.insts.len() + self.cleared.len() + self.set.len();
         lists * size_of::<u32>() + 2 * size_of::<Self>() + size_of::<Key>()
@@ -73,7 +73,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Its range, from all accesses of the execution.
+    /// The range of the access, from all accesses of the execution.
     #[inline]
     fn range(self, accesses: &[u64]) -> Option<Range> {
         let at = accesses.len().checked_sub(1 + self.behind as usize)?;
@@ -84,7 +84,7 @@ impl Access {
 /// An access that mattered in the processing of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mattered {
-    /// A load whose data is wanted.
+    /// A load whose data becomes wanted.
     Load(Access),
     /// A store, and whether its data was wanted.
     Store(Access, bool),
@@ -93,13 +93,13 @@ pub(crate) enum Mattered {
 /// A position among the steps of a node.
 type At = u32;
 
-/// Not reached yet.
+/// A position that has not been reached yet.
 const NEW: At = At::MAX;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Load(Access, At),
-    /// Where to continue if its data is not wanted, and where if it is.
+    /// A store: where to continue if its data is not wanted, and where if it is.
     Store(Access, [At; 2]),
     /// The outcome with this number.
     End(u32),
@@ -109,10 +109,10 @@ enum Step {
 #[derive(Debug, Default)]
 struct NodeMemo {
     roots: FxHashMap<Key, At>,
-    /// The outcome found last.
+    /// The outcome that was found last.
     last: Option<(Key, At)>,
     steps: Vec<Step>,
-    /// The outcomes, and how often each was found.
+    /// The outcomes, with how often each was found.
     outcomes: Vec<(Rc<Outcome>, u64)>,
 }
 
@@ -132,14 +132,15 @@ const MOST_WAITS: usize = 1 << 12;
 /// The result of a look-up.
 #[derive(Debug)]
 pub(crate) enum Lookup {
-    /// An outcome; all accesses were processed.
+    /// The outcome. All accesses were processed.
     Outcome(Rc<Outcome>),
-    /// No outcome covers enough.
+    /// There is no outcome for this combination. Contains the effects of the stores processed until
+    /// then.
     Nothing(Did),
 }
 
-/// The effects of the first stores processed: for each, whether it wrote something wanted; the
-/// first store has the lowest bit.
+/// The effects of the first stores that were processed. A bit says whether a store wrote something
+/// wanted. The lowest bit belongs to the first store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Did {
     wanted: u64,
@@ -147,7 +148,7 @@ pub(crate) struct Did {
 }
 
 impl Did {
-    /// The maximum number of stores that it can describe.
+    /// The maximum number of stores that can be described.
     pub const MOST: usize = u64::BITS as usize;
 
     #[inline]
@@ -161,14 +162,14 @@ impl Did {
         (store < self.count).then_some(self.wanted >> store & 1 == 1)
     }
 
-    /// Whether the accesses before this store were processed.
+    /// Whether the accesses that were processed end before this store.
     pub fn is_over(self, store: u32) -> bool {
         store >= self.count
     }
 }
 
 impl Memo {
-    /// Creates a memo for this many nodes; outcomes are kept up to about `room` bytes.
+    /// Creates a memo for this many nodes. Outcomes are kept up to about `room` bytes in total.
     pub fn new(nodes: usize, room: usize) -> Self {
         let mut all = Vec::new();
         all.resize_with(nodes, || None);
@@ -244,7 +245,7 @@ impl Memo {
             .saturating_sub(outcome.size() + size_of_val(accesses));
         let end = known.outcomes.len() as u32;
         known.outcomes.push((Rc::new(outcome), 0));
-        // The existing part of the path to it.
+        // Follows the part of the outcome's path that already exists.
         let mut at = known.roots.get(&key).copied().unwrap_or(NEW);
         let mut from = None;
         let mut left = accesses;
@@ -256,13 +257,13 @@ impl Memo {
                 (Step::Store(_, next), Mattered::Store(_, is_wanted)) => {
                     next[usize::from(is_wanted)]
                 }
-                // The same key and the same stores lead the same way.
+                // Cannot happen, because the same key and the same stores lead the same way.
                 _ => return,
             };
             from = Some((at, *first));
             (at, left) = (next, rest);
         }
-        // The rest, from its end.
+        // Adds the rest of the path, from its end.
         let mut next = known.push(Step::End(end));
         for &access in left.iter().rev() {
             next = known.push(match access {
@@ -298,8 +299,8 @@ impl Memo {
         })
     }
 
-    /// The number of a function's set of blocks, in ascending order; the empty set is 0. `None` if
-    /// there are too many.
+    /// Returns the number of a function's set of blocks, given in ascending order. The empty set
+    /// has number 0. Returns `None` if there are too many sets.
     pub fn number(&mut self, function: FuncId, blocks: &[(BlockId, Reach)]) -> Option<u32> {
         if blocks.is_empty() {
             return Some(0);
@@ -335,8 +336,8 @@ impl NodeMemo {
     }
 }
 
-/// The sets of blocks that activations of a function waited for, except the empty one; the first is
-/// number 1.
+/// The sets of blocks for which activations of a function waited. The empty set is left out, so the
+/// first set is number 1.
 #[derive(Debug, Default)]
 struct Waits {
     numbers: FxHashMap<Rc<[BlockId]>, u32>,

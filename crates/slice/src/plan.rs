@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Load,
     /// Writes memory; the operands are the address and the value.
     Store,
-    /// Writes any number of bytes; the first operand is the address, the last the length.
+    /// Writes any number of bytes. The first operand is the address, and the last is the length.
     Many,
     /// Copies memory.
     Copy,
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     MemoryGrow,
     /// Reads a table.
     TableGet,
-    /// Writes a table, and reads another one or an element segment.
+    /// Writes a table, and reads another table or an element segment.
     TableSet,
     /// Reads and writes a table.
     TableGrow,
@@ -57,11 +57,11 @@ pub(crate) struct Inst {
     /// The number of operands.
     pub count: u8,
     pub operands: [Register; 3],
-    /// The position of the blocks in which its operands were moved.
+    /// The position of the blocks in which the instruction's operands were moved.
     pub moved: MovedAt,
-    /// The number of the global, or of the table written.
+    /// The number of the global, or of the table that is written.
     pub number: u32,
-    /// The number of the table read.
+    /// The number of the table that is read.
     pub other: u32,
 }
 
@@ -72,7 +72,7 @@ impl Inst {
 }
 
 /// The position of a taker's moves in a plan's list. It is stored with each taker, because
-/// searching for it each time takes a fifth of a slice's time.
+/// searching for it every time would take a fifth of a slice's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MovedAt(u32);
 
@@ -101,7 +101,7 @@ pub(crate) enum End {
     Call {
         arguments: Box<[Register]>,
         index: Option<Register>,
-        /// The table, for a call through one.
+        /// The table, if the call is through one.
         table: Option<u32>,
     },
     Return(Box<[Register]>),
@@ -113,24 +113,24 @@ pub(crate) enum End {
 pub(crate) struct Plan {
     pub function: FuncId,
     pub blocks: Box<[BlockId]>,
-    /// The position of the first instruction of each block, and after the last one.
+    /// The position of the first instruction of each block, followed by the number of instructions.
     pub firsts: Box<[u32]>,
     pub insts: Box<[Inst]>,
     /// The operators of the instructions.
     pub ops: Box<[OpId]>,
-    /// The operator at its end, unless the activation continues, or that operator is an
-    /// instruction: a function may end after one.
+    /// The operator at the node's end. `None` if the activation continues, or if that operator is
+    /// an instruction, because a function may end after an instruction.
     pub end_op: Option<OpId>,
     pub outputs: Box<[Output]>,
     pub end: End,
-    /// The number of variables, which is also the first register after them.
+    /// The number of variables. This is also the first register after the variables.
     pub variables: u32,
     pub registers: usize,
     /// Whether each block depends on an edge.
     pub conditional: Box<[bool]>,
     /// For each block except the last: the decisions made when control goes to the next one.
     pub decisions: Box<[Decisions]>,
-    /// All blocks that these decide, ascending.
+    /// All blocks that these decisions decide, ascending.
     pub decided: Box<[BlockId]>,
     /// Whether the exit from the last block decides something.
     pub forks: bool,
@@ -152,18 +152,18 @@ pub(crate) struct Plan {
     pub returns: bool,
     /// The globals that are read or written, ascending.
     pub used_globals: Box<[u32]>,
-    /// Whether its outcomes depend on so little that they can be memoised
+    /// Whether the node's outcomes depend on so little that they can be memoised
     /// ([`Memo`](crate::memo::Memo)).
     pub keeps: bool,
     /// The blocks in which values were moved.
     moved: Box<[Moved]>,
 }
 
-/// The maximum number of items in a 32-bit mask; a 64-bit mask has twice as many.
+/// The maximum number of items in a 32-bit mask. A 64-bit mask has twice as many.
 const BITS: usize = u32::BITS as usize;
 
 impl Plan {
-    /// O(instructions × log of blocks).
+    /// Prepares a node. O(instructions × log of blocks).
     pub fn new(node: &Node, code: &NodeCode, control: &mut FunctionControl, cfg: &Cfg) -> Self {
         let insts = Vec::from_iter((0..code.insts.len()).map(|i| inst(code, i)));
         let ops = Vec::from_iter(code.insts.iter().map(|inst| inst.op));
@@ -291,7 +291,7 @@ impl Plan {
         }
     }
 
-    /// The positions of the blocks in which a value was moved before its use. O(log of all).
+    /// The positions of the blocks in which a value was moved before its use. O(log of all moves).
     pub fn moved(&self, taker: Taker) -> impl Iterator<Item = usize> + use<'_> {
         let first = self.moved.partition_point(|moved| moved.taker < taker);
         self.moved_from(MovedAt(first as u32))
@@ -299,8 +299,8 @@ impl Plan {
             .map(|(_, block)| block)
     }
 
-    /// The takers of values, with the positions of the blocks in which these were moved, from a
-    /// position on.
+    /// The takers of values, with the positions of the blocks in which the values were moved.
+    /// Begins at a position.
     #[inline]
     fn moved_from(&self, at: MovedAt) -> impl Iterator<Item = (Taker, usize)> + use<'_> {
         let all = self.moved.get(at.0 as usize..).unwrap_or_default().iter();
@@ -315,7 +315,8 @@ impl Plan {
         all.map(|(_, block)| block)
     }
 
-    /// The operands of an instruction that were moved, with the positions of the blocks.
+    /// The operands of an instruction that were moved, with the positions of the blocks in which
+    /// they were moved.
     #[inline]
     pub fn moved_operands(&self, inst: usize) -> impl Iterator<Item = (u8, usize)> + use<'_> {
         let all = self.moved_from(self.insts[inst].moved);
@@ -338,7 +339,7 @@ impl Plan {
     }
 }
 
-/// The position of a taker's moves, at or after those of `first`.
+/// Returns the position of a taker's moves, at or after the moves of `first`.
 fn moved_at(code: &NodeCode, first: Taker, own: impl Fn(Taker) -> bool) -> MovedAt {
     let at = code.moved.partition_point(|moved| moved.taker < first);
     let found = code.moved.get(at).filter(|moved| own(moved.taker));

@@ -2,26 +2,26 @@
 
 /// How deep to follow something: not at all, for a number of dependences, or without limit.
 ///
-/// Something reached by several routes is followed as far as the shortest one allows. So a slice
-/// with a depth is exactly the set that this many dependences lead to.
+/// Something reached by several routes is followed as far as the shortest route allows. So a slice
+/// with a depth is exactly the set that can be reached over that many dependences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reach(u8);
 
 impl Reach {
-    /// It is not wanted.
+    /// Not wanted.
     pub const NONE: Self = Self(0);
-    /// It is wanted, with all of its dependences.
+    /// Wanted, with all dependences.
     pub const ALL: Self = Self(u8::MAX);
     /// The largest depth.
     pub const DEEPEST: u8 = u8::MAX - 2;
 
-    /// Returns the reach of something wanted with everything that `depth` dependences lead to.
-    /// `None` beyond the [deepest](Self::DEEPEST).
+    /// Returns the reach of something that is wanted with everything that can be reached over
+    /// `depth` dependences. Returns `None` if the depth is beyond the [deepest](Self::DEEPEST).
     pub fn of_depth(depth: u8) -> Option<Self> {
         (depth <= Self::DEEPEST).then_some(Self(depth + 1))
     }
 
-    /// The maximum number of dependences; `None` if unlimited.
+    /// The maximum number of dependences to follow. Returns `None` if it is unlimited.
     pub fn depth(self) -> Option<u8> {
         match self {
             Self::ALL => None,
@@ -29,7 +29,7 @@ impl Reach {
         }
     }
 
-    /// Returns how far to follow its dependences.
+    /// Returns how far to follow the dependences of something with this reach.
     #[inline(always)]
     #[must_use]
     pub fn next(self) -> Self {
@@ -39,13 +39,13 @@ impl Reach {
         }
     }
 
-    /// Whether it is wanted.
+    /// Whether the thing is wanted.
     #[inline(always)]
     pub fn is_some(self) -> bool {
         self != Self::NONE
     }
 
-    /// Whether it is not wanted.
+    /// Whether the thing is not wanted.
     #[inline(always)]
     pub fn is_none(self) -> bool {
         self == Self::NONE

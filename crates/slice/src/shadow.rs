@@ -2,10 +2,11 @@
 
 use afterimage_machine::Range;
 
-/// Bytes of a page.
+/// The number of bytes in a page.
 const PAGE: u64 = 4096;
 
-/// A label for each byte. A page whose bytes all got the same label at once costs only its entry.
+/// A label for each byte. A page whose bytes all received the same label at once costs only its
+/// entry.
 #[derive(Debug)]
 pub(crate) struct Shadow<L> {
     memories: Vec<Vec<Page<L>>>,
@@ -25,7 +26,8 @@ impl<L> Default for Shadow<L> {
     }
 }
 
-/// The parts of a range in each page: the page's number, the first byte in it, and the length.
+/// Returns the parts of a range in each page: the page's number, the first byte in the page, and
+/// the length.
 fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     let end = range.address.saturating_add(range.length);
     let mut at = range.address;
@@ -48,7 +50,7 @@ impl<L: Copy + Default + PartialEq> Shadow<L> {
         !self.memories.is_empty()
     }
 
-    /// Gives all bytes of a range a label.
+    /// Sets the label of all bytes of a range.
     pub fn set(&mut self, range: Range, label: L) {
         let memory = range.memory as usize;
         let none = label == L::default();
@@ -80,7 +82,7 @@ impl<L: Copy + Default + PartialEq> Shadow<L> {
         }
     }
 
-    /// The labels of a range, in order, as runs: the number of bytes, and their label.
+    /// Passes on the labels of a range, in order, as runs: the number of bytes, and their label.
     pub fn each(&self, range: Range, mut see: impl FnMut(u64, L)) {
         let pages = self.memories.get(range.memory as usize);
         let pages = pages.map_or(&[][..], Vec::as_slice);

@@ -7,17 +7,17 @@ use afterimage_machine::{Caller, NodeCode, Observer, Range};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Execution {
     pub node: NodeId,
-    /// The time of its first block.
+    /// The time of the node's first block.
     pub start: u64,
-    /// The number of its instructions executed: all, except in the run's last node.
+    /// The number of executed instructions: all of the node's, except in the run's last node.
     pub executed: u32,
-    /// Whether it reached its end, which the run's last node may not.
+    /// Whether the execution reached the node's end. The run's last node may not reach it.
     pub ended: bool,
     /// Whether the instruction after the executed ones trapped.
     pub trapped: bool,
-    /// The end of its addresses.
+    /// The end of the execution's addresses in the stretch.
     pub addresses: usize,
-    /// The end of its events.
+    /// The end of the execution's events in the stretch.
     pub events: usize,
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum Event {
     Copy { inst: u32, from: Range, to: Range },
     /// An activation begins.
     Enter { function: FuncId, by: Caller },
-    /// An activation ends, and its results go to variables of the surrounding one.
+    /// An activation ends, and its results go to these variables of the surrounding activation.
     Leave(Option<(u32, u32)>),
     /// The guest calls the host.
     HostCall,
@@ -38,17 +38,17 @@ pub(crate) enum Event {
     HostRead(Range),
     /// The host writes.
     HostWrite(Range),
-    /// The host returns, to these variables.
+    /// The host returns. Its results go to these variables.
     HostReturned(u32, u32),
-    /// An exception is caught, to these variables.
+    /// An exception is caught. Its values go to these variables.
     Caught(u32, u32),
 }
 
-/// A stretch of a run: the executed nodes, and the addresses of their reads and writes. It begins
-/// and ends between nodes.
+/// A stretch of a run: the executed nodes, and the addresses that they read and wrote. A stretch
+/// begins and ends between nodes.
 ///
-/// Observes the [`Machine`](afterimage_machine::Machine); call [`at`](Self::at) with each node's
-/// start before it is executed. 24 bytes per node and 8 per load or store.
+/// Observes the [`Machine`](afterimage_machine::Machine). Call [`at`](Self::at) with each node's
+/// start before the node is executed. Takes 24 bytes for each node and 8 for each load or store.
 #[derive(Debug, Default)]
 pub struct Stretch {
     pub(crate) executions: Vec<Execution>,
@@ -60,16 +60,16 @@ pub struct Stretch {
     start: u64,
 }
 
-/// Accesses of this length or more are in events.
+/// The length in bytes from which accesses are stored in events.
 const LONG: u64 = 255;
 
-/// An address, with the length in its upper byte. No memory is too large for this.
+/// Packs an address, with the length in its upper byte. No memory is too large for this.
 #[inline(always)]
 fn packed(range: Range) -> u64 {
     range.address | range.length.min(LONG) << 56
 }
 
-/// Unpacks a range; `None` if it is in an event.
+/// Unpacks a range. Returns `None` if an event contains the range.
 #[inline(always)]
 pub(crate) fn unpacked(memory: u16, packed: u64) -> Option<Range> {
     let length = packed >> 56;
@@ -81,7 +81,7 @@ pub(crate) fn unpacked(memory: u16, packed: u64) -> Option<Range> {
 }
 
 impl Stretch {
-    /// The next node begins at this time.
+    /// Says that the next node begins at this time.
     #[inline]
     pub fn at(&mut self, start: u64) {
         self.start = start;
@@ -95,17 +95,17 @@ impl Stretch {
         self.before = 0;
     }
 
-    /// The time at which its first node began.
+    /// The time at which the stretch's first node began.
     pub fn first(&self) -> Option<u64> {
         self.executions.first().map(|execution| execution.start)
     }
 
-    /// The number of node executions in it.
+    /// The number of node executions in the stretch.
     pub fn len(&self) -> usize {
         self.executions.len()
     }
 
-    /// Whether it is empty.
+    /// Whether the stretch is empty.
     pub fn is_empty(&self) -> bool {
         self.executions.is_empty()
     }

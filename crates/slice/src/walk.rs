@@ -15,11 +15,11 @@ use crate::plans::Plans;
 use crate::shadow::Shadow;
 use crate::stretch::{Event, Execution, Stretch, unpacked};
 
-/// Walks forward over a run, stretch by stretch, and passes labels along its dependences: the same
-/// ones that [`Backward`](crate::Backward) follows in reverse.
+/// Walks forward over a run, stretch by stretch, and passes labels along its dependences.
+/// [`Backward`](crate::Backward) follows the same dependences in reverse.
 ///
-/// Time is linear in the nodes of the run and the blocks that each decision decides, memory in the
-/// guest's.
+/// Time is linear in the nodes of the run and in the blocks that each decision decides. Memory is
+/// linear in the guest's memory.
 pub(crate) struct Walk<'a, D: Domain> {
     follows: Follows,
     plans: Plans<'a>,
@@ -29,21 +29,21 @@ pub(crate) struct Walk<'a, D: Domain> {
     tables: Vec<D::Label>,
     sizes: Vec<D::Label>,
     frames: Vec<Activation<D::Label>>,
-    /// The current node's registers.
+    /// The labels of the current node's registers.
     registers: Vec<D::Label>,
     on: Vec<(Why, D::Label)>,
-    /// For the node's blocks: the labels of the decisions to execute them.
+    /// The labels of the decisions to execute the node's blocks.
     blocks: Vec<D::Label>,
-    /// Arguments, results, or the values of an exception.
+    /// The labels of arguments, of results, or of the values of an exception.
     given: Vec<D::Label>,
-    /// The call about to begin, or the throw.
+    /// The label of the call that is about to begin, or of the throw.
     call: D::Label,
     /// The last node, if it ended with a call.
     calls: Option<Execution>,
 }
 
-/// A call of the host: the calling execution with the call's label, if the guest made it; and the
-/// label of the data that the host took.
+/// A call of the host. Contains the calling execution with the call's label, if the guest made the
+/// call, and the label of the data that the host took.
 type HostCall<L> = (Option<(Execution, L)>, L);
 
 /// The effects of an execution apart from its own code.
@@ -82,13 +82,13 @@ impl<'a, D: Domain> Walk<'a, D> {
         self.plans.get(node).map(Rc::as_ref)
     }
 
-    /// Sets a node's code; call this before a stretch with the node.
+    /// Sets a node's code. This must be called before any stretch that contains the node.
     pub fn prepare(&mut self, node: NodeId, code: &NodeCode) {
         self.plans.prepare(node, code);
     }
 
-    /// Adds an activation that was open before the walk, with the node that it executed last:
-    /// nothing in it has a label.
+    /// Adds an activation that was open before the walk, with the node that it executed last.
+    /// Nothing in the activation has a label.
     pub fn open(&mut self, function: FuncId, last: NodeId) {
         let none = D::Label::default();
         let mut frame = Activation::new(function, Vec::new(), none);
@@ -99,8 +99,8 @@ impl<'a, D: Domain> Walk<'a, D> {
         self.frames.push(frame);
     }
 
-    /// Processes a stretch, which must follow the last one passed. `asked` returns what gets the
-    /// label `source` in an execution.
+    /// Processes a stretch. It must be the one right after the last stretch passed. `asked` returns
+    /// the things in an execution that get the label `source`.
     pub fn pass(
         &mut self,
         stretch: &Stretch,
@@ -298,8 +298,8 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// Handles an instruction that is a criterion: it and its writes get this label, whatever they
-    /// depend on.
+    /// Handles an instruction that is a criterion. The instruction and its writes get this label,
+    /// whatever they depend on.
     fn source(
         &mut self,
         execution: Execution,
@@ -321,7 +321,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// Adds the labels of the blocks in which a taken value was moved.
+    /// Adds the labels of the blocks in which a value was moved to its taker.
     fn take_moved(&mut self, plan: &Plan, why: Why, taker: Taker) {
         if self.is_followed(why) {
             for block in plan.moved(taker) {
@@ -331,7 +331,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// The label of a value combined with those of the blocks where it was moved.
+    /// The label of a value, combined with the labels of the blocks in which it was moved.
     fn moved(&mut self, through: impl Iterator<Item = usize>, register: Register) -> D::Label {
         let label = self.registers.get(register as usize).copied();
         let mut label = label.unwrap_or_default();
@@ -514,7 +514,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             .collect()
     }
 
-    /// Processes a node's end. With `asked`, the end has that label.
+    /// Processes a node's end. If `asked` is given, the end has that label.
     fn end(
         &mut self,
         plan: &Plan,
@@ -545,7 +545,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             End::Rethrow(exception) => {
                 let label = self.moved(plan.moved(Taker::Given(0)), *exception);
                 self.take(Why::Data, label);
-                // The reference represents everything in the exception.
+                // The reference to an exception stands for everything in it.
                 (vec![label], true)
             }
         };
@@ -704,7 +704,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         ty.map_or(0, |ty| ty.results.len() as u32)
     }
 
-    /// Processes an exception caught by the innermost activation.
+    /// Processes an exception that the innermost activation caught.
     fn caught(&mut self, first: u32, count: u32) {
         let thrown = std::mem::take(&mut self.call);
         let carried = std::mem::take(&mut self.given);
@@ -724,13 +724,13 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
         frame.set(first + count, all);
         frame.handles = Some(thrown);
-        // If the activation ends now, the handler is the function's own label.
+        // If the activation ends now, the handler is the label of the function itself.
         let returned = first..first + results.min(count + 1);
         self.given = returned.map(|variable| frame.variable(variable)).collect();
     }
 }
 
-/// The maximum number of a rethrown exception's values examined; each has the reference's label.
+/// The largest number of a rethrown exception's values to label. Each has the reference's label.
 const MOST_CARRIED: usize = 1024;
 
 fn is_own(event: &Event) -> bool {

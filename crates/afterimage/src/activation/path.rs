@@ -1,4 +1,4 @@
-//! The path of an activation by lines, in one line of text that writes each repetition once.
+//! The path of an activation by lines, in one line of text. Each repetition is written once.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,13 @@ use super::Arrival;
 
 /// The longest loop body, in arrivals, that is found in a path.
 const LONGEST: usize = 64;
-/// The length in bytes up to which a path is shown.
+/// The length in bytes at which a path is cut.
 const TOLD: usize = 1200;
 
 /// The lines of a path, with each repetition written once: `4-6 (7 10 6)×3 12-15`.
 pub(super) fn folded(arrivals: &[Arrival], own: Option<&str>) -> String {
-    // Lines of other files have numbers beyond all line numbers, which represent their names.
+    // Lines of other files are represented by numbers beyond all line numbers. These numbers stand
+    // for the files' names and lines.
     let mut names: Vec<String> = Vec::new();
     let mut numbers: HashMap<(&str, u32), u64> = HashMap::new();
     let mut places = Vec::new();
@@ -34,7 +35,7 @@ pub(super) fn folded(arrivals: &[Arrival], own: Option<&str>) -> String {
 /// Numbers from here on represent lines of other files.
 const OTHERS: u64 = 1 << 32;
 
-/// Returns how often a path repeats its first `period` places.
+/// Returns how many times a path repeats its first `period` places.
 fn times(places: &[u64], period: usize) -> usize {
     if places.first() != places.get(period) {
         return 1;
@@ -53,7 +54,8 @@ fn fold(places: &[u64], names: &[String], text: &mut String) {
         }
         let rest = &places[at..];
         let longest = LONGEST.min(rest.len() / 2);
-        // Among the loops that begin here, the one that folds most; among equal ones, the shortest.
+        // Among the loops that begin here, takes the one that saves most. If several save equally
+        // much, takes the shortest.
         let all = (1..=longest).map(|period| (period, times(rest, period)));
         let best = all.filter(|(_, times)| *times > 1);
         let best = best.max_by_key(|(period, times)| (period * (times - 1), usize::MAX - period));

@@ -16,34 +16,34 @@ use anyhow::Result;
 use super::pair::{Both, LineOfBoth, Pair, Side};
 use super::read::{ReadValue, SeenThere, read};
 
-/// The maker of a value.
+/// The producer of a value.
 enum Maker {
-    /// An operator.
+    /// An operator produced the value.
     Operator(Spot),
-    /// Nothing: the value was there at the beginning of the run.
+    /// Nothing produced the value: it was there at the beginning of the run.
     Beginning,
-    /// The debug information computes it; it has no place.
+    /// The debug information computes the value, which is stored nowhere.
     Computed,
-    /// Unknown, with the reason.
+    /// The producer is unknown, for this reason.
     Unknown(&'static str),
 }
 
-/// Asks for causes.
+/// Finds the causes for one line.
 pub struct Causes<'c, 'a> {
     pub pair: &'c Pair<'c, 'a>,
     pub moments: &'c Moments,
     lines: RefCell<HashMap<(String, u32), Rc<LineOfBoth>>>,
 }
 
-/// When the other run executed code that one run executed.
+/// When the other run executed the code that one run executed.
 enum Elsewhere {
-    /// Its first part and its last part.
+    /// At these moments: the first and the last part of the code.
     At { first: (u64, u32), last: (u64, u32) },
-    /// It was never executed in the same call.
+    /// The code was never executed in the same call.
     Never,
     /// The other program has no code of the line.
     NoCode,
-    /// Unknown.
+    /// The moments are unknown.
     Unknown,
 }
 
@@ -68,8 +68,8 @@ impl<'c, 'a> Causes<'c, 'a> {
         })
     }
 
-    /// Why the variable, or a part of it, is not current at a stop of the optimised run with a
-    /// counterpart in the unoptimised run.
+    /// Explains why the variable, or a part of it, is not current at a stop of the optimised run
+    /// that has a counterpart in the unoptimised run.
     pub fn explain(
         &self,
         name: &str,
@@ -171,7 +171,8 @@ impl<'c, 'a> Causes<'c, 'a> {
         })
     }
 
-    /// Whether the unoptimised program stores a parameter there: before the end of the prologue.
+    /// Whether the unoptimised program stores a parameter there, which is so before the end of the
+    /// prologue.
     fn is_parameter(&self, spot: Spot) -> Result<bool> {
         let scene = self.pair.a.scene;
         let loaded = scene.traced.module();
@@ -192,7 +193,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         Ok(found)
     }
 
-    /// When the optimised run executed the line of an assignment in the unoptimised run.
+    /// Finds when the optimised run executed the line of an assignment in the unoptimised run.
     fn in_b(&self, spot: Spot, moment: (u64, u32)) -> Result<Elsewhere> {
         let Some((file, number, column)) = position(&self.pair.a, spot)? else {
             return Ok(Elsewhere::Unknown);
@@ -213,7 +214,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         let counted = counted.filter(|(_, other)| other.is_some_and(is_its));
         let counted: BTreeSet<u32> = counted.map(|(part, _)| part).collect();
         let settled = self.pair.confirmed(moments, &counted)?;
-        // Code that only moves values is not the assignment.
+        // Parts that only move values do not belong to the assignment.
         let of_stop = (0..).zip(&moments.b.parts).filter(|(at, part)| {
             part.unit != Unit::Arrival && settled.pair(*at).is_some_and(is_its)
         });
@@ -227,7 +228,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         let others =
             others.filter(|part| part.unit != Unit::Arrival && Some(part.activation) == activation);
         let times: Vec<(u64, u32)> = others.map(|part| (part.time, part.op.as_u32())).collect();
-        // Whichever it is, none was executed before.
+        // It does not matter which execution corresponds if none was earlier.
         Ok(match times.first() {
             None => Elsewhere::Never,
             Some(_) if times.iter().all(|time| *time >= moment) => {
@@ -237,7 +238,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         })
     }
 
-    /// When the unoptimised run executed the code that produced a value in the optimised run.
+    /// Finds when the unoptimised run executed the code that produced a value in the optimised run.
     fn in_a(&self, spot: Spot) -> Result<Elsewhere> {
         let Some((file, number, column)) = position(&self.pair.b, spot)? else {
             return Ok(Elsewhere::Unknown);
@@ -271,7 +272,8 @@ impl<'c, 'a> Causes<'c, 'a> {
     }
 }
 
-/// The expression for a part of the variable; the whole if the part cannot be written.
+/// The expression for a part of the variable. Returns the whole variable if the part cannot be
+/// written as an expression.
 fn part_of(name: &str, part: &str) -> Result<Path> {
     let text = if name.starts_with(['*', '&']) {
         format!("({name}){part}")
@@ -291,7 +293,7 @@ fn ends(times: impl Iterator<Item = (u64, u32)>) -> Option<Elsewhere> {
     })
 }
 
-/// File, line and column of an operator.
+/// The file, line and column of an operator.
 fn position<'a>(side: &Side<'_, 'a>, spot: Spot) -> Result<Option<([&'a str; 2], u32, u32)>> {
     let scene = side.scene;
     let found = scene.position(spot.function, spot.op)?;
@@ -311,8 +313,8 @@ fn assigned(side: &Side<'_, '_>, maker: &Maker) -> Result<Option<Assigned>> {
     })
 }
 
-/// The producer of a variable's value at a stop. If the value has several parts, the producer of the
-/// first.
+/// Finds the producer of a variable's value at a stop. If the value has several parts, finds the
+/// producer of the first one.
 fn maker(side: &Side<'_, '_>, seen: &ReadValue) -> Result<Maker> {
     let scene = side.scene;
     let walk = scene.walk();

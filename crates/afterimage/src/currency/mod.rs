@@ -1,4 +1,4 @@
-//! Currency: whether a variable of an optimised program holds what its source says.
+//! Currency: whether a variable of an optimised program holds the value that its source implies.
 
 pub mod cause;
 pub mod names;

@@ -8,8 +8,8 @@ use anyhow::Result;
 
 use super::pair::Pair;
 
-/// The names of the variables in scope in the unoptimised run at the first stop with a counterpart,
-/// innermost first; `None` if no stop has one.
+/// The names of the variables in scope, innermost first. They are those of the unoptimised run, at
+/// the first stop with a counterpart. Returns `None` if no stop has one.
 pub fn in_scope(
     pair: &Pair<'_, '_>,
     moments: &Moments,
@@ -19,7 +19,7 @@ pub fn in_scope(
     let side = &pair.a;
     let mut found = None;
     for stop in stops {
-        // The other run may have ended before the counterpart.
+        // The unoptimised run may have ended before the counterpart.
         if let Ok(other) = pair.counterpart(settled, moments, stop)?
             && let Some(stop) = moments.a.stops.get(other as usize)
         {

@@ -28,7 +28,7 @@ pub struct Side<'p, 'a> {
     pub bodies: Bodies<'a>,
     /// The recording's name.
     pub name: String,
-    /// The statements matched with those of the other version, if requested.
+    /// The statements that are matched with statements of the other version, if requested.
     matched: Option<MatchedStatements>,
 }
 
@@ -75,7 +75,7 @@ impl<'p, 'a> Side<'p, 'a> {
         found.with_context(|| self.name.clone())
     }
 
-    /// The values that operators gave.
+    /// Finds the values that operators produced.
     fn operator_values(&self, wanted: &[(u64, OpId)]) -> Result<OperatorValues> {
         if wanted.is_empty() {
             return Ok(OperatorValues::new());
@@ -110,11 +110,11 @@ impl<'p, 'a> Side<'p, 'a> {
 #[derive(Debug)]
 enum NoLine {
     Resolve(ResolveError),
-    /// It is not a line.
+    /// The text does not name a line.
     Other,
 }
 
-/// Both runs: the unoptimised one and the optimised one.
+/// Both runs: first the unoptimised run, then the optimised one.
 pub struct Pair<'p, 'a> {
     pub a: Side<'p, 'a>,
     pub b: Side<'p, 'a>,
@@ -129,11 +129,11 @@ struct OneLine {
 /// The events at a line in both runs.
 pub struct Both {
     pub moments: Moments,
-    /// The number of arrivals in each.
+    /// The number of arrivals in each run.
     pub arrivals: [u64; 2],
 }
 
-/// A line of both programs, if they have code of it.
+/// The events at a line in both programs, or which program has no code of it.
 pub enum LineOfBoth {
     Both(Box<Both>),
     /// The unoptimised or the optimised version has no such line.
@@ -226,8 +226,8 @@ impl Pair<'_, '_> {
     }
 
     /// Returns the stop of the unoptimised run that corresponds to a stop of the optimised run.
-    /// There is none if they are in different functions of the source, since a line may contain
-    /// closures.
+    /// There is none if the stops are in different functions of the source, since a line may
+    /// contain closures.
     pub fn counterpart(
         &self,
         settled: &Alignment<'_>,
@@ -238,7 +238,7 @@ impl Pair<'_, '_> {
             Ok(found) => found,
             refused => return Ok(refused),
         };
-        // The other run may have ended before it.
+        // The unoptimised run may have ended before the counterpart.
         let Some(a) = moments.a.stops.get(found as usize) else {
             return Ok(Ok(found));
         };
@@ -251,7 +251,7 @@ impl Pair<'_, '_> {
         })
     }
 
-    /// Checks the counterparts found by counting for some parts of the optimised run, by comparing
+    /// Checks counterparts found by counting for some parts of the optimised run. Compares their
     /// values. Follows both runs.
     pub fn confirmed<'m>(
         &self,
@@ -274,7 +274,7 @@ impl Pair<'_, '_> {
         let progress = self.b.scene.traced.monitor().begin(work, Some(length));
         let mut moments = moments(&versions.0, &versions.1, MOST, &|time| progress(time))?;
         let arrivals = [of_a.count(), of_b.count()];
-        // An arrival that a run did not reach is not a stop.
+        // An arrival that its run did not reach is not a stop.
         moments.a.stops.truncate(arrivals[0] as usize);
         moments.b.stops.truncate(arrivals[1] as usize);
         Ok(Both { moments, arrivals })

@@ -19,7 +19,7 @@ use crate::explain::explain_both;
 use crate::inputs::remark_different_inputs;
 use crate::places::{number, times};
 
-/// Asks whether a debugger shows the value of a variable that the programmer expects.
+/// Asks whether a debugger would show the value that the programmer expects of a variable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrencyQuery {
     /// The line, and the arrival at it in the optimised run: `file.c:42`, `file.c:42#7`.
@@ -29,7 +29,7 @@ pub struct CurrencyQuery {
     /// Whether to also match statements by their effects, to find the moment that corresponds to a
     /// stop.
     pub matching: bool,
-    /// The number of stops to examine, if no arrival is named.
+    /// The number of stops to examine if no arrival is named.
     pub limit: u64,
 }
 
@@ -40,7 +40,7 @@ impl CurrencyQuery {
     /// Checks the expression.
     ///
     /// # Errors
-    /// If it is not an expression.
+    /// If the text is not an expression.
     pub fn check(&self) -> Result<()> {
         let Some(name) = &self.variable else {
             return Ok(());
@@ -51,7 +51,7 @@ impl CurrencyQuery {
         })
     }
 
-    /// The answers, one for each variable, at least one. Values must exist.
+    /// Returns one answer for each variable, and at least one answer. The values must exist.
     ///
     /// # Errors
     /// If the runs cannot be compared, there is no such line or variable, or a recording is
@@ -133,7 +133,7 @@ impl CurrencyQuery {
 /// Refuses runs that cannot be compared. Reports where the host gave them different data.
 ///
 /// # Errors
-/// If they are of the same program, had different arguments, or a recording is damaged.
+/// If both runs are of the same program or had different arguments, or a recording is damaged.
 pub fn refuse_unlike([a, b]: [&Session; 2]) -> Result<()> {
     let (unoptimised, optimised) = (a.at().display(), b.at().display());
     if a.bytes() == b.bytes() {
@@ -160,14 +160,14 @@ struct Question<'q, 'a> {
     settled: &'q Alignment<'q>,
     /// The line as named by the user.
     place: &'q str,
-    /// Whether it concerns a single stop.
+    /// Whether the question concerns a single stop.
     is_one: bool,
     stops: Range<u32>,
 }
 
 impl Question<'_, '_> {
-    /// The answers, one for each variable or expression. A named expression without a meaning at
-    /// any stop is an error.
+    /// Returns one answer for each variable or expression. A named expression that has no meaning
+    /// at any stop is an error.
     fn reports(&self, variables: Vec<String>, named: bool) -> Result<Vec<CurrencyReport>> {
         let Self {
             pair,
@@ -202,7 +202,7 @@ impl Question<'_, '_> {
             let mut rows = Vec::new();
             let mut type_name = None;
             for (at, counterpart) in stops().zip(&counterparts) {
-                // An arrival that the run did not reach is not a stop.
+                // An arrival that its run did not reach is not a stop.
                 let Some(shown) = shown.get(&at).map(|all| &all[which]) else {
                     continue;
                 };
@@ -253,7 +253,7 @@ impl Question<'_, '_> {
         Ok(reports)
     }
 
-    /// Why the variable is not current, at the first stop where it is not.
+    /// Explains why the variable is not current, at the first stop where it is not.
     fn explained(
         &self,
         causes: &Causes<'_, '_>,
@@ -291,7 +291,7 @@ fn text(seen: &Result<ReadValue, Nowhere>) -> Result<String, String> {
     }
 }
 
-/// Refuses an expression without a meaning at any stop.
+/// Refuses an expression that has no meaning at any stop.
 fn refuse_unknown<'r>(
     name: &str,
     side: &Side<'_, '_>,

@@ -19,21 +19,21 @@ use super::pair::Side;
 /// The value of an expression.
 #[derive(Clone, Debug)]
 pub struct ReadValue {
-    /// The part of its rendering that is compared.
+    /// The part of the value that is compared, rendered.
     pub rendered: Rendered,
     /// The text to show.
     pub text: String,
     /// The object.
     pub object: Object,
-    /// The bytes of its first piece, if short and in memory.
+    /// The bytes of the object's first piece, if it is short and in memory.
     pub held: Vec<u8>,
     /// The line of the variable's declaration.
     pub declared: Option<u32>,
-    /// Whether it is in the activation's own memory or locals.
+    /// Whether the object is in the activation's own memory or locals.
     pub is_local: bool,
-    /// When it was read: after the prologue, if the stop is inside it.
+    /// The moment at which the value was read. This is after the prologue if the stop is inside it.
     pub read_at: (u64, Option<OpId>),
-    /// When the activation began.
+    /// The time at which the activation began.
     pub entered: u64,
 }
 
@@ -44,7 +44,7 @@ pub struct Nowhere {
 }
 
 impl Nowhere {
-    /// Whether the expression is meaningless for any values.
+    /// Whether the expression would be meaningless for any values.
     pub fn is_misnomer(&self) -> bool {
         matches!(
             self.why,
@@ -59,7 +59,7 @@ impl Nowhere {
 impl fmt::Display for Nowhere {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.why {
-            // Its possible place differs from stop to stop.
+            // Whether the variable has a place differs from stop to stop.
             PathError::Unavailable(Unavailable::NotHere { .. }) => {
                 f.write_str("the debug information gives it no place there")
             }
@@ -78,7 +78,7 @@ const COMPARED: Limits = Limits {
     parts: 1 << 14,
 };
 
-/// Texts up to this length are shown as they are compared.
+/// The length up to which texts are shown as they are compared.
 const SHORT: usize = 64;
 
 /// A stop's number in its trail, from 0.

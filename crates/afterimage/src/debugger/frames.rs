@@ -9,28 +9,29 @@ use anyhow::Result;
 use super::{Debugger, Position};
 use crate::source::is_library;
 
-/// A frame of the stack: an activation, or a function that was inlined there.
+/// A frame of the stack: an activation, or a function that was inlined into its code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackFrame {
     /// The number of the activation, from 0 for the innermost.
     pub number: usize,
-    /// The number of inlined calls around it: 0 for the activation itself.
+    /// The number of inlined calls that lead to the frame: 0 for the activation itself.
     pub inlined: u32,
-    /// The function that the module defines.
+    /// The module's function that contains the frame's code.
     pub function: FuncId,
     /// The name of the frame's function.
     pub name: String,
-    /// Its current line. In all frames except the innermost, this line makes the call to the next.
+    /// The frame's current line. In all frames except the innermost, this line makes the call to
+    /// the next frame.
     pub line: Option<SourceLine>,
     /// The operator that the activation is about to execute.
     pub offset: OrigOffset,
     /// The operator's number in the function.
     pub op: u32,
-    /// When the activation began.
+    /// The time at which the activation began.
     pub entered: u64,
-    /// The time of the block where it stands.
+    /// The time of the block in which the activation stands.
     pub time: u64,
-    /// Whether it is not the user's own code.
+    /// Whether the frame's code is not the user's own.
     pub library: bool,
 }
 
@@ -45,8 +46,9 @@ impl StackFrame {
 }
 
 impl Debugger<'_> {
-    /// Returns the innermost `most` activations, innermost first, each with the functions inlined
-    /// there, and the number of open activations. O(activations).
+    /// Returns the frames of the innermost `most` activations, innermost first, and the number of
+    /// all open activations. An activation has a frame of its own and one for each function inlined
+    /// at its position. O(activations).
     ///
     /// # Errors
     /// If there is no such position, or the path cannot be read.
@@ -63,7 +65,7 @@ impl Debugger<'_> {
             };
             let first = frames.len();
             self.frames_of(number, call, (op.as_u32(), offset), &mut frames);
-            // Some operators have the line of the previous operator.
+            // Some operators take their line from the previous operator.
             let known = self.program.operators.get(call.function, op)?;
             let line = known.and_then(|known| known.position);
             if let (Some(frame), Some(line)) = (frames.get_mut(first), line) {

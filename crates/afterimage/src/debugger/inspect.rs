@@ -1,4 +1,4 @@
-//! The state at a position, to which the run is followed.
+//! The state at a position. The run is followed to the position.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,8 +20,8 @@ use anyhow::{Context, Result, anyhow};
 use super::{Debugger, Position};
 use crate::early::Failure;
 
-/// The number of blocks between two snapshots near a position, and the largest number of blocks
-/// followed without one.
+/// The number of blocks between two snapshots near a position. Longer distances are never followed
+/// without taking snapshots.
 const EVERY: u64 = 1 << 16;
 /// The limit on the bytes of the snapshots of one stretch.
 const ROOM: usize = 1 << 25;
@@ -33,7 +33,7 @@ const KEPT: usize = 8;
 pub struct Near(Vec<Rc<Snapshots>>);
 
 impl Near {
-    /// The last snapshot before a block, and the set that contains it.
+    /// The last snapshot before a block, and the set of snapshots that contains it.
     fn before(&self, time: u64) -> Option<(u64, &Rc<Snapshots>)> {
         let found = self.0.iter().filter_map(|set| {
             let number = set.at(time.saturating_sub(1))?;
@@ -55,8 +55,8 @@ pub struct Inspection<'i, 'a> {
 }
 
 impl<'a> Debugger<'a> {
-    /// Follows the run to a position, and passes the state in the innermost `most` activations to
-    /// `ask`. `ask` may be called twice; the second answer counts.
+    /// Follows the run to a position, and passes the state of the innermost `most` activations to
+    /// `ask`. `ask` may be called twice; then the second answer counts.
     ///
     /// # Errors
     /// If the run cannot be followed, or `ask` fails.
@@ -85,7 +85,7 @@ impl<'a> Debugger<'a> {
         Ok(Activation::on_path(self.path(), &self.bodies, at.time, op)?)
     }
 
-    /// Returns `None` if the machine's state is not sufficient.
+    /// Answers from the machine's state. Returns `None` if that is not sufficient.
     fn on_machine<T>(
         &self,
         run: Run<'_, FileSegments>,
@@ -170,8 +170,8 @@ impl<'a> Debugger<'a> {
         Ok(self.session().file().log()?)
     }
 
-    /// The snapshots near a block, taken if there are none. `None` if the recording's own snapshots
-    /// or checkpoints are as near.
+    /// Returns the snapshots near a block. Takes them if there are none. Returns `None` if the
+    /// recording's own snapshots or checkpoints are at least as near.
     pub(super) fn near(&self, time: u64) -> Result<Option<Rc<Snapshots>>> {
         let Some(coarse) = self
             .run
@@ -208,7 +208,7 @@ impl<'a> Debugger<'a> {
         Ok(Some(taken))
     }
 
-    /// The arguments of the activation that began with a block.
+    /// Finds the arguments of the activation that began with a block.
     fn arguments(&self, run: Run<'_, FileSegments>, entered: u64) -> Result<Option<Box<[Bits]>>> {
         let start = Activation::on_path(self.path(), &self.bodies, entered, None)?;
         let halt = Halt {
@@ -222,7 +222,8 @@ impl<'a> Debugger<'a> {
         Ok(found.flatten())
     }
 
-    /// A variable of the activation that executes a block, before an operator of it.
+    /// Finds a variable of the activation that executes a block, as of the moment before one of its
+    /// operators.
     fn variable_before(
         &self,
         run: Run<'_, FileSegments>,
@@ -245,8 +246,8 @@ impl<'a> Debugger<'a> {
     }
 
     /// Follows the run once to several ascending positions, and passes on the innermost activation
-    /// at each, with the position's index. Each call returns whether all requested data is known. A
-    /// position that the run did not reach is left out.
+    /// at each, with the position's index. Each call of `show` returns whether all requested data
+    /// is known. Positions that the run did not reach are left out.
     pub(super) fn at_each(
         &self,
         positions: &[(Visit, Position)],
@@ -305,7 +306,7 @@ impl<'a> Debugger<'a> {
         if let Some(error) = failed {
             return Err(error);
         }
-        // The beginning of the call is looked up only for these.
+        // Only these positions need to be inspected from the beginning of their calls.
         for number in lacking {
             let show = RefCell::new(&mut show);
             self.inspect(positions[number].1, 1, |inspection| {
@@ -417,7 +418,7 @@ impl<'a> Inspection<'_, 'a> {
     /// number of calls inlined there.
     ///
     /// # Errors
-    /// If there is no such frame; the inner error says why the expression has no object there.
+    /// If there is no such frame. The inner error says why the expression has no object in it.
     pub fn object(
         &self,
         (number, inlined): (usize, u32),
@@ -431,7 +432,7 @@ impl<'a> Inspection<'_, 'a> {
         let scopes = self.debugger.scopes(function);
         self.with(number, |moment, written| {
             let at = moment.activation.offset;
-            // In the frames around inlined code, its variables are not in scope.
+            // Variables of inlined code are not in scope in the frames around it.
             if inlined_at(known, scopes.as_deref().ok(), at) > inlined {
                 let own = objects(known, moment, &NAMES, written)?.unwrap_or_default();
                 let is_it = |(shown, _): &&ShownObject| {
@@ -474,8 +475,8 @@ impl<'a> Inspection<'_, 'a> {
         self.with(number, |moment, _| Ok(look.result(moment, &scopes)))
     }
 
-    /// The variables of the source in an activation, the innermost scope first, each with its
-    /// object if it has a place; or why there are none.
+    /// Returns the source variables of an activation, innermost scope first, or why there are none.
+    /// Each has its object if it has a place.
     ///
     /// # Errors
     /// If there is no such activation, or the run cannot be followed.
@@ -551,7 +552,7 @@ impl<'a> Inspection<'_, 'a> {
         if self.contents.memory(address, &mut bytes) {
             return bytes;
         }
-        // The memory ends before.
+        // Memory ends before the last of these bytes.
         let (mut low, mut high) = (0, count);
         while low < high {
             let middle = high - (high - low) / 2;
@@ -566,7 +567,7 @@ impl<'a> Inspection<'_, 'a> {
         bytes
     }
 
-    /// The function of an activation.
+    /// Returns the function of an activation.
     ///
     /// # Errors
     /// If there is no such activation.

@@ -10,15 +10,15 @@ use anyhow::Result;
 
 use super::{Debugger, Direction, Position};
 
-/// Up to this many bytes are looked up individually.
+/// The largest number of bytes that are looked up one by one.
 const FEW: u64 = 16;
-/// After this number of followed stretches that write a line, but not the bytes, the run is
-/// executed again to distinguish them.
+/// The number of stretches to follow that write to the same line of memory but not to the bytes.
+/// After that, the run is executed again to tell such stretches apart.
 const MISSES: usize = 2;
 
 impl Debugger<'_> {
-    /// Returns where bytes are written next, or were written last, within `bound`: right after the
-    /// write going forward, right before it going backward.
+    /// Returns where bytes are written next, or were written last, within `bound`. The position is
+    /// right after the write going forward, and right before it going backward.
     pub(super) fn nearest_write(
         &self,
         range: Range,
@@ -53,7 +53,7 @@ impl Debugger<'_> {
         }
     }
 
-    /// The nearest write beyond a position, within some blocks.
+    /// Finds the nearest write beyond a position, within some blocks.
     fn write_in(
         &self,
         range: Range,
@@ -82,7 +82,7 @@ impl Debugger<'_> {
             };
             let at = Position::new(step.time, op);
             match direction {
-                // A write that was stopped after is not the next one.
+                // A write after which the run already stands is not the next write.
                 Direction::Forward if at >= from => return Ok(Some(at)),
                 Direction::Backward if at < from => found = Some(at),
                 _ => {}
@@ -141,7 +141,7 @@ impl Debugger<'_> {
         }
     }
 
-    /// The last of the first `end` stretches that may write some of the bytes.
+    /// Finds the last of the first `end` stretches that may write some of the bytes.
     fn writing_before(&self, writers: &Writers, range: Range, end: usize) -> Result<Option<usize>> {
         let Range {
             memory,

@@ -2,11 +2,11 @@
 //! common.
 //!
 //! A [`Debugger`] looks at a run by the user's own lines. It keeps no position:
-//! [`step`](Debugger::step) and [`run_to`](Debugger::run_to) take one and return the next, and all
-//! other questions take a position. Positions are found in the path, so the distance does not
-//! matter. The values of variables are found by following the run from the last snapshot or
-//! checkpoint before. If a position is far after it, snapshots in between are taken and kept for
-//! the debugger's lifetime.
+//! [`step`](Debugger::step) and [`run_to`](Debugger::run_to) take a position and return the next
+//! one, and all other questions also take a position. Positions are found in the path, so their
+//! distance does not matter. The values of variables are found by following the run from the last
+//! snapshot or checkpoint before the position. If that is far away, snapshots are taken in between
+//! and kept for the debugger's lifetime.
 
 mod frames;
 mod inspect;
@@ -74,10 +74,10 @@ pub struct Debugger<'a> {
     run: Run<'a, FileSegments>,
     variables: Result<Variables<'a>, DebugError>,
     bodies: Bodies<'a>,
-    /// The position of the run in its last block.
+    /// The place in the last block where the run ended.
     stop: Option<Stop>,
     tables: LineTables,
-    /// The same, but with the lines of libraries.
+    /// Like `tables`, but also with the lines of libraries.
     all_tables: LineTables,
     prologues: RefCell<HashMap<FuncId, Prologue>>,
     frames: RefCell<HashMap<OrigOffset, Rc<[InlinedFrame]>>>,
@@ -141,12 +141,12 @@ pub fn with_debugger<R>(
 }
 
 impl<'a> Debugger<'a> {
-    /// Returns the recording, in the form used for these questions.
+    /// Returns the recording, as the debugger uses it.
     pub fn session(&self) -> &'a Session {
         self.program.session
     }
 
-    /// Its names and lines.
+    /// Returns the program with its names and lines.
     pub fn program(&self) -> NamedProgram<'a> {
         self.program
     }
@@ -188,7 +188,7 @@ impl<'a> Debugger<'a> {
         Ok(())
     }
 
-    /// A position as a user writes it: `parser.c:42#7`, `parse#3`, `t=123456`, `50%`, `end`.
+    /// Parses a position as a user writes it: `parser.c:42#7`, `parse#3`, `t=123456`, `50%`, `end`.
     ///
     /// # Errors
     /// If the run has no such position; the error names the nearest one.
@@ -199,7 +199,8 @@ impl<'a> Debugger<'a> {
         self.canonical(self.positions.moment(text)?)
     }
 
-    /// Converts a moment to a position: the moment before a block is before its first operator.
+    /// Converts a moment to a position. The moment before a block becomes the position before its
+    /// first operator.
     fn canonical(&self, At { time, op }: At) -> Result<Position> {
         match op {
             Some(op) => Ok(Position::new(time, op)),
@@ -227,7 +228,8 @@ impl<'a> Debugger<'a> {
         Ok((node.function, *block))
     }
 
-    /// The first line of the run; where it begins, if it has none.
+    /// Returns the position at the first line of the run. If the run has no lines, returns the
+    /// position where it begins.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -239,8 +241,8 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Returns where the run ended: before the operator that trapped, or that called the host and
-    /// did not return; otherwise before its last block.
+    /// Returns where the run ended: before the operator that trapped, or before the call of the
+    /// host that did not return. Otherwise returns the position before the last block.
     ///
     /// # Errors
     /// If the end of the run is damaged.
@@ -252,7 +254,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// The function that is executed at a position, and where the operator is.
+    /// Returns the function that is executed at a position, and the offset of the operator.
     ///
     /// # Errors
     /// If there is no such position.
@@ -267,7 +269,7 @@ impl<'a> Debugger<'a> {
         Ok(found.map(|found| found.offset))
     }
 
-    /// The position in the form that commands take: `@0x1f3#7`.
+    /// Writes the position in the form that commands take: `@0x1f3#7`.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -293,8 +295,8 @@ impl<'a> Debugger<'a> {
         Ok(self.tables.has_lines(self.code(), self.folded, function)?)
     }
 
-    /// The functions of the user's own code that an operator was compiled from, the innermost
-    /// first.
+    /// The functions of the user's own code that contain an operator, innermost first. All but the
+    /// last were inlined.
     fn own_frames(&self, offset: OrigOffset) -> Rc<[InlinedFrame]> {
         if let Some(known) = self.frames.borrow().get(&offset) {
             return Rc::clone(known);

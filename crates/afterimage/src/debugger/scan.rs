@@ -14,7 +14,7 @@ use anyhow::{Result, anyhow};
 use super::stops::Points;
 use super::{Debugger, Direction, Position, RunTo, StopPoint};
 
-/// The number of executions examined together: at first, and at most.
+/// The number of executions to examine together: first this many, later more.
 const FIRST: u64 = 1 << 5;
 const MOST: u64 = 1 << 15;
 /// If a line has more than one arrival in this many blocks, its arrivals are found by walking along
@@ -22,7 +22,7 @@ const MOST: u64 = 1 << 15;
 const DENSE: u64 = 1 << 9;
 
 impl<'a> Debugger<'a> {
-    /// The nearest of some executions at which the condition holds.
+    /// Finds the nearest of some executions at which the condition holds.
     pub(super) fn scan(
         &self,
         point: &StopPoint<'a>,
@@ -77,7 +77,7 @@ impl<'a> Debugger<'a> {
         Ok(None)
     }
 
-    /// Some executions of a point that may stop there, with their numbers, in order.
+    /// Finds executions of a point that may stop, with their numbers, in order.
     fn executions(
         &self,
         point: &StopPoint<'a>,
@@ -91,7 +91,8 @@ impl<'a> Debugger<'a> {
             && end.time - begin.time < DENSE * (last - first)
         {
             let found = self.arrivals_between((line, point.function()), begin, end)?;
-            // Another one may stop at the same place.
+            // Another arrival may stop at the same position, so the arrivals found may be too few
+            // or too many.
             if found.len() as u64 == last - first + 1 {
                 let all = numbers.zip(found);
                 return Ok(all
@@ -109,8 +110,8 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// The arrivals at a line from one position to another. If `function` is given, all of the
-    /// line's code is in it.
+    /// Finds the arrivals at a line from one position to another. If `function` is given, it
+    /// contains all of the line's code.
     fn arrivals_between(
         &self,
         (line, function): (Line, Option<FuncId>),
@@ -144,8 +145,8 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// Returns the values of expressions at some positions, as text, or why they have none: all of
-    /// them for each position.
+    /// Returns the values of all expressions at each of some positions, as text. Where an
+    /// expression has no value, returns the reason.
     ///
     /// # Errors
     /// If the run cannot be followed.

@@ -1,5 +1,5 @@
-//! Finds where a run stops: executions of a place, found by the path's grammar, and writes to
-//! memory.
+//! Finds where a run stops: at executions of a place, which the path's grammar locates, and at
+//! writes to memory.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -27,14 +27,14 @@ pub enum StopAt {
     /// A line, a function or an operator, as `--at` of all commands takes it: `parser.c:42`,
     /// `parse`, `@0x1f3`.
     Place(String),
-    /// A line of a file by its path, or the next line with code if it has none.
+    /// A line of a file. If the line has no code, the next line with code.
     Line {
         /// The path in the debug information, or a suffix of it.
         path: String,
-        /// From 1.
+        /// The line, from 1.
         line: u32,
     },
-    /// Writes of bytes of memory.
+    /// Writes to bytes of memory.
     Write {
         /// The memory.
         memory: u32,
@@ -45,11 +45,12 @@ pub enum StopAt {
     },
 }
 
-/// The executions of a place that stop, counted from 1 over the whole run.
+/// Selects the executions of a place at which the run stops. Executions are counted from 1 over the
+/// whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hits {
-    /// This one.
+    /// Only this execution.
     Exactly(u64),
     /// This execution and all later ones.
     From(u64),
@@ -93,7 +94,7 @@ impl fmt::Display for Hits {
 }
 
 impl Hits {
-    /// The nearest number that stops, from this one upwards or downwards.
+    /// The nearest execution at which the run stops, going up or down from this number.
     fn nearest(self, number: u64, direction: Direction) -> Option<u64> {
         match (self, direction) {
             (Self::Exactly(only), Direction::Forward) => Some(only).filter(|it| *it >= number),
@@ -114,7 +115,7 @@ pub struct StopPoint<'a> {
     place: Points<'a>,
     /// The chosen line, if there is only one.
     line: Option<Line>,
-    /// The function that contains all its code, if there is only one.
+    /// The function that contains all the point's code, if there is only one.
     function: Option<FuncId>,
     condition: Option<Condition>,
     hits: Option<Hits>,
@@ -134,26 +135,27 @@ pub(super) enum Points<'a> {
 /// The place where a run stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunTo {
-    /// The place; `None` if nothing stops the run before its end or beginning.
+    /// The position where the run stopped. `None` if nothing stops the run before its end or
+    /// beginning.
     pub at: Option<Position>,
-    /// The points that stopped it there.
+    /// The points that stopped the run there.
     pub points: Vec<usize>,
     /// The number of executions at which conditions were examined.
     pub looked_at: u64,
-    /// The number of these without a value.
+    /// The number of these executions at which the condition had no value.
     pub unknown: u64,
-    /// Why the last had none.
+    /// Why the condition had no value in the last of these executions.
     pub why_unknown: Option<String>,
 }
 
 impl<'a> StopPoint<'a> {
-    /// Returns the chosen line, which differs from the requested one if that has no code.
+    /// Returns the chosen line. It differs from the requested line if that has no code.
     pub fn line(&self) -> Option<Line> {
         self.line
     }
 
-    /// Returns the number of executions of the place, ignoring conditions and hit counts. `None`
-    /// for writes, which are not counted.
+    /// Returns the number of executions of the place, ignoring conditions and hit counts. Returns
+    /// `None` for writes, which are not counted.
     pub fn count(&self) -> Option<u64> {
         match &self.place {
             Points::Line(all) => Some(all.count()),
@@ -173,7 +175,7 @@ impl<'a> StopPoint<'a> {
 }
 
 impl<'a> Debugger<'a> {
-    /// Finds where to stop. O(nodes of the path), at most all grammars.
+    /// Finds where to stop. O(nodes of the path); in the worst case, opens all grammars.
     ///
     /// # Errors
     /// If the program has no such place or variable, or the condition or the hit count is invalid.
@@ -286,7 +288,7 @@ impl<'a> Debugger<'a> {
         Err(error.map_or_else(|| anyhow!("{path}:{line} has no code"), Into::into))
     }
 
-    /// The lines of a file from one to another that have code.
+    /// Returns the lines with code in a range of a file's lines.
     ///
     /// # Errors
     /// If the program has no such file.
@@ -304,12 +306,13 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// Returns where the run stops next, or stopped last, for one of these points; not beyond
-    /// `bound`. O(log executions) for each point without a condition. For a point with a condition,
-    /// the executions are examined one by one.
+    /// Returns where the run stops next, or stopped last, for one of these points. Does not look
+    /// beyond `bound`. O(log executions) for each point without a condition. For a point with a
+    /// condition, the executions are examined one by one.
     ///
     /// # Errors
-    /// If the run cannot be followed, a condition names no variable there, or it was interrupted.
+    /// If the run cannot be followed, a condition names an unknown variable, or the search was
+    /// interrupted.
     pub fn run_to(
         &self,
         from: Position,
@@ -321,7 +324,7 @@ impl<'a> Debugger<'a> {
             at: bound,
             ..RunTo::default()
         };
-        // Points without a condition limit how far the others are examined.
+        // Points without a condition limit how far to examine the points with one.
         let mut order = Vec::from_iter(0..points.len());
         order.sort_by_key(|&point| points[point].condition.is_some());
         for point in order {
@@ -416,8 +419,8 @@ impl<'a> Debugger<'a> {
         Ok(Some((visit, position)))
     }
 
-    /// Returns the nearest stopping execution beyond a position; with a condition, not beyond an
-    /// already found one.
+    /// Returns the nearest stopping execution beyond a position. With a condition, does not look
+    /// beyond an execution that was already found.
     fn nearest(
         &self,
         point: &StopPoint<'a>,
@@ -470,7 +473,7 @@ impl<'a> Debugger<'a> {
         Ok(execution.flatten().map(|(_, at)| at))
     }
 
-    /// Whether the k-th execution may stop, ignoring the condition.
+    /// Whether the k-th execution may stop the run, ignoring the condition.
     pub(super) fn may_stop(point: &StopPoint<'_>, number: u64) -> bool {
         let nearest = |hits: Hits| hits.nearest(number, Direction::Forward);
         point.hits.is_none_or(|hits| nearest(hits) == Some(number))
@@ -480,8 +483,9 @@ impl<'a> Debugger<'a> {
         point.condition.as_ref()
     }
 
-    /// Returns the positions at which a point stops between two positions (the first exclusive, the
-    /// second inclusive), in order of time: at most `most`, those nearest to the first.
+    /// Returns the positions at which a point stops the run, after the first of two positions and
+    /// up to the second, in order of time. Returns at most `most` of them, those nearest to the
+    /// first.
     ///
     /// # Errors
     /// Like [`run_to`](Self::run_to).
@@ -510,8 +514,8 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// Returns the interesting executions of a line, or of the next one with code, relative to a
-    /// position: the first, the last, and the nearest ones.
+    /// Returns the interesting executions of a line, or of the next line with code: the first, the
+    /// last, and those nearest to a position.
     ///
     /// # Errors
     /// If there is no such line, or the path cannot be read.
@@ -560,10 +564,10 @@ impl<'a> Debugger<'a> {
         Ok(self.line(offset))
     }
 
-    /// An operator of the program by its offset.
+    /// Finds an operator of the program by its offset.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no operator at the offset.
     pub fn operator_at(&self, offset: OrigOffset) -> Result<Site> {
         let text = format!("@{offset}");
         match self.program.resolver().location(&text)?.place {
@@ -591,17 +595,17 @@ impl<'a> Debugger<'a> {
 /// An execution of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineMoment {
-    /// Its beginning.
+    /// The position where the execution begins.
     pub at: Position,
-    /// Its number, from 1.
+    /// The number of the execution, from 1.
     pub number: u64,
-    /// The total number.
+    /// The total number of executions.
     pub count: u64,
     /// The line.
     pub line: u32,
-    /// Which execution it is, in words.
+    /// The execution in words, such as "first" or "last".
     pub which: &'static str,
 }
 
-/// The number of lines to try after a line without code.
+/// The number of lines to try after a line that has no code.
 const NEXT_LINES: usize = 64;

@@ -1,10 +1,10 @@
 //! Steps by lines of the user's own code, in both directions.
 //!
-//! A *frame* is an activation, or a function of the user's own that was inlined there. Stepping
-//! over goes to the next arrival at a line in a frame that is open now. Stepping out goes to an
-//! arrival in a frame around the innermost one, and stepping in goes to the next arrival anywhere.
-//! Backward steps work likewise. Stepping out of an activation leads into the middle of the calling
-//! line: right after the call, or right before it.
+//! A *frame* is an activation, or a function of the user's own that was inlined into its code.
+//! Stepping over goes to the next arrival at a line in a frame that is open now. Stepping out goes
+//! to an arrival in a frame around the innermost one, and stepping in goes to the next arrival
+//! anywhere. Backward steps work likewise. Stepping out of an activation leads into the middle of
+//! the calling line: right after the call, or right before it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ use super::{Debugger, Position};
 pub enum Step {
     /// To the next line, including lines inside a call.
     In,
-    /// To the next line of this frame, or of one around it.
+    /// To the next line of this frame, or of a frame around it.
     Over,
     /// Out of the innermost frame.
     Out,
@@ -57,8 +57,8 @@ impl Direction {
 /// The number of arrivals examined between checks for cancellation.
 const ASK: u32 = 1 << 12;
 
-/// A frame of the user's own code in an activation, identified by the functions from the outermost
-/// one on, each with the place where it calls the next.
+/// A frame of the user's own code in an activation. It is identified by the functions from the
+/// outermost one inwards, each with the place where it calls the next.
 #[derive(Clone, Debug)]
 struct Chain {
     function: FuncId,
@@ -70,7 +70,7 @@ impl Chain {
         self.inlined.len().max(1)
     }
 
-    /// The name and the call of the frame at a depth, from 0 for the activation itself.
+    /// The name and the call of the frame at a depth; 0 is the activation itself.
     fn level(&self, level: usize) -> Option<(Option<&str>, Option<Location>)> {
         let from = self.inlined.len().checked_sub(level + 1)?;
         let frame = self.inlined.get(from)?;
@@ -93,7 +93,7 @@ impl Chain {
         (0..own).all(is_same)
     }
 
-    /// Whether both are the same frame, at any position.
+    /// Whether both chains are the same frame, possibly at different positions.
     fn is(&self, other: &Self) -> bool {
         self.len() == other.len() && self.is_of(other, other.len())
     }
@@ -109,7 +109,7 @@ struct Open<'d, 'a> {
 }
 
 impl Open<'_, '_> {
-    /// The chain of the activation at a depth, from 1.
+    /// The chain of the activation at a depth; 1 is the outermost.
     fn chain(&self, depth: usize) -> Result<Option<Chain>> {
         if let Some(known) = self.known.borrow().get(&depth) {
             return Ok(known.clone());
@@ -141,8 +141,8 @@ impl Open<'_, '_> {
     }
 }
 
-/// The parts of a line that a step over has passed. Inlined code in the middle of a line does not
-/// start a new line after it.
+/// The part of a line that a step over has already passed. Inlined code in the middle of a line
+/// does not make the rest a new line.
 struct Passed {
     direction: Direction,
     /// The line that a forward step leaves.
@@ -150,7 +150,7 @@ struct Passed {
     level: usize,
     /// Whether inlined code was passed since the last line of an open frame.
     inside: bool,
-    /// The line that was found, and the position of its frame.
+    /// The line that was found, with the depth of its activation and its frame.
     last: Option<(Line, usize, Chain)>,
     found: Option<Position>,
 }
@@ -167,8 +167,8 @@ impl Passed {
         }
     }
 
-    /// Processes the next arrival, with the open frame that it belongs to, if any. Returns whether
-    /// the step is over.
+    /// Processes the next arrival. `arrived` is the open frame to which it belongs, if any. Returns
+    /// whether the step is complete.
     fn is_over(
         &mut self,
         at: Position,
@@ -183,7 +183,7 @@ impl Passed {
         };
         let inside = std::mem::replace(&mut self.inside, false);
         if self.direction == Direction::Backward {
-            // To the beginning of the line.
+            // Goes back to the beginning of the line.
             if let Some((last, its_depth, frame)) = &self.last {
                 let is_same = (*last, *its_depth) == (line, depth) && frame.is(&chain);
                 if !is_same || !inside {
@@ -204,13 +204,13 @@ impl Passed {
 }
 
 impl<'a> Debugger<'a> {
-    /// Returns where a step leads. `None` if the run ends, or begins, before that.
+    /// Returns where a step leads. Returns `None` if the step would go beyond the run's end or
+    /// beginning.
     ///
-    /// Takes O(blocks of the executed path) up to there; calls that are passed over take O(depth of
-    /// the grammar).
+    /// Takes O(blocks on the way). A call that is passed over takes O(depth of the grammar).
     ///
     /// # Errors
-    /// If the path cannot be read, or it was interrupted.
+    /// If the path cannot be read, or the step was interrupted.
     pub fn step(
         &self,
         from: Position,
@@ -225,7 +225,8 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Returns the next executed operator, or the previous one. `None` if the run ends, or begins.
+    /// Returns the position of the next executed operator, or of the previous one. Returns `None`
+    /// beyond the run's end or beginning.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -262,7 +263,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// The depth of the innermost activation that has the user's own code, from 1.
+    /// The depth of the innermost activation that contains the user's own code, from 1.
     fn own_depth(&self, at: Position) -> Result<Option<usize>> {
         let mut cursor = self.path().cursor();
         cursor.seek(at.time)?;
@@ -351,7 +352,7 @@ impl<'a> Debugger<'a> {
             depth: cursor.depth(),
             known: RefCell::default(),
         };
-        // Leaves the inlined code.
+        // The step leaves the inlined code.
         if let Some(chain) = open.chain(level)?
             && chain.len() > 1
         {
@@ -366,7 +367,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Right after the return of the activation at this depth, in the user's own code.
+    /// The position right after the return of the activation at this depth, in the user's own code.
     fn returned(
         &self,
         cursor: &mut Cursor<'_, FileSegments>,
@@ -391,7 +392,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Right before the call of the activation at this depth, in the user's own code.
+    /// The position right before the call of the activation at this depth, in the user's own code.
     fn called(
         &self,
         cursor: &mut Cursor<'_, FileSegments>,
@@ -473,8 +474,8 @@ impl<'a> Debugger<'a> {
         Ok(None)
     }
 
-    /// Returns where an arrival at a line stops: at the line, but not before the end of the
-    /// function's prologue, which gives its variables their places.
+    /// Returns the position where an arrival at a line stops. It is at the line, but not before the
+    /// end of the function's prologue, which puts variables in their places.
     pub(super) fn arrived(&self, step: &LineStep) -> Result<Position> {
         let position = match step.op {
             Some(op) => Position::new(step.time, op),

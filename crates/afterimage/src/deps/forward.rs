@@ -33,7 +33,7 @@ impl Finder<'_, '_> {
         Ok(users)
     }
 
-    /// Returns the executions that an operator allowed.
+    /// Finds the executions that an operator's decision allowed.
     fn let_run(
         &self,
         point: Point,
@@ -64,7 +64,7 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// Returns the dependents on the statements of a block that was allowed to run.
+    /// Returns the dependents on the statements in a block that the decision allowed.
     fn in_block(
         &self,
         block: &Controlled,
@@ -82,7 +82,7 @@ impl Finder<'_, '_> {
             let op = OpId::from_u32(op);
             let statement = self.statement(instance, op)?;
             let calls = matches!(statement, Some(one) if matches!(one.kind, Kind::Call(_)));
-            // The result of a call by the guest is made in the callee.
+            // If the guest calls a function, the result is produced in the callee.
             let takes = !calls || values.host_call(instance)?.is_some();
             let point = Point {
                 instance,
@@ -165,7 +165,7 @@ impl Finder<'_, '_> {
         Ok(users)
     }
 
-    /// A use, and the further uses it leads to.
+    /// A use, with the further uses to which it leads.
     fn of_use(&self, found: &Use, depth: u32, seen: &mut HashSet<Point>) -> Result<DepsUse> {
         let instance = found.instance(self.scene.values)?;
         let (time, function, offset) = self.when(instance, found.op)?;
@@ -177,7 +177,7 @@ impl Finder<'_, '_> {
         };
         let trapped = self.trapped_at(function, found.op, time);
         let values = match found.statement.kind {
-            // A return passes on the value itself.
+            // A return passes on the value unchanged.
             Kind::Return => Vec::new(),
             _ if trapped.is_some() => Vec::new(),
             _ => match self.values_of(&execution, found.op) {
@@ -205,8 +205,8 @@ impl Finder<'_, '_> {
         })
     }
 
-    /// Returns the dependents of a use. A call by the guest only passes on its arguments, like a
-    /// return or a throw. They are reported where they are used.
+    /// Returns the dependents of a use. A call by the guest only passes on its arguments, as a
+    /// return or a throw does. They are reported where they are used.
     fn after_use(
         &self,
         instance: Instance,
@@ -243,7 +243,7 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// A block that ran because of a decision or call.
+    /// A block that was executed because of a decision or a call.
     fn block(&self, block: &Controlled) -> Result<BlockRun> {
         let function = self.scene.traced.program().function(block.function);
         let function = function.context("a function that is not in the program")?;

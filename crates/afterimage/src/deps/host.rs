@@ -1,4 +1,5 @@
-//! The host's reads and results: the origin of its bytes, and the calls.
+//! The host's reads and results: the origins of the bytes that it read, and the calls that produced
+//! results.
 
 use afterimage_present::{Dependence, DependsOn, HostGave};
 use afterimage_replay::steps::Range;
@@ -39,8 +40,8 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// Describes the host's writes in a call, or one of its results. There is no caller if the host
-    /// acted on its own.
+    /// Describes the host's writes in a call, or one of its results. If the host acted on its own,
+    /// there is no caller.
     pub(super) fn of_host(
         &self,
         call: u64,

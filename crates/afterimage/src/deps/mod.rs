@@ -36,7 +36,7 @@ pub struct DepsQuery {
     pub along: DepsAlong,
     /// The number of steps, at most [`DEEPEST`](Self::DEEPEST): 1 gives only direct dependences.
     pub depth: u32,
-    /// The largest number of uses of one execution, and of parts of a copy's source.
+    /// The largest number of uses to list for one execution, and of parts for a copy's source.
     pub limit: u64,
 }
 
@@ -82,7 +82,7 @@ impl DepsQuery {
             };
             match finder.of_execution(one.site, &execution) {
                 Ok(statement) => all.push(statement),
-                // The others are still reported.
+                // The other statements are still reported.
                 Err(error) if chosen.len() > 1 && is_outside(&error) => outside = Some(error),
                 Err(error) => return Err(error),
             }
@@ -92,7 +92,7 @@ impl DepsQuery {
             return Err(outside.unwrap_or_else(ended));
         }
         if self.direction == DepsDirection::Forward && all.len() > 1 {
-            // Statements that decide nothing would only take up room.
+            // Statements without dependences would only take up room.
             all.retain(|one| self.along != DepsAlong::Control || !one.is_empty());
         }
         finder.name_operators(&mut all)?;
@@ -105,10 +105,11 @@ impl DepsQuery {
     }
 }
 
-/// The least limit of parts listed for a read: the number of bytes in a vector.
+/// The least number of parts that a read may have before the list is cut: the number of bytes in a
+/// vector.
 const LEAST_PARTS: u64 = 16;
 
-/// An operator of an execution of a node. If `takes` is false, only its decision, call or throw
+/// An operator in an execution of a node. If `takes` is false, only its decision, call or throw
 /// matters, not the values that it passes on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Point {
@@ -124,12 +125,12 @@ struct Finder<'s, 'a> {
     index: OperatorIndex<'a>,
     /// The operator that trapped, if the run ended with a trap.
     trapped: Option<Trap>,
-    /// The operators whose texts are needed; all are looked up at once.
+    /// The operators whose texts are needed. All texts are looked up at once.
     named: RefCell<BTreeSet<OrigOffset>>,
 }
 
-/// Whether an operand is only passed on by a call or throw, and so does not influence whether that
-/// happens.
+/// Whether an operand is only passed on by a call or throw, so that it does not influence whether
+/// that happens.
 fn is_passed_on(role: &str) -> bool {
     matches!(role, "argument" | "carried")
 }
@@ -160,7 +161,7 @@ impl Finder<'_, '_> {
             (DepsDirection::Backward, _) => {
                 dependences = Some(self.dependences(point, self.query.depth, &mut seen)?);
             }
-            // An operator that trapped gave nothing, and let nothing run.
+            // An operator that trapped produced nothing, and allowed nothing to be executed.
             (DepsDirection::Forward, Some(_)) => users = Some(DepsUsers::default()),
             (DepsDirection::Forward, None) => {
                 users = Some(self.users(point, self.query.depth, &mut seen)?);
@@ -176,7 +177,7 @@ impl Finder<'_, '_> {
         })
     }
 
-    /// The values that an execution of a statement gave.
+    /// The values that an execution of a statement produced.
     fn values_of(&self, execution: &Execution, op: OpId) -> Result<Vec<TypedValue>, ValuesError> {
         let given = self
             .scene
@@ -301,8 +302,8 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// Returns the decisions to move a statement's operands to the place that takes them, except
-    /// those that are `known` to decide its execution.
+    /// Returns the decisions by which a statement's operands were moved to the place that takes
+    /// them. Leaves out decisions that are `known` to decide its execution.
     fn moved(
         &self,
         point: Point,
@@ -354,7 +355,7 @@ impl Finder<'_, '_> {
             Origin::Host { call } => {
                 let caller = match values.host()?.of_guest(call) {
                     Some(_) => Some(self.scene.host.caller_of(call)?),
-                    // The host acted by itself.
+                    // The host acted on its own.
                     None => None,
                 };
                 return self.of_host(call, caller, None);
@@ -419,7 +420,7 @@ impl Finder<'_, '_> {
         Some(OpId::from_u32(end.checked_sub(1)?))
     }
 
-    /// An operator of an execution of a node: its time, function and offset.
+    /// The time, function and offset of an operator in an execution of a node.
     fn when(&self, instance: Instance, op: OpId) -> Result<(u64, FuncId, OrigOffset)> {
         let node = &self.scene.values.path().nodes()[instance.node];
         let function = self.scene.traced.program().function(node.function);
@@ -432,13 +433,13 @@ impl Finder<'_, '_> {
         Ok((time, function.id, offset))
     }
 
-    /// An operator of an execution of a node.
+    /// Describes an operator in an execution of a node.
     fn executed(&self, instance: Instance, op: OpId) -> Result<DepsExecution> {
         let (time, function, offset) = self.when(instance, op)?;
         Ok(self.execution(time, function, offset))
     }
 
-    /// An operator of an execution. Its text is added later.
+    /// Describes an operator of an execution. The text is added later.
     fn execution(&self, t: u64, function: FuncId, offset: OrigOffset) -> DepsExecution {
         self.named.borrow_mut().insert(offset);
         DepsExecution {

@@ -25,8 +25,8 @@ pub struct RankQuery<'s> {
 /// to `ask`.
 ///
 /// # Errors
-/// If there are no failing ones, they are of several programs, a recording lacks its end or is
-/// damaged, or `ask` fails.
+/// If there are no failing executions, the recordings are of several programs, a recording lacks
+/// its end or is damaged, or `ask` fails.
 pub fn rank<R>(
     passing: &[Session],
     failing: &[Session],

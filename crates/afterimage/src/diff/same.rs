@@ -43,14 +43,14 @@ impl Opened<'_> {
 pub struct SameQuery<'s> {
     /// Whether to also compare how often lines were executed.
     pub lines: bool,
-    /// The largest number of rows in each list, if not the default.
+    /// The largest number of rows in each list; the default if `None`.
     pub top: Option<usize>,
     pub sources: &'s dyn Sources,
     pub style: Style,
 }
 
-/// Compares two runs of the same program, or of two that are `alike`, and passes the differences to
-/// `ask`.
+/// Compares two runs of the same program, or of two programs that are `alike`, and passes the
+/// differences to `ask`.
 ///
 /// # Errors
 /// If a run cannot be followed, or `ask` fails.
@@ -71,7 +71,7 @@ pub fn same<R>(
         Operators::new(b.program(), b.bytes(), sources[1]),
     ];
     let mut lines = (None, 0);
-    // Lines are identified by the number of their file.
+    // Lines are identified by the numbers of their files.
     let known = !sources[0].files().is_empty() && sources[0].files() == sources[1].files();
     if found.first.is_some() && query.lines && known {
         let of_a = counts::line_counts(a, &names[0], sources[0])?;

@@ -11,15 +11,15 @@ use crate::slice::{Wanted, find};
 
 /// How to show slices.
 pub struct SlicesShown<'s> {
-    /// The largest number of lines of each.
+    /// The largest number of lines of each slice.
     pub limit: usize,
     pub style: Style,
     /// Builds the values of a recording if they do not exist yet.
     pub ensure_values: &'s dyn Fn(&Session) -> Result<()>,
 }
 
-/// Writes the slice for each question about two recordings that requests one. Returns `false` if
-/// none does.
+/// Writes a slice for each question about two recordings that requests one. Returns `false` if no
+/// question does.
 ///
 /// # Errors
 /// If a run cannot be followed, or the slices cannot be written.

@@ -1,5 +1,5 @@
 //! Compares two versions of a program that ran on the same input: which statements correspond, and
-//! where corresponding ones first differ.
+//! where corresponding statements first differ.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -26,7 +26,7 @@ fn sketched([a, b]: [&Session; 2]) -> Result<[Sketched; 2]> {
         let of_a = follow(a, |run, log| Ok(version(run, log)?));
         let of_b = match of_b {
             Ok(of_b) => of_b.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            // Without a second thread, one after the other.
+            // Without a second thread, follows one run after the other.
             Err(_) => quietly(),
         };
         (of_a, of_b)
@@ -138,7 +138,7 @@ pub struct MatchQuery {
     pub all: bool,
     /// Whether to compare the matches with the line tables.
     pub check: bool,
-    /// The largest number of rows in each list, if not the default.
+    /// The largest number of rows in each list; the default if `None`.
     pub top: Option<usize>,
 }
 
@@ -146,7 +146,7 @@ pub struct MatchQuery {
 /// first if the runs ended differently.
 ///
 /// # Errors
-/// If a run cannot be followed, line tables are to be compared but do not exist, or `ask` fails.
+/// If a run cannot be followed, line tables are requested but do not exist, or `ask` fails.
 pub fn matched<R>(
     [a, b]: [&Session; 2],
     query: MatchQuery,

@@ -9,21 +9,21 @@ use crate::Session;
 use crate::named::with_names;
 use crate::trace::Bounds;
 
-/// Asks when a line was arrived at, a function was called, or an operator was executed.
+/// Asks when the run arrived at a line, called a function, or executed an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecutionsQuery {
     /// The place: `parser.c:42`, `parse`, `@0x1f3`.
     pub at: String,
-    /// The stretch.
+    /// The stretch of the run.
     pub bounds: Bounds,
-    /// The maximum number to report, evenly spread by execution number.
+    /// The maximum number of executions to report, evenly spread by execution number.
     pub limit: u64,
-    /// A moment: the report includes the number of executions up to then.
+    /// A moment. If given, the report also has the number of executions up to then.
     pub by: Option<String>,
 }
 
 impl ExecutionsQuery {
-    /// Up to this number, executions are found without the whole path.
+    /// The number of executions up to which all are found without the whole path.
     pub const FEW: u64 = 8;
 
     pub(crate) fn answer(&self, session: &Session) -> Result<ExecutionsDocument> {
@@ -84,7 +84,7 @@ impl ExecutionsQuery {
         let shown = within.min(self.limit.max(1));
         let mut executions = Vec::new();
         for index in 0..shown {
-            // The first and the last are among them.
+            // The first and the last execution are among them.
             let further = match shown {
                 1 => 0,
                 _ => u128::from(index) * u128::from(within - 1) / u128::from(shown - 1),

@@ -18,12 +18,12 @@ use crate::trace::Bounds;
 pub struct FlowQuery {
     /// The function.
     pub function: String,
-    /// The stretch.
+    /// The stretch of the run.
     pub bounds: Bounds,
 }
 
 impl FlowQuery {
-    /// The largest number of calls whose paths are listed, because each is examined.
+    /// The largest number of calls whose paths are listed. Each call must be examined.
     pub const CALLS: u64 = 10_000;
     /// The largest number of blocks of a path that are listed.
     const BLOCKS: usize = 64;
@@ -71,7 +71,8 @@ impl FlowQuery {
                         }),
                     }
                 }
-                // Whatever does not continue in the function leaves it, unless the run ends here.
+                // All control flow that does not continue in the function leaves it, unless the run
+                // ends here.
                 let inside: u64 = edges[first..].iter().map(|edge| edge.count).sum();
                 let stopped = u64::from(ended == Some((id, block)));
                 if !is_call {

@@ -17,16 +17,16 @@ use crate::steps::follow_for;
 /// Asks which statements and which bytes of output depend on a byte of input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InfluenceQuery {
-    /// The file, by the path that the program opened; standard input if it is not named.
+    /// The file, by the path that the program opened. Standard input if `None`.
     pub file: Option<String>,
     /// The number of the byte, from 0.
     pub byte: u64,
-    /// Follows only values: neither control dependences nor how addresses were computed.
+    /// Whether to follow only values: neither control dependences nor the computation of addresses.
     pub thin: bool,
 }
 
 impl InfluenceQuery {
-    /// The byte in words.
+    /// Describes the byte in words.
     fn title(&self) -> String {
         let file = self.file.as_deref().unwrap_or("standard input");
         format!("byte {} of {file}", self.byte)
@@ -83,15 +83,15 @@ impl InfluenceQuery {
     }
 }
 
-/// The bytes of output among those that the host read.
+/// Finds the bytes of output among those that the host read.
 fn outputs(scene: &Scene<'_, '_>, took: &[HostTook]) -> Result<Vec<InfluencedOutput>> {
     let mut found = Vec::new();
     let starts: HashSet<u64> = took.iter().map(|took| took.start).collect();
     for (stream, name) in [(Stream::Output, "stdout"), (Stream::Error, "stderr")] {
         let mut printed = Printed::new(scene.traced.file(), &scene.traced.program().imports)?;
         while let Some(put) = printed.next(&stream)? {
-            // To find who called opens a segment of the path, so only calls that read one of the
-            // bytes are looked at.
+            // Finding the caller opens a segment of the path, so only calls that read one of the
+            // bytes are examined.
             if !took.iter().any(|took| overlaps(&put, took)) {
                 continue;
             }
@@ -125,7 +125,8 @@ fn overlaps(put: &Put, took: &HostTook) -> bool {
     parts(put, took).next().is_some()
 }
 
-/// The numbers of the bytes of a stream that a call wrote, out of those that the host read.
+/// The numbers of the bytes of a stream that a call wrote and that are among those that the host
+/// read.
 fn parts<'p>(put: &'p Put, took: &'p HostTook) -> impl Iterator<Item = u64> + 'p {
     let mut at = put.before;
     let end = put.before.saturating_add(put.bytes);

@@ -1,4 +1,4 @@
-//! Questions that the explorer's page asks and no command answers.
+//! Questions that only the explorer's page asks. No command answers them.
 
 mod executions;
 mod flow;

@@ -19,11 +19,11 @@ pub struct MomentQuery {
     /// The moment: `parser.c:42#7`, `main#last`, `t=123456`, `50%`, `end`.
     pub at: String,
     /// For a time, selects the moment right before the operator at this offset of the original
-    /// module. Its block must contain the operator.
+    /// module. The block at this time must contain the operator.
     pub offset: Option<u32>,
 }
 
-/// An arrival at a line, and the number of arrivals.
+/// An arrival at a line, and the total number of arrivals.
 struct Arrival {
     number: u64,
     count: u64,
@@ -56,7 +56,7 @@ impl MomentQuery {
                     Some(OpId::from_u32(found as u32))
                 }
             };
-            // The name of a block's beginning is that of its first operator.
+            // The beginning of a block is named after the block's first operator.
             let code = session.program().function(function);
             let block = node.blocks.get((at.time - visit.start) as usize);
             let first = code
@@ -112,7 +112,7 @@ impl MomentQuery {
 /// The number of arrivals to examine in one block.
 const IN_BLOCK: u64 = 64;
 
-/// The last arrival at a line that is not after a moment.
+/// Finds the last arrival at a line that is not after a moment.
 fn arrival(
     program: &NamedProgram<'_>,
     (function, location): (FuncId, Location),
@@ -132,7 +132,7 @@ fn arrival(
     if !functions.contains(&function) {
         return Ok(None);
     }
-    // Left-out arrivals are not counted.
+    // If parts were left out of the path, arrivals are not counted.
     let Ok(all) = positions.arrivals(line, functions.into_iter()) else {
         return Ok(None);
     };

@@ -12,18 +12,19 @@ use crate::explain::Scene;
 /// Asks what the program printed to standard output and standard error, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputQuery {
-    /// The maximum number of bytes of each stream, from its beginning.
+    /// The maximum number of bytes of each stream to report, from its beginning.
     pub limit: u64,
 }
 
-/// The maximum number of calls of each stream.
+/// The maximum number of calls to report for each stream.
 const WRITES: usize = 20_000;
 
-/// If a run's values are not built, output is reported as far as this share of its stretches shows
-/// it. Building all values for the rest may take many times as long as the run did.
+/// For a run whose values are not built, at most one in this many of its stretches is built, and
+/// output is reported as far as these show it. Building all values may take many times as long as
+/// the run did.
 const PART: usize = 16;
 
-/// Whether enough stretches were built.
+/// Whether as many stretches were built as are allowed.
 fn is_far(scene: &Scene<'_, '_>) -> Result<bool> {
     let built = scene.traced.epochs()?.built();
     let is_many = scene.traced.path()?.segments().are_many();
@@ -31,7 +32,7 @@ fn is_far(scene: &Scene<'_, '_>) -> Result<bool> {
 }
 
 impl OutputQuery {
-    /// The usual limit.
+    /// The default limit.
     pub const LIMIT: u64 = 256 << 10;
 
     pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<OutputDocument> {

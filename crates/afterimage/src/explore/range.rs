@@ -15,7 +15,7 @@ use crate::Session;
 use crate::named::with_names;
 use crate::trace::Bounds;
 
-/// Replaces a document's counts by those in a stretch.
+/// Replaces a document's counts by the counts in a stretch.
 pub(super) fn bound(
     session: &Session,
     profile: &Profile<'_>,
@@ -108,8 +108,8 @@ fn arrivals(session: &Session, bounds: &Bounds, document: &mut SourceDocument) -
     })
 }
 
-/// The block in which the run ended, if it is in the stretch. It may not have been executed to its
-/// end.
+/// Returns the block in which the run ended, if it is in the stretch. The block may not have been
+/// executed to its end.
 pub(super) fn ended_in(session: &Session, window: Window) -> Result<Option<(FuncId, BlockId)>> {
     let path = session.path()?;
     if window.last < path.length() {
@@ -122,8 +122,8 @@ pub(super) fn ended_in(session: &Session, window: Window) -> Result<Option<(Func
     Ok(block.map(|&block| (node.function, block)))
 }
 
-/// The ways out of a branch. Directions with the same target count together, as in the path. The
-/// rest of `count` left the function.
+/// The ways out of a branch. Directions with the same target are counted together, as in the path.
+/// The rest of `count` left the function.
 fn ways(function: &Function, block: BlockId, count: u64, counts: &WindowCounts) -> Vec<SourceWay> {
     let mut found: Vec<(BlockId, SourceWay)> = Vec::new();
     for &edge in function.cfg.graph.out_edges(block) {

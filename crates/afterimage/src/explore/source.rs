@@ -15,16 +15,16 @@ use super::range;
 use crate::Session;
 use crate::trace::Bounds;
 
-/// Asks for the text of a source file, and how often each of its lines was executed.
+/// Asks for the text of a source file, and for how often each of its lines was executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceQuery {
-    /// The path, as the debug information has it.
+    /// The path of the file in the debug information.
     pub file: String,
-    /// The stretch of the run that lines are counted in.
+    /// The stretch of the run in which lines are counted.
     pub bounds: Bounds,
 }
 
-/// The files that the program's code comes from.
+/// Lists the source files from which the program's code comes.
 pub(crate) fn files_of(session: &Session, profile: &Profile<'_>) -> Result<FilesDocument> {
     let mut files: HashMap<&str, FilesEntry> = HashMap::new();
     for row in profile.line_rows(&Scope::All)? {
@@ -46,10 +46,10 @@ pub(crate) fn files_of(session: &Session, profile: &Profile<'_>) -> Result<Files
     Ok(FilesDocument { files })
 }
 
-/// The files that a session's program comes from.
+/// Lists the source files from which a session's program comes.
 ///
 /// # Errors
-/// If the run cannot be executed again, or its end is not known.
+/// If the run cannot be executed again, or its end is unknown.
 pub fn files(session: &Session) -> Result<FilesDocument> {
     Ok(session.profile(|profile| files_of(session, profile))?)
 }

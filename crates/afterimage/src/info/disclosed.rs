@@ -1,4 +1,4 @@
-//! The contents of a recording that its receivers can read.
+//! The contents of a recording that anyone who receives it can read.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +15,8 @@ use anyhow::{Error, Result};
 use super::read;
 use crate::files::Loaded;
 
-/// Describes what it discloses. `listed` adds the list of embedded source files.
+/// Describes the contents that a recording discloses. `listed` adds the list of embedded source
+/// files.
 pub(super) fn disclosed(
     file: &TraceFile,
     loaded: &Loaded,
@@ -26,7 +27,7 @@ pub(super) fn disclosed(
     let without_inputs = file.meta()?.is_without_inputs();
     let recording = Recording::of(&loaded.path, file.clone(), loaded.module.clone());
     let found = match file.log() {
-        // A recording that was cut off may not have any yet.
+        // A recording that was cut off may not contain this part yet.
         Err(TraceError::WithoutInputs | TraceError::Missing(_)) => Vec::new(),
         Err(error) => return Err(error.into()),
         Ok(_) => read(moved(&recording).map(Some), problems).unwrap_or_default(),
@@ -55,7 +56,8 @@ pub(super) fn disclosed(
     })
 }
 
-/// The traffic between the run and the host. Paths of files are known if the values are.
+/// Counts the traffic between the run and the host. Paths of files are known if the recording has
+/// values.
 fn moved(recording: &Recording) -> Result<Vec<Traffic>> {
     let (file, imports) = (recording.file(), &recording.program().imports);
     let named = || {
@@ -88,7 +90,8 @@ fn traffic_row(row: Traffic) -> InfoTraffic {
     }
 }
 
-/// The folders that contain the paths, without nested folders. The author's own folders come first.
+/// The folders that contain the paths, without folders inside others. The author's own folders come
+/// first.
 fn folders(paths: &[String]) -> Vec<String> {
     let folder = |path: &String| {
         let end = path.rfind(['/', '\\'])?;

@@ -26,10 +26,10 @@ use crate::monitor::Monitor;
 use crate::source::source_map;
 use sizes::InUse;
 
-/// The number of frames of a deep stack to show.
+/// The number of frames to show of a deep stack.
 const FRAMES: usize = 20;
 
-/// The result, or `None` if it cannot be read; the reason is then added to `problems`.
+/// Returns the result. If it cannot be read, adds the reason to `problems` and returns `None`.
 fn read<T>(found: Result<Option<T>>, problems: &mut Vec<String>) -> Option<T> {
     found.unwrap_or_else(|error: Error| {
         problems.push(format!("{error:#}"));
@@ -38,7 +38,7 @@ fn read<T>(found: Result<Option<T>>, problems: &mut Vec<String>) -> Option<T> {
 }
 
 /// Reports the contents of a recording. Parts that cannot be read are listed among the problems.
-/// `sized` adds which bytes hold what; `listed` adds the list of embedded source files.
+/// `sized` adds the sizes of the parts, and `listed` the list of embedded source files.
 ///
 /// # Errors
 /// If the command, or the end of the run, cannot be read.
@@ -100,7 +100,7 @@ pub fn info(
     let slices = read(slices(file, loaded).map(Some), &mut problems).unwrap_or_default();
     let results = read(ended::results(file), &mut problems);
     let disclosed = disclosed::disclosed(file, loaded, &source, listed, &mut problems)?;
-    // Both have read the log.
+    // Both parts read the log and may have reported the same problem.
     problems.dedup();
     let streams = match (&whole, &epochs) {
         (Some(whole), Some(epochs)) if sized => read(
@@ -125,7 +125,7 @@ pub fn info(
         tool_version: meta.tool_version,
         ending: end.as_ref().map(|e| e.ending.to_string()),
         results,
-        // Without an end, it was cut off, or is still running.
+        // A recording without an end was cut off, or its program is still running.
         running: end.is_none() && matches!(writer(at), Ok(Some(_))),
         frames: rows,
         frames_total: frames.len(),
@@ -166,7 +166,7 @@ fn path(file: &TraceFile, path: &RecordedPath) -> InfoPath {
     }
 }
 
-/// The epochs, which only a path without gaps has.
+/// The epochs of the values. Only a path without gaps has any.
 fn epochs(file: &TraceFile, path: Option<&RecordedPath>) -> Result<Option<FileEpochs>> {
     match path {
         Some(path) if path.segments().directory().left_out.is_empty() => {

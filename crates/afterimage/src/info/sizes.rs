@@ -11,7 +11,7 @@ fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// The streams of a file.
+/// Returns the sizes of the streams in a file.
 pub(super) fn streams(
     file: &TraceFile,
     path: &RecordedPath,
@@ -21,7 +21,7 @@ pub(super) fn streams(
 ) -> Result<InfoStreams> {
     let all = file.sections()?;
     let stored = |position: usize| all.get(position).map_or(0, |found| found.stored);
-    // Does not include the file's overhead for each chunk.
+    // The size without the overhead that the file adds to each chunk.
     let payload = |position: usize| file.section(position).map_or(0, |found| found.stored());
     let last = |kind: Kind| {
         let is_it = |section: &SectionInfo| section.kind == kind && section.complete;
@@ -74,7 +74,7 @@ pub(super) fn streams(
     } else {
         Some(Original::of_windows(values, &windows)?)
     };
-    // Data about the whole run counts in proportion to the part's blocks.
+    // Data about the whole run counts in proportion to the blocks of the part.
     let part = match &original {
         Some(original) if !is_whole => original.blocks as f64 / path.length().max(1) as f64,
         _ => 1.0,

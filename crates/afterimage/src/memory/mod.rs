@@ -32,8 +32,8 @@ use variable::VariableInMemory;
 pub struct MemoryQuery {
     /// The bytes.
     pub bytes: MemoryBytes,
-    /// The moment: right before this place, or this block, is executed: `parser.c:42#7`, `50%`. The
-    /// default is the end of the run.
+    /// The moment. It is right before this place or this block is executed: `parser.c:42#7`, `50%`.
+    /// The default is the end of the run.
     pub at: Option<String>,
 }
 
@@ -54,18 +54,18 @@ pub enum MemoryBytes {
     Variable(String),
 }
 
-/// In a run without values, limits the search for the next accesses and the last write, in blocks:
-/// see [`WriteIndex::Stretches`].
+/// For a run without values, limits the search for the next accesses and the last write, in blocks.
+/// See [`WriteIndex::Stretches`].
 const MOST_FOLLOWED: u64 = 1 << 22;
 
-/// The number of bytes at a single address.
+/// The number of bytes that a single address stands for.
 const WORD: u64 = 8;
 
 /// Parses addresses into the first address and the number of bytes: `0x1040` for 8 bytes, or
 /// `0x1040..0x107f`, inclusive.
 ///
 /// # Errors
-/// If it is neither.
+/// If the text is neither.
 pub fn addresses(text: &str) -> Result<(u64, u64), String> {
     let address = |text: &str| {
         let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
@@ -100,8 +100,8 @@ pub fn addresses(text: &str) -> Result<(u64, u64), String> {
 }
 
 impl MemoryQuery {
-    /// Writes every read and write of the bytes, in order. `ensure` builds the values if they are
-    /// missing, where a variable needs them. The path must exist.
+    /// Writes every read and write of the bytes, in order. If a variable needs values and they are
+    /// missing, `ensure` builds them. The path must exist.
     ///
     /// # Errors
     /// If the program has no such memory, place or variable, the variable is not in memory, or the
@@ -154,7 +154,7 @@ impl MemoryQuery {
         })
     }
 
-    /// The contents of the bytes.
+    /// Returns the contents of the bytes.
     ///
     /// # Errors
     /// As for [`write_accesses`](Self::write_accesses).
@@ -292,7 +292,7 @@ impl MemoryQuery {
     }
 }
 
-/// The next operator at a moment within a block.
+/// The operator that comes next at a moment within a block.
 fn before(traced: &Session, operators: &Operators<'_>, at: At) -> Result<Option<OrigOffset>> {
     let At::Before(Moment { time, op: Some(op) }) = at else {
         return Ok(None);

@@ -28,12 +28,12 @@ pub(super) struct VariableInMemory<'a> {
     pub variable: VariableThere,
     variables: Variables<'a>,
     object: Object,
-    /// The value as text, read from the whole memory, if the variable may refer to contents outside
-    /// its own bytes.
+    /// The value as text, if the variable may refer to contents outside its own bytes. It was read
+    /// from the whole memory.
     contents: Option<String>,
 }
 
-/// The target of a pointer is not among the bytes.
+/// The targets of pointers are not shown, because they are not among the bytes.
 fn limits() -> Limits {
     Limits {
         pointed: false,
@@ -57,7 +57,7 @@ fn contents(variables: &Variables<'_>, object: &Object, machine: &dyn Machine) -
 }
 
 impl VariableInMemory<'_> {
-    /// The variable's value as text.
+    /// Returns the variable's value as text.
     pub(super) fn value(&self, answer: &MemoryAnswer, names: &Names) -> Result<String, String> {
         let held = Held {
             address: self.range.address,
@@ -77,8 +77,7 @@ impl VariableInMemory<'_> {
     }
 }
 
-/// Bytes of memory from an address on, and the table of function pointers. Everything else is
-/// unknown.
+/// Holds some bytes of memory, and the table of function pointers. Everything else is unknown.
 struct Held<'b> {
     address: u64,
     answer: &'b MemoryAnswer,
@@ -118,7 +117,7 @@ impl Machine for Held<'_> {
     }
 }
 
-/// Explains how to select one of several global variables.
+/// Explains how to select one of several global variables with the same name.
 fn which_file(why: &PathError) -> &'static str {
     match why {
         PathError::Ambiguous { .. } => {
@@ -132,14 +131,14 @@ fn which_file(why: &PathError) -> &'static str {
 struct VariableAt {
     object: Object,
     type_name: String,
-    /// Whether it exists only during the call.
+    /// Whether the variable exists only during the call.
     local: bool,
-    /// If its place may hold something else, the reason.
+    /// If the variable's place may hold something else, the reason.
     written: Option<Written>,
     contents: Option<String>,
 }
 
-/// Finds a variable, a part of it, or its target.
+/// Finds a variable, a part of it, or the object that it points to.
 pub(super) fn find<'a>(
     traced: &'a Session,
     names: &Names,
@@ -171,7 +170,7 @@ pub(super) fn find<'a>(
         );
     }
     let known = Variables::open(traced.bytes())?;
-    // The watch borrows it for as long as the values are open.
+    // The watch borrows `variables` for as long as the values are open.
     let variables = Variables::open(traced.bytes())?;
     ensure()?;
     let values = traced.values()?;
@@ -233,7 +232,8 @@ pub(super) fn find<'a>(
 }
 
 /// Finds a variable at a moment, in the function executed then. At the beginning of a block, the
-/// variable may not have a place yet; then it is looked up before the block's last operator.
+/// variable may not have a place yet. In that case, it is looked up before the block's last
+/// operator.
 fn seen<'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -290,7 +290,7 @@ fn seen<'a>(
                     | PathError::NotInScope { .. }
             )
         );
-        // If it is not there either, the first result is more telling.
+        // If the variable has no place there either, the first result says more.
         if found.is_none() || value.is_ok() {
             found = Some((row.function, value));
         }
@@ -327,7 +327,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<VariableAt, PathError>
     })
 }
 
-/// A global variable, whose place is the same at any moment.
+/// Finds a global variable, whose place is the same at any moment.
 fn global<'a>(
     traced: &Session,
     names: &Names,
@@ -336,7 +336,7 @@ fn global<'a>(
     path: &Path,
 ) -> Result<VariableInMemory<'a>> {
     let object = match variables.resolve(path, None, &Nothing) {
-        // Its place depends on the contents of memory.
+        // The place of the variable depends on the contents of memory.
         Err(PathError::Unavailable(
             Unavailable::Unknown(_) | Unavailable::OutsideMemory { .. },
         )) => at_end(traced, |ended| variables.resolve(path, None, ended))?,
@@ -390,7 +390,7 @@ fn global<'a>(
     })
 }
 
-/// A place for `values --at` at the moment: the named one, or the function.
+/// A place for `values --at` at the moment: the place that the user named, or the function.
 fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
     match moment.contains(|c: char| c.is_alphabetic()) && !moment.starts_with("t=") {
         true if !["start", "end"].contains(&moment) => moment,
@@ -398,10 +398,10 @@ fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
     }
 }
 
-/// The number of functions to name if a variable belongs to them.
+/// The number of functions to name if the variable belongs to them.
 const MOST_NAMED: usize = 8;
 
-/// The first functions that have a variable of this name.
+/// Names the first functions that have a variable of this name.
 fn with_local(
     traced: &Session,
     names: &Names,
@@ -427,7 +427,7 @@ fn with_local(
 enum NotInMemory {
     /// The variable is elsewhere.
     Elsewhere(String),
-    /// It has no bytes, or too many.
+    /// The variable has no bytes, or too many.
     Size(String),
 }
 

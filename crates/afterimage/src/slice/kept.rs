@@ -11,7 +11,7 @@ use crate::append::append_to;
 /// Parses a name for a stored slice.
 ///
 /// # Errors
-/// If no slice can have it.
+/// If the text cannot be the name of a slice.
 pub fn name(text: &str) -> Result<String, String> {
     if text.chars().any(char::is_control) || text.is_empty() || text.len() > 255 {
         Err("a name must have 1 to 255 bytes, and no control characters".to_owned())
@@ -20,12 +20,12 @@ pub fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Identifies the path of a run: stored questions refer to its nodes.
+/// Identifies the path of a run. Stored questions refer to its nodes.
 pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
     (path.length(), path.nodes().len() as u64)
 }
 
-/// A stored slice that already answers a question.
+/// Finds a stored slice that already answers a question.
 pub(super) fn known(traced: &Session, question: &Question) -> Result<Option<SavedSlice>> {
     let all = saved_slices(traced.file(), traced.program())?;
     let path = identity(traced.path()?);
@@ -33,7 +33,7 @@ pub(super) fn known(traced: &Session, question: &Question) -> Result<Option<Save
     Ok(all.into_values().flatten().find(answers))
 }
 
-/// The slice with a name.
+/// Finds the slice with a name.
 pub(super) fn named(traced: &Session, name: &str) -> Result<SavedSlice> {
     let mut all = saved_slices(traced.file(), traced.program())?;
     match all.remove(name) {
@@ -79,7 +79,7 @@ pub(super) fn keep(traced: &Session, name: &str, saved: &SavedSlice) -> Result<(
             if known.question != saved.question || known.path != saved.path {
                 return Err(is_taken(name, known));
             }
-            // The words may differ.
+            // The words of the questions may differ.
             if known.slice == saved.slice {
                 return Ok(());
             }

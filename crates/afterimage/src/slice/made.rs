@@ -12,7 +12,7 @@ use super::start::SliceStart;
 use crate::explain::Scene;
 use crate::steps::follow_for;
 
-/// The requested slice, from the recording if it is stored there.
+/// Returns the requested slice, from the recording if it is stored there.
 pub(super) fn made(
     scene: &Scene<'_, '_>,
     query: &SliceQuery,
@@ -45,7 +45,7 @@ pub(super) fn made(
         };
         return Ok((saved, written));
     }
-    // For a few dependences, the run need not be followed.
+    // If only a few dependences are followed, the run need not be.
     let near = match (query.depth, query.direction, query.algorithm) {
         (Some(_), Direction::Backward, Algorithm::Full) => {
             let (follows, criteria) = (question.follows, &question.criteria);

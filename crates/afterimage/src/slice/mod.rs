@@ -30,7 +30,7 @@ pub use near::{NearLine, NearLines, NearQuery};
 pub enum Wanted {
     /// The answer to a question.
     Answer(SliceQuery),
-    /// The one stored in the recording under this name.
+    /// The slice stored in the recording under this name.
     Kept(String),
 }
 
@@ -39,15 +39,16 @@ pub struct FoundSlice<'f, 'a> {
     session: &'a Session,
     names: &'f Names,
     source: &'f SourceMap<'a>,
-    /// The subject of the question; `None` for a stored slice.
+    /// The recording as the question needs it. `None` for a stored slice.
     pub scene: Option<&'f Scene<'f, 'a>>,
     saved: SavedSlice,
     written: Option<Written>,
 }
 
 /// Finds a slice, in the recording if it is stored there, and passes it to `ask`. `name` is the
-/// name under which it will be stored later; if it belongs to another slice, it is refused before
-/// the slice is made. The path must exist, and for a question the values.
+/// name under which the slice will be stored later. If the name belongs to another slice, it is
+/// refused before the slice is made. The path must exist. For a question, the values must exist,
+/// too.
 ///
 /// # Errors
 /// If the program has no such place, the run no such execution, nothing is stored under the name,
@@ -94,7 +95,7 @@ impl FoundSlice<'_, '_> {
         self.session.sources()
     }
 
-    /// The contents of the slice.
+    /// Reports the contents of the slice.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -122,7 +123,7 @@ impl FoundSlice<'_, '_> {
         self.session.code()
     }
 
-    /// The exercised dependences between statements, for a graph. Follows the run.
+    /// Finds the exercised dependences between statements, for a graph. Follows the run.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -132,7 +133,7 @@ impl FoundSlice<'_, '_> {
         })
     }
 
-    /// The texts of its first statements.
+    /// Returns the texts of the first statements in the slice.
     ///
     /// # Errors
     /// If the module cannot be read.
@@ -153,7 +154,7 @@ impl FoundSlice<'_, '_> {
             .collect())
     }
 
-    /// Stores it in the recording under a name.
+    /// Stores the slice in the recording under a name.
     ///
     /// # Errors
     /// If the name belongs to another slice, or nothing can be added to the file.

@@ -1,4 +1,4 @@
-//! The lines nearest to an execution, among those of the user's own code that it depends on.
+//! The lines of the user's own code on which an execution depends, nearest first.
 
 use std::collections::HashMap;
 
@@ -14,30 +14,30 @@ use serde::{Deserialize, Serialize};
 use super::start::SliceStart;
 use crate::explain::Scene;
 
-/// Asks for the lines of the user's own code nearest to some executions, among those that they
-/// depend on.
+/// Asks for the lines of the user's own code that are nearest to some executions, among those on
+/// which the executions depend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NearQuery {
-    /// The executions: `parser.c:42#7`, `@0x1f3#last`. Those without a slice are skipped, unless
-    /// none has one.
+    /// The executions: `parser.c:42#7`, `@0x1f3#last`. Executions without a slice are skipped,
+    /// unless none has a slice.
     pub at: Vec<String>,
-    /// The number of lines that suffices.
+    /// The number of lines that are enough. The search ends then.
     pub enough: usize,
-    /// The number of lines whose nearest executions are named, which takes the time of counting
-    /// them.
+    /// The number of lines whose nearest executions are named. Each must be counted, which takes
+    /// time.
     pub named: usize,
 }
 
 /// A line that something depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NearLine {
-    /// Its position.
+    /// The position of the line.
     pub source: Position,
-    /// The execution by which it is nearest, `@0x1f3#7`: only for the first
+    /// The nearest execution of the line, as `@0x1f3#7`. Only for the first
     /// [`named`](NearQuery::named) lines.
     pub at: Option<String>,
-    /// Its distance: the total length of the dependences in between, of which data dependences are
-    /// the shortest.
+    /// The distance of the line: the total length of the dependences in between. Data dependences
+    /// are the shortest.
     pub distance: u32,
     /// The kind of the shortest chain of dependences: `values`; `addresses` if a value is an
     /// address that is read or written; `control` if a branch or call decided that something was
@@ -45,12 +45,13 @@ pub struct NearLine {
     pub through: &'static str,
 }
 
-/// The answer.
+/// The lines nearest to some executions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NearLines {
     /// The lines, the nearest first.
     pub lines: Vec<NearLine>,
-    /// There may be further lines: enough were found, or 30,000 executions were examined.
+    /// Whether there may be further lines, because enough were found or 30,000 executions were
+    /// examined.
     pub cut: bool,
 }
 
@@ -133,7 +134,7 @@ impl NearQuery {
     }
 }
 
-/// The operator that makes room for a function's frame by lowering the stack pointer, which
+/// Finds the operator that makes room for a function's frame. It lowers the stack pointer, which
 /// compilers keep in a global.
 fn lowers_stack(operators: &[OperatorPlace]) -> Option<OpId> {
     const BEGINNING: usize = 12;
@@ -148,8 +149,8 @@ fn lowers_stack(operators: &[OperatorPlace]) -> Option<OpId> {
     Some(OpId::from_u32((reads + lowers) as u32))
 }
 
-/// Whether a function of the C, C++ or Rust library allocates memory. Such an address says nothing
-/// about the data stored there.
+/// Whether a function of the C, C++ or Rust library allocates memory. The address that it returns
+/// says nothing about the data stored there.
 fn allocates(name: &str) -> bool {
     const NAMES: [&str; 16] = [
         "malloc",

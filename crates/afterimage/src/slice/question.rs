@@ -1,5 +1,5 @@
-//! Forms the question that a slice answers, and its words, from the user's query and its places in
-//! the run.
+//! Makes the question that a slice answers, and its words. They come from the user's query and its
+//! places in the run.
 
 use afterimage_analyses::slices::{
     Algorithm, Criterion, Direction, Origin, Question, Reach, SliceQuery,
@@ -7,7 +7,7 @@ use afterimage_analyses::slices::{
 
 use super::start::SliceStart;
 
-/// The question about the run.
+/// Makes the question about the run.
 pub(super) fn question(query: &SliceQuery, to: SliceStart, from: Option<SliceStart>) -> Question {
     Question {
         algorithm: query.algorithm,
@@ -22,7 +22,7 @@ pub(super) fn question(query: &SliceQuery, to: SliceStart, from: Option<SliceSta
     }
 }
 
-/// The question in words.
+/// Expresses the question in words.
 pub(super) fn in_words(query: &SliceQuery, to: &SliceStart, from: Option<&SliceStart>) -> String {
     let title = &to.title;
     let alone = title.trim_end_matches(',');
@@ -67,7 +67,7 @@ pub(super) fn in_words(query: &SliceQuery, to: &SliceStart, from: Option<&SliceS
     }
 }
 
-/// The criteria, limited to the depth. The producers of a variable, of bytes and of an operand are
+/// Limits the criteria to the depth. The producers of a variable, of bytes and of an operand are
 /// one dependence away.
 fn limited(query: &SliceQuery, to: SliceStart) -> Vec<Criterion> {
     let (mut criteria, mut taken) = (to.criteria, to.taken);

@@ -29,21 +29,21 @@ use crate::text::{harmless, pasted};
 /// The start of a slice.
 pub struct SliceStart {
     pub criteria: Vec<Criterion>,
-    /// Criteria for its operands, which are one dependence away, if they are separate.
+    /// Criteria for the subject's operands, if they are separate. They are one dependence away.
     pub taken: Vec<Criterion>,
     /// The subject in words.
     pub title: String,
     /// For a variable whose place may hold something else, the reason.
     pub written: Option<Written>,
-    /// The offsets in the module.
+    /// The offsets of the operators in the module.
     pub offsets: Vec<OrigOffset>,
     /// The statements, if they are the subject.
     pub operators: Vec<Operator>,
 }
 
 impl SliceStart {
-    /// Finds the beginning. In a thin slice, the operands of the operator that killed the program
-    /// are separate: for a load or a store that trapped, the address.
+    /// Finds the start of a slice. In a thin slice, the operands of the operator that killed the
+    /// program are separate. For a load or store that trapped, they are the address.
     pub fn find(scene: &Scene<'_, '_>, about: &SliceAbout, along: SliceAlong) -> Result<Self> {
         match about {
             SliceAbout::Statement { at } => of_statements(scene, at, None),
@@ -155,8 +155,8 @@ fn of_statements(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Resu
     })
 }
 
-/// The executions whose statements take an operand, and the operands that the other statements
-/// have.
+/// Finds the executions whose statements have an operand, and the operands that the other
+/// statements have.
 fn taking<'f, 'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -179,8 +179,8 @@ fn taking<'f, 'a>(
     Ok((taking, others))
 }
 
-/// Starts at the operator that killed the program. With `thin`, its operands are separate: for a
-/// load or a store that trapped, the address.
+/// Starts at the operator that killed the program. With `thin`, its operands are separate. For a
+/// load or store that trapped, they are the address.
 fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     let (traced, values) = (scene.traced, scene.values);
     let loaded = traced.module();
@@ -207,7 +207,8 @@ fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     };
     let criterion = criteria::of_execution(&execution).unwrap_or(Criterion {
         start: instance.time,
-        // An operator that is not a statement takes nothing: only that it was reached matters.
+        // An operator that is not a statement takes no values. Only the fact that it was reached
+        // matters.
         wants: vec![Want::Block((time - instance.time) as usize)],
         reach: Reach::ALL,
     });
@@ -242,7 +243,7 @@ fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     })
 }
 
-/// The moment before a place is executed.
+/// Finds the moment before a place is executed.
 fn moment<'a>(scene: &Scene<'_, 'a>, at: &str) -> Result<(Activation<'a>, At)> {
     let traced = scene.traced;
     let loaded = traced.module();
@@ -351,7 +352,7 @@ fn of_variable(scene: &Scene<'_, '_>, at: &str, name: &str) -> Result<SliceStart
     })
 }
 
-/// The value of a WebAssembly local at a moment.
+/// Starts at the value of a WebAssembly local at a moment.
 fn of_local(
     values: &RecordedValues<'_>,
     activation: &Activation<'_>,

@@ -4,9 +4,9 @@
 //! files under a root, written into the recording.
 //!
 //! A program may name any file of the user who records it, such as a private key. So a path is
-//! resolved, including all symbolic links, before the file is opened. It is then opened from the
-//! root, folder by folder, without following a link that was put there meanwhile. Nothing else is
-//! read.
+//! resolved, including all symbolic links, before the file is opened. The file is then opened from
+//! the root, folder by folder, without following links that may have been put there meanwhile.
+//! Nothing else is read.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -24,7 +24,7 @@ use super::{LARGEST_SOURCE, SourceFiles};
 
 /// The sources to embed.
 pub struct Embedding {
-    /// By their paths in the debug information.
+    /// The files under a root, by their paths in the debug information.
     files: Vec<Chosen>,
     /// Files that seem to be under a root but are not embedded, with the reasons, in sentences.
     refused: Vec<String>,
@@ -36,12 +36,12 @@ pub struct Embedding {
 
 /// A file under a root.
 struct Chosen {
-    /// Its path in the debug information.
+    /// The file's path in the debug information.
     path: String,
-    /// Its place.
+    /// The file's place on disk.
     place: PathBuf,
     root: PathBuf,
-    /// The way to it from the root, without links.
+    /// The way to the file from the root, without links.
     inner: PathBuf,
     length: u64,
     written: Option<SystemTime>,
@@ -118,7 +118,8 @@ impl Embedding {
             let folder = place.parent().and_then(|folder| folder.canonicalize().ok());
             let seems = std::path::absolute(&place).ok();
             let seems = seems.as_deref().and_then(inside).is_some();
-            // The folder may be under a root even if its path in the debug information is not.
+            // The folder may be under a root even if the file's path in the debug information is
+            // not.
             if seems || folder.as_deref().and_then(inside).is_some() {
                 self.refused.push(format!(
                     "{} leads out of the folders of --sources, to {}: not embedded",
@@ -141,8 +142,8 @@ impl Embedding {
         });
     }
 
-    /// Lists the files that will be embedded, and those that will not, line by line. `out` is the
-    /// recording, `program` the program.
+    /// Lists the files that will be embedded and those that will not, line by line. `out` is the
+    /// recording, and `program` the program.
     pub fn lines(&self, out: &Path, program: &Path) -> Vec<String> {
         let bytes = self.files.iter().map(|file| file.length).sum();
         let mut lines = vec![format!(
@@ -206,8 +207,8 @@ impl Embedding {
         })
     }
 
-    /// Writes the files. Returns what could not be embedded, and why, in sentences: files may
-    /// change or disappear meanwhile.
+    /// Writes the files. They may change or disappear meanwhile, so returns sentences that say what
+    /// could not be embedded, and why.
     ///
     /// # Errors
     /// If the recording cannot be written.
@@ -248,7 +249,7 @@ impl Chosen {
     }
 }
 
-/// Opens a file by its path from `root`. A symbolic link on the way is an error, as is anything
+/// Opens a file by its path from `root`. A symbolic link on the way is an error, and so is anything
 /// else that is not a folder. Does not wait for a pipe.
 fn beneath(root: &Path, inner: &Path) -> io::Result<File> {
     let open = |folder: &_, name: &OsStr, flags| {
@@ -313,7 +314,7 @@ mod tests {
         };
         let (text, lost) = embedded(0, &|| ());
         assert_eq!((text.as_deref(), lost.len()), (Some(TEXT), 0));
-        // The contents are those at the time of reading.
+        // The contents are those at the time when the file is read.
         let (text, lost) = embedded(1, &|| fs::write(&own, "other").unwrap());
         assert_eq!((text.as_deref(), lost.len()), (Some("other"), 0));
         let goes = || fs::remove_file(&own).unwrap();

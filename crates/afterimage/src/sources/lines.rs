@@ -1,4 +1,4 @@
-//! Lines of a source file, for when only a few are needed.
+//! Lines of a source file, for reports that need only a few of them.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -7,9 +7,9 @@ use std::time::SystemTime;
 
 use super::{LARGEST_SOURCE, may_be_source};
 
-/// A source file. A file on disk is read only up to the last requested line, and only the
-/// beginnings of some lines are kept: the file may be a whole library. It is open only while being
-/// read: a program may come from more files than a process may have open.
+/// A source file. A file on disk may be a whole library, so it is read only up to the last
+/// requested line, and only the beginnings of some lines are kept. It is open only while it is
+/// read, because a program may come from more files than a process may have open.
 pub struct SourceLines {
     text: Text,
     /// The start of every [`EVERY`]th line, if known.
@@ -19,7 +19,7 @@ pub struct SourceLines {
 enum Text {
     OnDisk {
         path: PathBuf,
-        /// Its length and modification time. If they change, lines begin elsewhere.
+        /// The file's length and modification time. If they change, lines begin elsewhere.
         written: (u64, Option<SystemTime>),
     },
     InMemory(Vec<u8>),
@@ -29,7 +29,7 @@ enum Text {
 const EVERY: usize = 256;
 
 impl SourceLines {
-    /// The file, if it exists and may be source text.
+    /// Opens the file, if it exists and may be source text.
     pub fn open(path: &Path) -> Option<Self> {
         let text = Text::OnDisk {
             written: written(path)?,
@@ -40,7 +40,7 @@ impl SourceLines {
         Some(Self { text, marks })
     }
 
-    /// The lines of a text.
+    /// Makes the lines of a text.
     pub fn of(text: Vec<u8>) -> Self {
         Self {
             text: Text::InMemory(text),
@@ -48,8 +48,8 @@ impl SourceLines {
         }
     }
 
-    /// A line, by its number from 1; `None` if there is none, or it can no longer be read. O(its
-    /// number) the first time, O(1) later.
+    /// Returns a line by its number from 1. Returns `None` if there is no such line, or if it can
+    /// no longer be read. O(the line's number) the first time, O(1) later.
     pub fn line(&mut self, number: u32) -> Option<String> {
         let index = (number as usize).checked_sub(1)?;
         let mark = index / EVERY;
@@ -70,7 +70,7 @@ impl SourceLines {
 }
 
 impl Text {
-    /// The text; a file is opened if it has not changed.
+    /// Opens the text. Opens a file only if it has not changed.
     fn reader(&self) -> Option<Box<dyn Reader + '_>> {
         let (path, before) = match self {
             Self::InMemory(text) => return Some(Box::new(Cursor::new(text))),
@@ -86,7 +86,7 @@ trait Reader: BufRead + Seek {}
 
 impl<R: BufRead + Seek> Reader for R {}
 
-/// Skips lines and returns their length in bytes; `None` if there are fewer.
+/// Skips lines and returns their length in bytes. Returns `None` if there are fewer lines.
 fn skip(file: &mut dyn Reader, lines: usize) -> Option<u64> {
     let mut bytes = 0;
     for _ in 0..lines {
@@ -171,7 +171,7 @@ mod tests {
         for (number, lines) in all.iter_mut().enumerate() {
             assert_eq!(lines.line(2), Some(format!("of {number}\n")));
         }
-        // Other tests open files, too, but not hundreds.
+        // Other tests open files, too, but not hundreds of them.
         assert!(open() < before + 300);
     }
 

@@ -9,8 +9,8 @@
 //! 4. in the sources of Rust's standard library that rustup installed, if they are of the same
 //!    commit (`rust`).
 //!
-//! If a text is nowhere, the answer is `None`; [`SourcePaths`] keeps the path, so that a command
-//! can report it once. Wrong lines are worse than none, so no file is guessed by its name.
+//! If a text is not found, the answer is `None`. [`SourcePaths`] keeps the path, so that a command
+//! can report it once. Wrong lines are worse than none, so a file is never guessed from its name.
 
 mod embed;
 mod lines;
@@ -32,7 +32,7 @@ pub use lines::SourceLines;
 pub use moved::{Moved, MovedError};
 use rust::RustSources;
 
-/// Larger files are not source text.
+/// The size limit of source text, in bytes. Larger files are not read.
 pub const LARGEST_SOURCE: u64 = afterimage_trace::MAX_SOURCE;
 
 /// The places of sources given by the user, and the requested sources that were not found. Clones
@@ -43,14 +43,14 @@ pub struct SourcePaths(Arc<Paths>);
 #[derive(Debug, Default)]
 struct Paths {
     moved: Vec<Moved>,
-    /// The folders in which unmoved files named by the debug information may be; anywhere if
-    /// `None`.
+    /// The folders that may contain the unmoved files named by the debug information. If `None`,
+    /// they may be anywhere.
     roots: Option<Vec<PathBuf>>,
     /// Requested paths that were not found.
     missing: Mutex<BTreeSet<String>>,
-    /// Paths whose text is not the compiled one.
+    /// Paths whose text differs from the text that was compiled.
     changed: Mutex<BTreeSet<String>>,
-    /// Why embedded sources cannot be read, in sentences.
+    /// Why embedded sources cannot be read, as sentences.
     damaged: Mutex<BTreeSet<String>>,
     rust: RustSources,
 }
@@ -64,9 +64,9 @@ impl SourcePaths {
         }))
     }
 
-    /// The same, with limited access. Among the files that the debug information names, only those
-    /// under these folders are read, besides files that the user moved, and those of Rust's
-    /// standard library.
+    /// Returns the same places with limited access. Of the files that the debug information names,
+    /// only those under these folders are read. Files that the user moved and those of Rust's
+    /// standard library are always read.
     #[must_use]
     pub fn within(self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         let roots = roots
@@ -79,16 +79,16 @@ impl SourcePaths {
         }))
     }
 
-    /// Returns a command's remarks on sources at its end: one sentence for each recording whose
-    /// embedded sources are damaged, and one about all missing sources.
+    /// Returns the remarks on sources that a command makes at its end: one sentence for each
+    /// recording whose embedded sources are damaged, and one about all missing sources.
     pub fn remarks(&self, code: &CodeFilter) -> Vec<String> {
         let damaged = lock(&self.0.damaged).clone();
         let said = damaged.into_iter().chain(self.not_at_hand(code));
         said.chain(self.changed(code)).collect()
     }
 
-    /// Returns a sentence about the sources that differ from the compiled ones; `None` if there are
-    /// none in code that `code` shows.
+    /// Returns a sentence about the sources that differ from the compiled ones. Returns `None` if
+    /// there are none in code that `code` shows.
     fn changed(&self, code: &CodeFilter) -> Option<String> {
         let (first, more) = shown(&lock(&self.0.changed), code)?;
         Some(format!(
@@ -96,8 +96,8 @@ impl SourcePaths {
         ))
     }
 
-    /// Returns a sentence about the sources that were not found, and the remedy; `None` if none is
-    /// in code that `code` shows.
+    /// Returns a sentence about the sources that were not found, with the remedy. Returns `None` if
+    /// none of them is in code that `code` shows.
     pub fn not_at_hand(&self, code: &CodeFilter) -> Option<String> {
         let (first, more) = shown(&lock(&self.0.missing), code)?;
         Some(format!(
@@ -137,8 +137,8 @@ pub struct SourceFiles {
     /// The recording, whose embedded sources are read on demand.
     file: Option<TraceFile>,
     embedded: OnceLock<Option<EmbeddedSources>>,
-    /// The MD5 digests of texts that the compiler saw, by path. A text is compared when it is first
-    /// read.
+    /// The MD5 digests of the texts that the compiler saw, by path. A text is compared when it is
+    /// first read.
     digests: Mutex<HashMap<String, [u8; 16]>>,
     /// The places where paths were found.
     found: Mutex<HashMap<String, Option<PathBuf>>>,
@@ -157,7 +157,7 @@ impl SourceFiles {
         }
     }
 
-    /// The same, with those embedded in the recording.
+    /// Returns the same sources and those embedded in the recording.
     #[must_use]
     pub fn embedded_in(self, file: TraceFile) -> Self {
         let file = Some(file);
@@ -169,13 +169,13 @@ impl SourceFiles {
         &self.paths
     }
 
-    /// Says which texts the compiler saw, by their digests in the debug information.
+    /// Records which texts the compiler saw, by their digests in the debug information.
     pub fn expect<'p>(&self, digests: impl Iterator<Item = (&'p str, [u8; 16])>) {
         let digests = digests.map(|(path, digest)| (path.to_owned(), digest));
         *lock(&self.digests) = digests.collect();
     }
 
-    /// Records that a file's text differs from the one that the compiler saw.
+    /// Compares a file's text with the one that the compiler saw. Records a difference.
     fn compare(&self, path: &str, text: &[u8]) {
         let expected = lock(&self.digests).remove(path);
         if expected.is_some_and(|expected| expected[..] != Md5::digest(text)[..]) {
@@ -183,8 +183,9 @@ impl SourceFiles {
         }
     }
 
-    /// Returns one sentence about the files that lcov leaves out because they were not found:
-    /// its readers open every file that it names. If none was found, it has all of them.
+    /// Returns one sentence about the files that lcov leaves out because they were not found.
+    /// Programs that read lcov files open every file named there. If no file was found, none is
+    /// left out.
     pub fn left_out(&self, files: &[&str]) -> Option<String> {
         let missing = files.iter().filter(|path| !self.has(path));
         let missing: BTreeSet<_> = missing.map(|&path| path.to_owned()).collect();
@@ -199,12 +200,12 @@ impl SourceFiles {
         ))
     }
 
-    /// Whether the text of a file can be read. A missing file is not recorded as missed.
+    /// Whether the text of a file can be read. Does not record a missing file as missing.
     pub fn has(&self, path: &str) -> bool {
         self.embedded().is_some_and(|own| own.has(path)) || self.locate(path).is_some()
     }
 
-    /// Why the text of a file was not found, and the remedy.
+    /// Says why the text of a file was not found, with the remedy.
     pub fn why_missing(&self, path: &str) -> String {
         let is_file = may_be_source(Path::new(path)).is_some();
         if is_file && !self.paths.0.allows(Path::new(path)) {
@@ -240,7 +241,7 @@ impl SourceFiles {
         found.map_err(damaged).ok()
     }
 
-    /// Returns the place of a file that may be source text, if it is not embedded.
+    /// Finds a file that may be source text, if it is not embedded.
     pub fn locate(&self, path: &str) -> Option<PathBuf> {
         let mut found = lock(&self.found);
         if let Some(known) = found.get(path) {
@@ -284,7 +285,7 @@ impl SourceFiles {
         self.noted(path, lines)
     }
 
-    /// Returns the result for a file; notes the file if there was none.
+    /// Returns the result for a file. If there is none, notes the file as missing.
     fn noted<T>(&self, path: &str, found: Option<T>) -> Option<T> {
         if found.is_none() && !path.is_empty() {
             lock(&self.paths.0.missing).insert(path.to_owned());
@@ -305,7 +306,7 @@ impl Sources for SourceFiles {
     }
 }
 
-/// The sources of several recordings of similar programs: the first that has a file supplies it.
+/// The sources of several recordings of similar programs. The first that has a file supplies it.
 pub struct FirstOf<'s>(pub Vec<&'s SourceFiles>);
 
 impl Sources for FirstOf<'_> {
@@ -315,8 +316,8 @@ impl Sources for FirstOf<'_> {
     }
 }
 
-/// A file's metadata, if it may be source text. This is checked before opening: opening a pipe
-/// would wait for a writer.
+/// Returns a file's metadata, if it may be source text. Checks this before opening, because opening
+/// a pipe would wait for a writer.
 fn may_be_source(path: &Path) -> Option<fs::Metadata> {
     let data = fs::metadata(path).ok()?;
     (data.is_file() && data.len() <= LARGEST_SOURCE).then_some(data)
@@ -373,7 +374,7 @@ mod tests {
         sources.expect(digests.into_iter());
         assert!(sources.read("same.c").is_some() && sources.has("unread.c"));
         assert!(paths.remarks(&CodeFilter::All).is_empty());
-        // It is shown all the same.
+        // The text is shown all the same.
         assert_eq!(sources.read("other.c").as_deref(), Some("int x;\n"));
         assert!(sources.lines("lines.c").is_some());
         let said = paths.remarks(&CodeFilter::All);

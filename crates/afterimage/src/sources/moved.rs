@@ -3,24 +3,25 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Paths that begin with `old` are at `new`.
+/// Says that paths beginning with `old` are found at `new`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// The beginning of paths, which ends where a component does. Without a separator at its end.
+    /// The beginning of the paths. It ends where a path component ends, and has no trailing
+    /// separator.
     old: String,
     new: PathBuf,
 }
 
-/// Why a text is not an `OLD=NEW`.
+/// Why a text is not of the form `OLD=NEW`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MovedError {
-    /// It has no `=`.
+    /// The text has no `=`.
     #[error("write OLD=NEW: the beginning of paths in the program, and where those files are")]
     NoEquals,
     /// Nothing precedes the `=`.
     #[error("OLD is empty; write the beginning of the paths in the program")]
     NoOld,
-    /// Nothing follows it.
+    /// Nothing follows the `=`.
     #[error("NEW is empty; write a folder or a file, or . for the current folder")]
     NoNew,
 }
@@ -52,7 +53,7 @@ impl Moved {
         &self.new
     }
 
-    /// The same, with a relative new place resolved from `folder`.
+    /// The same, but with a relative new place resolved from `folder`.
     #[must_use]
     pub fn relative_to(self, folder: &Path) -> Self {
         let new = folder.join(self.new);
@@ -66,7 +67,7 @@ impl Moved {
             return Some(self.new.clone());
         }
         let inner = rest.strip_prefix(SEPARATORS)?;
-        // A compiler on Windows writes its own separators.
+        // A compiler on Windows writes other separators.
         let is_foreign = rest.starts_with('\\');
         Some(if is_foreign {
             self.new.join(inner.replace('\\', "/"))

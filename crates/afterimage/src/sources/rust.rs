@@ -1,9 +1,9 @@
-//! The sources of Rust's standard library, which the debug information calls
+//! Finds the sources of Rust's standard library. Debug information calls them
 //! `/rustc/COMMIT/library/…`.
 //!
 //! The component rust-src installs them into each toolchain of rustup. Beside them is the manifest
-//! of the toolchain, which names its commit by at least nine digits. Sources of another or unknown
-//! commit have other lines and are not used.
+//! of the toolchain, which names its commit by at least nine digits. Sources of a different or
+//! unknown commit have different lines and are not used.
 
 use std::env;
 use std::fs::{self, File};

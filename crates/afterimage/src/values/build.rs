@@ -24,16 +24,16 @@ use crate::text::pasted;
 /// The values to build.
 #[derive(Clone, Debug)]
 pub struct KeptValues {
-    /// The first block.
+    /// The first block with values.
     pub first: u64,
-    /// The last one.
+    /// The last block with values.
     pub last: u64,
     /// The functions without values.
     pub left_out: LeftOut,
 }
 
 impl KeptValues {
-    /// The values of a whole run of `length` blocks.
+    /// All values of a run of `length` blocks.
     pub fn all(length: u64) -> Self {
         Self {
             first: 1,
@@ -48,13 +48,13 @@ impl KeptValues {
 pub enum Adds {
     /// There are no usable values yet.
     First,
-    /// They extend the existing ones.
+    /// The new values extend the existing ones.
     More,
-    /// They replace the existing ones once they are complete.
+    /// The new values replace the existing ones once they are complete.
     Instead,
 }
 
-/// The values of a recording, built if they do not exist yet.
+/// Returns the values of a recording. Builds them if they do not exist yet.
 pub(crate) fn ensure_values<'r>(
     recording: &'r Recording,
     monitor: &dyn Monitor,
@@ -80,9 +80,9 @@ pub(crate) fn ensure_values<'r>(
     }
 }
 
-/// The earliest time at which the remaining time of a build is estimated.
+/// The time after which the remaining time of a build is first estimated.
 const TOLD: Duration = Duration::from_secs(1);
-/// Shorter remaining times are not worth a message.
+/// The least remaining time that is worth a message.
 const LONG: Duration = Duration::from_secs(20);
 
 /// Estimates from the first blocks how much longer a build takes, and how much the file grows.
@@ -93,14 +93,14 @@ struct Outlook<'a> {
     begun: Instant,
     /// The length of the file before the build.
     bytes: u64,
-    /// The bytes by which the file grew, and the number of blocks whose values these are.
+    /// The number of bytes by which the file grew, and the number of blocks whose values they hold.
     grown: Mutex<Option<(u64, u64)>>,
     is_told: AtomicBool,
 }
 
 impl<'a> Outlook<'a> {
-    /// For a build of these blocks. Nothing is estimated if it begins in the middle of the run,
-    /// because following the run up to there is faster.
+    /// Makes an estimate for a build of these blocks. Nothing is estimated if the build begins in
+    /// the middle of the run, because following the run up to there is faster than building.
     fn new(at: &'a Path, (first, last): (u64, u64), monitor: &'a dyn Monitor) -> Self {
         Self {
             at,
@@ -113,7 +113,7 @@ impl<'a> Outlook<'a> {
         }
     }
 
-    /// Called when the values of the first `blocks` blocks are in the file.
+    /// Is called when the values of the first `blocks` blocks are in the file.
     fn written(&self, blocks: u64) {
         if blocks > 0 && !self.is_told.load(Ordering::Relaxed) {
             let grown = length_of(self.at).saturating_sub(self.bytes);
@@ -123,7 +123,7 @@ impl<'a> Outlook<'a> {
         }
     }
 
-    /// Called when `done` blocks are done.
+    /// Is called when `done` blocks are done.
     fn tell(&self, done: u64) {
         let passed = self.begun.elapsed();
         if done == 0 || passed < TOLD || self.is_told.load(Ordering::Relaxed) {
@@ -187,7 +187,7 @@ pub(crate) fn add_values(
     let mut writer = EpochWriter::new(&out)?;
     let mut checkpoints = CheckpointWriter::new(&out)?;
     let anew = adds != Adds::More;
-    // Damaged parts are written again.
+    // Parts that are damaged are written again.
     let known = FilePrinted::open(&file).ok().flatten();
     let known = known.map_or(0, |printed| printed.length());
     let mut printed = if anew || known < last.min(length) {

@@ -38,41 +38,41 @@ pub struct ConditionQuery {
     /// The place and the moments.
     #[serde(flatten)]
     pub values: ValuesQuery,
-    /// Which of the times when it holds are reported.
+    /// Which of the times at which the condition holds to report.
     pub wanted: Wanted,
 }
 
-/// Which of the times when a condition holds are reported.
+/// Which of the times at which a condition holds to report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
-    /// All of them; the first ones are listed.
+    /// All of them. Only the first ones are listed.
     #[default]
     All,
-    /// The first.
+    /// The first time.
     First,
-    /// The last.
+    /// The last time.
     Last,
-    /// Only their number.
+    /// Only the number of times.
     Count,
 }
 
-/// The number of moments examined at a time: few at first, because the answer may be among them,
-/// then more, because each time begins by restoring memory.
+/// The number of moments to examine at a time. It is small at first, because the answer may be
+/// among the first moments. Then it grows, because each pass begins by restoring memory.
 const AT_ONCE: RangeInclusive<u64> = 1 << 12..=1 << 16;
 
-/// The part of a text that is compared.
+/// The part of a string that is compared.
 const LIMITS: Limits = Limits {
     string: 1 << 12,
     ..Limits::DEFAULT
 };
 
-/// The result at a moment: whether the condition holds, and the values of its variables if it does
-/// and these are shown.
+/// The result at a moment: whether the condition holds. If it does and times are listed, also
+/// contains the values of the variables.
 pub(crate) type Found = (Truth, Vec<Result<Held, PathError>>);
 
 impl ConditionQuery {
-    /// Finds all times when a condition holds at a place.
+    /// A query for all times at which a condition holds at a place.
     pub fn new(condition: impl Into<String>, at: impl Into<String>) -> Self {
         Self {
             condition: condition.into(),
@@ -161,8 +161,8 @@ impl Wanted {
     }
 }
 
-/// One scan of all the times, on all processors. Each thread takes chunks of them until none is
-/// left.
+/// One scan of all times at a place, on all processors. Each thread takes chunks of the times until
+/// none is left.
 struct Scan<'s> {
     session: &'s Session,
     condition: &'s Condition,
@@ -170,7 +170,7 @@ struct Scan<'s> {
     place: &'s Place,
     names: &'s Names,
     source: &'s SourceMap<'s>,
-    /// The number of listed times when the condition holds.
+    /// The number of times to list at which the condition holds.
     listed: u64,
     wanted: Wanted,
     progress: Progress,
@@ -179,12 +179,12 @@ struct Scan<'s> {
 
 /// The data shared by the threads of a scan.
 struct Shared {
-    /// The numbers that no thread has taken yet.
+    /// The numbers of the times that no thread has taken yet.
     left: RangeInclusive<u64>,
     backwards: bool,
-    /// The number of chunks taken.
+    /// The number of chunks taken so far.
     taken: usize,
-    /// The results, by chunk.
+    /// The results of the chunks, by number.
     parts: BTreeMap<usize, Tally>,
     reasons: Reasons,
     looked_at: u64,
@@ -202,13 +202,13 @@ impl Shared {
         }
     }
 
-    /// No thread takes another chunk.
+    /// Makes sure that no thread takes another chunk.
     fn stop(&mut self) {
         self.left = RangeInclusive::new(1, 0);
     }
 
-    /// The next chunk, and its position among the chunks. Each is twice as long as the last one,
-    /// but leaves enough for the other threads.
+    /// Returns the next chunk, and its position among the chunks. Each chunk is twice as long as
+    /// the previous one, but leaves enough for the other threads.
     fn take(&mut self, threads: usize) -> Option<(usize, RangeInclusive<u64>)> {
         let (&first, &last) = (self.left.start(), self.left.end());
         if self.left.is_empty() {
@@ -238,7 +238,7 @@ impl Scan<'_> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at `total` times.
+    /// Examines `total` times.
     fn run(self, total: u64) -> Result<Shared> {
         let chunks = usize::try_from(total.div_ceil(*AT_ONCE.start())).unwrap_or(usize::MAX);
         let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -246,7 +246,7 @@ impl Scan<'_> {
         let failed = Mutex::new(None);
         let work = || {
             if let Err(error) = self.work(threads) {
-                // The others end after the chunks that they have.
+                // The other threads end after the chunks that they have taken.
                 self.shared().stop();
                 let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
                 failed.get_or_insert(error);
@@ -254,7 +254,7 @@ impl Scan<'_> {
         };
         thread::scope(|scope| {
             for _ in 1..threads {
-                // If no thread can be started, this one does all the work.
+                // If no thread can be started, this thread does all the work.
                 let _ = thread::Builder::new().spawn_scoped(scope, work);
             }
             work();
@@ -268,7 +268,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The work of each of some threads.
+    /// The work of each of the threads.
     fn work(&self, threads: usize) -> Result<()> {
         let (session, names) = (self.session, self.names);
         let loaded = session.module();
@@ -318,7 +318,7 @@ impl Scan<'_> {
     }
 }
 
-/// The counts and instances of some of the times.
+/// The counts and the listed times of some chunk.
 #[derive(Default)]
 struct Tally {
     looked_at: u64,
@@ -354,7 +354,7 @@ impl Tally {
         }
     }
 
-    /// Adds the next times, and keeps at most `listed` instances in total.
+    /// Adds the results of the next chunk, and keeps at most `listed` instances in total.
     fn merge(&mut self, next: Self, listed: u64) {
         self.looked_at += next.looked_at;
         self.holds += next.holds;
@@ -367,8 +367,8 @@ impl Tally {
     }
 }
 
-/// Why each path of a condition never had a value; the inner value is `None` if the reasons
-/// differed, or it had a value. `None` if it was not examined.
+/// For each path of a condition, why it never had a value. The inner value is `None` if the reasons
+/// differed, or if the path had a value. The outer value is `None` if the path was not examined.
 #[derive(Default)]
 struct Reasons(Vec<Option<Option<PathError>>>);
 
@@ -377,9 +377,9 @@ impl Reasons {
         Self(vec![None; condition.paths.len()])
     }
 
-    /// Remembers why a path had no value, if it had none.
+    /// Records whether a path had a value and, if not, why.
     fn seen(&mut self, number: usize, why: Option<&PathError>) {
-        // If a value is unknown, its type may be right.
+        // If a value is merely unavailable, its type may be right.
         if why.is_some_and(|why| !is_of_types(why)) {
             return;
         }
@@ -393,7 +393,7 @@ impl Reasons {
         }
     }
 
-    /// Adds what another thread saw.
+    /// Adds the results of another thread.
     fn merge(&mut self, other: Self) {
         if self.0.is_empty() {
             *self = other;
@@ -438,14 +438,14 @@ fn value(name: &str, held: Result<Held, PathError>) -> ConditionValue {
 pub(crate) struct Look<'l, 'a> {
     condition: &'l Condition,
     variables: &'l Variables<'a>,
-    /// The variable that each path begins with, by path and place. Looking it up takes far longer
+    /// The variable with which each path begins, by path and place. Looking it up takes far longer
     /// than reading it.
     begun: RefCell<HashMap<(usize, FuncId, OrigOffset), Rc<Begun>>>,
     /// The constants that paths name, by path.
     constants: RefCell<HashMap<usize, Option<Held>>>,
     /// The type of each path's last value, if it is one number.
     number_types: RefCell<Vec<Option<LastType>>>,
-    /// Whether times when it holds are listed, with the values of all variables.
+    /// Whether the times at which the condition holds are listed, with the values of all variables.
     lists: bool,
     reasons: RefCell<Reasons>,
     /// The number of remaining times at which all paths are examined.
@@ -459,12 +459,12 @@ type LastType = (TypeRef, Option<NumberType>);
 struct Begun {
     /// The variable, and the path from there.
     found: Result<(Variable, Path), PathError>,
-    /// Its last location.
+    /// The last location of the variable.
     located: RefCell<Option<Rc<Located>>>,
 }
 
 impl Begun {
-    /// Where the variable is at a moment.
+    /// Finds where the variable is at a moment.
     fn located(
         &self,
         variables: &Variables<'_>,
@@ -484,7 +484,7 @@ impl Begun {
 }
 
 impl<'l, 'a> Look<'l, 'a> {
-    /// Creates it before any moment. With `lists`, also collects the values of the variables when
+    /// Prepares for examining moments. With `lists`, also collects the values of the variables when
     /// the condition holds.
     pub(crate) fn new(condition: &'l Condition, variables: &'l Variables<'a>, lists: bool) -> Self {
         Self {
@@ -499,7 +499,7 @@ impl<'l, 'a> Look<'l, 'a> {
         }
     }
 
-    /// The value of the condition at a moment, as text; or why it has no value.
+    /// Returns the value of the condition at a moment, as text, or why it has no value.
     pub(crate) fn result(
         &self,
         moment: &Moment<'_, '_>,
@@ -514,7 +514,7 @@ impl<'l, 'a> Look<'l, 'a> {
         self.reasons.borrow().check(text, self.condition)
     }
 
-    /// Whether it holds at a moment, and the values of its variables.
+    /// Returns whether the condition holds at a moment, and the values of its variables.
     pub(crate) fn found(&self, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Found {
         let look = |number, with_text| {
             let held = self.held(number, moment, scopes, with_text);
@@ -523,8 +523,9 @@ impl<'l, 'a> Look<'l, 'a> {
             held
         };
         let all = || Vec::from_iter((0..self.condition.paths.len()).map(|path| look(path, true)));
-        // A path that can never have a value is detected at once, whether it matters then or not:
-        // first by the trace alone, which lacks memory, then by following the run.
+        // Detects paths that can never have a value at once, whether they matter at this moment or
+        // not. The trace alone is tried first. It lacks memory, so the run may have to be followed
+        // afterwards.
         if self.first.get() > 0 {
             self.first.set(self.first.get() - 1);
             all();
@@ -541,7 +542,7 @@ impl<'l, 'a> Look<'l, 'a> {
         (truth, held)
     }
 
-    /// The constant or variant that a path names instead of a variable.
+    /// Finds the constant or variant that a path names instead of a variable.
     fn constant(&self, number: usize) -> Option<Held> {
         let mut all = self.constants.borrow_mut();
         let known = all.entry(number).or_insert_with(|| {
@@ -582,8 +583,8 @@ impl<'l, 'a> Look<'l, 'a> {
         }
     }
 
-    /// Returns the value of a path expression: a number, with its text if that is wanted, or a
-    /// text.
+    /// Returns the value of a path expression: a string, or a number with its text if that is
+    /// wanted.
     fn held(
         &self,
         path_number: usize,
@@ -592,7 +593,7 @@ impl<'l, 'a> Look<'l, 'a> {
         with_text: bool,
     ) -> Result<Held, PathError> {
         let variables = self.variables;
-        // C++ has a variable of this name, which the linker drops.
+        // The C++ library has a variable of this name, which the linker drops.
         if is_empty_optional(&self.condition.paths[path_number].0)
             && let Some(constant) = self.constant(path_number)
         {
@@ -629,7 +630,7 @@ impl<'l, 'a> Look<'l, 'a> {
         match variables.operand(&object, moment) {
             Ok(found) => Ok(Held {
                 number: number(found.rank),
-                // A pointer to characters is followed by its text.
+                // A pointer to characters is shown with the string that it points to.
                 text: if found.text.starts_with("0x") {
                     text()?
                 } else {
@@ -648,7 +649,7 @@ impl<'l, 'a> Look<'l, 'a> {
     }
 }
 
-/// The constant or variant that a path names, as it is written. It has no members.
+/// Finds the constant or variant that a path names, as it is written. It has no members.
 fn constant(variables: &Variables<'_>, (written, path): (&str, &Path)) -> Option<Held> {
     let is_name = written.split_whitespace().eq([path.variable.as_str()]);
     let found = is_name.then(|| variables.named_constant(&path.variable));
@@ -660,12 +661,12 @@ fn constant(variables: &Variables<'_>, (written, path): (&str, &Path)) -> Option
     })
 }
 
-/// Whether it is an empty optional of C++.
+/// Whether the text names an empty C++ optional.
 fn is_empty_optional(written: &str) -> bool {
     matches!(written.trim(), "nullopt" | "std::nullopt")
 }
 
-/// A number of a condition; `None` above 127 bits.
+/// Converts a number of a condition. Returns `None` if it has more than 127 bits.
 fn number(rank: Rank) -> Option<ConditionNumber> {
     match rank {
         Rank::Signed(value) => Some(ConditionNumber::Integer(value)),

@@ -13,22 +13,22 @@ use crate::places::times;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Instances {
-    /// All of them.
+    /// All executions.
     All,
-    /// From one to another, by their numbers from 1.
+    /// The executions from one number to another, counted from 1.
     Range(u64, u64),
-    /// One, by its number from 1.
+    /// One execution, by its number from 1.
     One(u64),
-    /// The last one.
+    /// The last execution.
     Last,
-    /// From a time on.
+    /// The executions from a time on.
     From(u64),
 }
 
 /// Why a text does not select executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstancesError {
-    /// It has another form.
+    /// The text has a different form.
     #[error("write A..B, one number, last, or t=T")]
     Form,
     /// The numbers are out of order, or 0.
@@ -81,14 +81,14 @@ impl Instances {
         }
     }
 
-    /// Whether the executions are named, so there are no others to mention.
+    /// Whether the executions are named one by one, so that there are no others to mention.
     pub(super) fn is_named(self) -> bool {
         matches!(self, Self::Range(..) | Self::One(_) | Self::Last)
     }
 
-    /// The first and the last of the selected executions among `count`. The last is before the
-    /// first if none is selected or named. `by` returns the number of executions up to a time.
-    /// `what` was `happened`: "the statement at @0x1f3", "executed".
+    /// Returns the first and the last of the selected executions among `count`. The last is before
+    /// the first if no execution is selected. `by` returns the number of executions up to a time.
+    /// `what` and `happened` are for messages, such as "the statement at @0x1f3" and "executed".
     pub(super) fn range(
         self,
         count: u64,

@@ -1,4 +1,4 @@
-//! The values that all loads of a program read.
+//! The values that a program's loads read.
 
 use afterimage_present::{
     load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
@@ -26,7 +26,7 @@ pub fn write_load_values(session: &Session, to: &Rows<'_>) -> Result<()> {
     })
 }
 
-/// Writes all values that loads read. The path must exist.
+/// Writes every value that loads read. The path must exist.
 ///
 /// # Errors
 /// As for [`write_load_values`].

@@ -13,7 +13,7 @@ use crate::text::{pasted, sentence};
 use crate::values::build::{Adds, KeptValues};
 use crate::{Beyond, Filters, Session, SessionError};
 
-/// The part of a run's values that filters keep. The path must exist.
+/// Determines which values of a run the filters keep. The path must exist.
 ///
 /// # Errors
 /// If the program has no such place, or nothing is left.
@@ -27,8 +27,8 @@ fn kept_values(session: &Session, filters: &Filters, beyond: Beyond) -> Result<K
     kept.with_context(|| session.at().display().to_string())
 }
 
-/// Adds the values that filters keep for a run that has just ended. Reports to the monitor if they
-/// keep nothing.
+/// Adds the values that filters keep, for a run that has just ended. Tells the monitor if the
+/// filters keep nothing.
 ///
 /// # Errors
 /// If the run cannot be followed, or the work is cancelled.
@@ -39,7 +39,7 @@ pub fn add_first_values(
 ) -> Result<(), SessionError> {
     session.ensure_whole_path()?;
     match kept_values(session, filters, Beyond::Cut) {
-        // If another process asked about the run as soon as it had ended, they may already exist.
+        // If another process asked about the run as soon as it had ended, values may already exist.
         Ok(kept) if session.add_values(&kept, Adds::First, stop)? => Ok(()),
         Ok(_) => session.ensure_values(stop),
         Err(why) => {
@@ -53,9 +53,10 @@ pub fn add_first_values(
     }
 }
 
-/// Returns the additions that a recording needs for the values that filters keep, and how to make
-/// them; `None` if it has them. With `again`, they are built again, without reading existing ones,
-/// which may be damaged. Builds the path if it does not exist.
+/// Returns the values that must be added to a recording so that it has those that the filters keep,
+/// and how to add them. Returns `None` if the recording has them. With `again`, the values are
+/// built again. Existing values, which may be damaged, are not read. Builds the path if it does not
+/// exist.
 ///
 /// # Errors
 /// If the program has no such place, nothing is left, or the existing values are of other
@@ -74,7 +75,7 @@ pub fn missing_values(
     let kept = kept_values(session, filters, Beyond::Refused)?;
     let there = match (again, session.epochs()) {
         (true, _) | (false, Err(RecordingError::NoValues)) => {
-            // Their index tells how far.
+            // The index of the values says how far they go.
             let known = recorded_epochs(&session.newest(), session.path()?);
             let adds = if matches!(known, Ok(Some(_))) {
                 Adds::Instead
@@ -106,8 +107,8 @@ pub fn missing_values(
             lacks(&kept.left_out)
         );
     }
-    // If windows exist from the beginning, as after an interruption, the build continues after
-    // them.
+    // If there are values for windows from the beginning on, as after an interruption, the build
+    // continues after these.
     let first = there.missing_from(kept.first);
     Ok(Some((KeptValues { first, ..kept }, Adds::More)))
 }

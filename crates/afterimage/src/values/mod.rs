@@ -19,7 +19,7 @@ pub use instances::{Instances, InstancesError};
 pub use loads::{write_load_values, write_loaded};
 pub use missing::{add_first_values, missing_values};
 
-/// Asks which values the statements at a place gave.
+/// Asks which values the statements at a place produced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValuesQuery {
     /// The place: `parser.c:42`, `parse+0x2a`, `@0x1f3`, or a function. `#7` or `#last` at the end
@@ -49,7 +49,8 @@ pub struct VariableQuery {
 pub enum Detail {
     /// Every value.
     Each,
-    /// The number of distinct values, the smallest, the largest and the most frequent.
+    /// A summary: the number of distinct values, the smallest, the largest and the most frequent
+    /// one.
     Stats,
     /// The occurrences of each value, most frequent first.
     Histogram,
@@ -59,7 +60,7 @@ impl ValuesQuery {
     /// The default number of rows.
     pub const LIMIT: u64 = 10;
 
-    /// The first values at a place.
+    /// A query for the first values at a place.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
@@ -73,8 +74,8 @@ impl ValuesQuery {
         self.detail != Detail::Each
     }
 
-    /// Returns how many of the executions may be shown. If they are not named one by one, a list is
-    /// limited to the number of rows; a summary includes all.
+    /// Returns the largest number of executions to show. If they are not named one by one, a list
+    /// is limited to the number of rows. A summary includes all executions.
     fn most(&self, instances: Instances) -> u64 {
         if instances.is_named() || self.is_summed() {
             u64::MAX

@@ -87,7 +87,7 @@ impl ValuesQuery {
             };
             let rows = match rows {
                 Ok(rows) => rows,
-                // Others of the line may have been executed, and have stored values.
+                // Other statements of the line may have been executed, and have stored values.
                 Err(why) => {
                     let rows = Rows {
                         refused: Some(why.to_string()),
@@ -162,7 +162,7 @@ fn rest_of(windows: &[(u64, u64)], file: &Path) -> String {
     )
 }
 
-/// Whether the error concerns a part of the run, or a function, without stored values.
+/// Whether the error concerns a part of the run, or a function, that has no stored values.
 fn is_left_out(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<ValuesError>();
     matches!(error, Some(ValuesError::Outside { .. }))
@@ -170,14 +170,14 @@ fn is_left_out(error: &anyhow::Error) -> bool {
 
 /// The rows to report about a statement.
 struct Rows {
-    /// Whether the statement gives values, or has something else to show.
+    /// Whether the statement produces values, or has something else to show.
     gives: bool,
     /// Why none of the selected executions exists.
     refused: Option<String>,
     rows: ValueRows,
     /// The number of further executions, or values.
     more: u64,
-    /// The number of selected executions outside of the stored values.
+    /// The number of selected executions whose values are not stored.
     outside: u64,
 }
 
@@ -204,11 +204,12 @@ struct ValuesContext<'s, 'a> {
     /// The windows with stored values.
     windows: &'s [(u64, u64)],
     trap: Option<&'s Trap>,
-    /// The counts by following the run, for each statement.
+    /// For each statement, the counts found by following the run.
     followed: HashMap<OrigOffset, ValueCounts>,
 }
 
-/// The approximate number of blocks that can be followed in the time of looking up one value.
+/// The approximate number of blocks that can be followed in the time that it takes to look up one
+/// value.
 const BLOCKS_PER_VALUE: u64 = 2048;
 
 impl<'a> ValuesContext<'_, 'a> {
@@ -224,7 +225,7 @@ impl<'a> ValuesContext<'_, 'a> {
         for site in sites {
             let (all, count) = executions(self.traced, self.values, site)?;
             let by = |time| Ok(all.by(time)?);
-            // If another statement has none, its own turn reports the reason.
+            // If a statement has no such executions, the reason is reported when its turn comes.
             let Ok((first, last)) = which.range(count, ("", ""), by) else {
                 continue;
             };
@@ -292,10 +293,10 @@ impl<'a> ValuesContext<'_, 'a> {
         let mut ranges = self.kept(all, (first, last))?;
         let kept: u64 = ranges.iter().map(|(from, to)| to - from + 1).sum();
         if kept == 0 {
-            // Looking up one of them gives the reason.
+            // Looking up one of these executions returns the reason.
             ranges = vec![(first, first)];
         }
-        // For a statement whose operands need no values, the first is always known.
+        // If the operands of a statement need no values, its first execution is always known.
         let outside = last - first + 1 - kept.max(1);
         let most = kept.clamp(1, self.query.most(which));
         let doing = Work::Question("computing values");
@@ -346,7 +347,7 @@ impl<'a> ValuesContext<'_, 'a> {
             ranges.push((first, last));
             return Ok(ranges);
         }
-        // Nodes that are partly in a window are kept as a whole.
+        // A node that is partly in a window is kept as a whole.
         let is_in = |number, (from, to): (u64, u64)| -> Result<bool> {
             let Some(execution) = all.get(self.values, number)? else {
                 return Ok(false);
@@ -378,7 +379,7 @@ impl<'a> ValuesContext<'_, 'a> {
         Ok(merged)
     }
 
-    /// Returns why an execution trapped, if it is the one that did.
+    /// Returns why an execution trapped, if it did.
     fn trap_at(&self, site: &Site, execution: &Execution) -> Option<&Trap> {
         let here = |trap: &&Trap| trap.is_at(site.function, site.op, execution.time);
         self.trap.filter(here)
@@ -387,7 +388,7 @@ impl<'a> ValuesContext<'_, 'a> {
     fn instance(&self, site: &Site, execution: &Execution) -> Result<ValuesInstance> {
         let effect = self.types.effect(self.values, execution, site.op)?;
         let trap = self.trap_at(site, execution).map(|trap| trap.why.clone());
-        // If the recording has no end, this is unknown.
+        // If the recording has no end, it is unknown whether this execution trapped.
         let unfinished = || "the recording ends before it finishes".to_owned();
         let trapped = trap.or_else(|| effect.trapped.then(unfinished));
         let Effect {

@@ -1,4 +1,4 @@
-//! Summarizes the values of a variable: their number, or how often each occurs.
+//! Summarises the values of a variable: their number, or how often each occurs.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use super::{Detail, VariableQuery};
 use crate::Session;
 use crate::monitor::Work;
 
-/// The moments whose values are summarized.
+/// The moments whose values are summarised.
 pub(super) struct Moments<'m, 'a> {
     pub values: &'m RecordedValues<'a>,
     pub occasions: &'m Occasions<'a>,
-    /// The numbers of the first and the last.
+    /// The numbers of the first and the last moment.
     pub first: u64,
     pub last: u64,
 }
@@ -32,7 +32,7 @@ struct Counted {
     first: u64,
 }
 
-/// Summarizes one number over many moments, and counts the values that are left out.
+/// Summarises the values of a variable over many moments, and counts the values that are left out.
 pub(super) fn rows<'a>(
     traced: &Session,
     moments: &Moments<'_, 'a>,

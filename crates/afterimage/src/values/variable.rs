@@ -1,4 +1,4 @@
-//! A source variable, each time the run was at a place.
+//! The values of a source variable, each time the run was at a place.
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::document::objects::Function;
@@ -22,7 +22,7 @@ use crate::steps::follow;
 use crate::wasm_local::{WasmLocal, wasm_local};
 
 impl VariableQuery {
-    /// The values of a variable whenever the run was at a place.
+    /// A query for the values of a variable whenever the run was at a place.
     pub fn new(name: impl Into<String>, at: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -116,7 +116,7 @@ pub(super) struct NamedPlace {
     pub at: String,
 }
 
-/// The place that a query names.
+/// Resolves the place that a query names.
 pub(super) fn named_place<'a>(
     session: &'a Session,
     names: &'a Names,
@@ -165,7 +165,7 @@ fn instance(names: &Names, row: Evaluated) -> VariableInstance {
     }
 }
 
-/// The subject that has a value at each moment.
+/// The thing whose value is wanted at each moment.
 pub(super) enum Subject<'s, 'a> {
     /// An expression of the source.
     Variable(&'s Session, Watch<'s, 'a>),
@@ -190,7 +190,7 @@ impl Subject<'_, '_> {
         }
     }
 
-    /// Numbers, each with a mark if its place may hold something else.
+    /// Reads numbers. Each has a mark that says whether its place may hold something else.
     pub(super) fn numbers(&self, occasions: &[Occasion]) -> Result<Vec<Evaluated<(Number, bool)>>> {
         match self {
             Self::Variable(traced, watch) => {
@@ -250,7 +250,7 @@ fn only_function(place: &Place) -> Option<FuncId> {
     }
 }
 
-/// Whether an expression has no value because of its types, and so at no moment.
+/// Whether an expression has no value because of its types, so that it never has one.
 pub(super) fn is_of_types(why: &PathError) -> bool {
     matches!(
         why,
@@ -263,8 +263,8 @@ pub(super) fn is_of_types(why: &PathError) -> bool {
     )
 }
 
-/// Why an expression can never have a value: the reason, if it is the same everywhere and the
-/// expression never has one.
+/// Returns why an expression can never have a value, if the reason lies in its types and is the
+/// same everywhere.
 pub(super) fn never<'e>(
     mut reasons: impl Iterator<Item = Option<&'e PathError>>,
 ) -> Option<&'e PathError> {
@@ -275,7 +275,7 @@ pub(super) fn never<'e>(
 /// The maximum number of variables that a refusal names.
 const MOST_NAMED: usize = 16;
 
-/// Refuses a variable that is unknown in every function of the place: it never has a value.
+/// Refuses a variable that is unknown in every function of the place, because it never has a value.
 pub(super) fn known(
     traced: &Session,
     variables: &Variables<'_>,
@@ -323,7 +323,7 @@ pub(super) fn known(
             },
         };
         match found {
-            // It may be in scope at other instructions of the line.
+            // The variable may be in scope at other instructions of the line.
             Ok(_) | Err(PathError::NotInScope { .. }) => return Ok(()),
             Err(PathError::NoVariable {
                 name,
@@ -348,7 +348,7 @@ pub(super) fn known(
     }
 }
 
-/// All times at which the run was at a place, and the place's name.
+/// Returns all times at which the run was at a place, and what such a time is called.
 pub(super) fn occasions<'v, 's: 'v>(
     traced: &'s Session,
     values: &RecordedValues<'v>,

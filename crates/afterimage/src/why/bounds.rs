@@ -11,15 +11,15 @@ use crate::ended::at_end;
 use crate::explain::Scene;
 use crate::path::gaps;
 
-/// An operand of it.
+/// An operand of an operator that accesses a part of a memory or table.
 pub struct Bounded {
     pub role: &'static str,
     pub value: Value,
-    /// For an operand that gives a position: the bounds, in words.
+    /// For an operand that is a position: the bounds, in words.
     pub within: Option<String>,
 }
 
-/// The memory, table or segment that an operator accesses a part of, by its number.
+/// The memory, table or segment, by its number, of which an operator accesses a part.
 #[derive(Clone, Copy)]
 enum Whole {
     Memory(usize),
@@ -28,12 +28,13 @@ enum Whole {
     Elements(usize),
 }
 
-/// The operands of an operator on a part of a memory or a table that trapped, the one to blame
-/// first.
+/// Returns the operands of an operator that trapped at a part of a memory or table. The operand to
+/// blame comes first.
 ///
-/// If the part begins beyond the end, or its beginning was computed and is the end, the beginning is
-/// to blame. Otherwise the length is, unless it is a constant: then the beginning is, if it was
-/// computed or is the end. `None` for any other operator, or if the end is unknown.
+/// If the part begins beyond the end, its beginning is to blame. This is also so if the beginning
+/// was computed and is the end itself. Otherwise the length is to blame, unless it is a constant.
+/// In that case the beginning is to blame, if it was computed or is the end. Returns `None` for any
+/// other operator, or if the end is unknown.
 pub fn operands(
     scene: &Scene<'_, '_>,
     instance: Instance,
@@ -62,12 +63,13 @@ pub fn operands(
     if gaps(scene.traced.path()?).is_some() {
         return Ok(None);
     }
-    // The operator that trapped was executed last, and changed nothing.
+    // The operator that trapped was executed last and changed nothing.
     let ends = at_end(scene.traced, |ended| {
         wholes.map(|whole| end(ended.paused.inside.state, whole?))
     })?;
     let mut found = Vec::new();
-    // The start of each part, with the room from there on; then the length of the parts.
+    // Contains the start of each part with the room from there on, followed by the length of the
+    // parts.
     let mut parts = Vec::new();
     let operands = statement.operands(&compiled.code);
     for (k, (&Operand { role, register }, &ty)) in operands.iter().zip(types).enumerate() {
@@ -90,7 +92,8 @@ pub fn operands(
     let all = (0..).zip(&parts);
     let left = all.filter_map(|(k, &(_, left))| Some((k, left?)));
     let beyond = left.clone().find(|(_, left)| left.is_none());
-    // The first part that goes beyond, has at most this much room, and has a computed beginning.
+    // Finds the first part with a computed beginning that goes beyond the end and has at most this
+    // much room.
     let computed = |most: u64| {
         left.clone().try_fold(None, |first, (k, left)| {
             let goes = |left: u64| left < length && left <= most;
@@ -102,7 +105,7 @@ pub fn operands(
     let blamed = match beyond {
         Some((beyond, _)) => beyond,
         None => match computed(0)? {
-            // A constant may well be the end: a part that begins there must be empty.
+            // A constant may well be the end, because a part that begins there must be empty.
             Some(at_end) => at_end,
             None if is_computed(scene, &found[last].value)? => last,
             None => {

@@ -13,7 +13,7 @@ use super::led::{Value, led_by};
 use super::tell::{Teller, memory};
 use crate::text::harmless;
 
-/// Returns an end that has only a kind and a text.
+/// Makes an end that has only a kind and a text.
 pub fn none(kind: &'static str, what: String) -> WhyEnd {
     WhyEnd {
         kind,
@@ -28,7 +28,7 @@ pub fn none(kind: &'static str, what: String) -> WhyEnd {
     }
 }
 
-/// The chain leaves the part of the run with stored values.
+/// Makes the end of a chain that leaves the part of the run with stored values.
 pub fn outside(why: &str) -> WhyEnd {
     none("unknown", format!("unknown: {why}"))
 }
@@ -40,7 +40,8 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
     let value = &teller.value;
     Ok(match end {
         End::Constant { bits, instance, op } => {
-            // The value of an exception was last seen as a reference to it.
+            // If the value came with an exception, it was last seen as a reference to the
+            // exception.
             let of = scene.walk().spot_of(instance, op);
             let ty = match teller.ty {
                 Some(ValType::Ref(_)) => scene.types.constant(of.function, op).or(teller.ty),
@@ -50,8 +51,8 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
                 Some(ty) => value_text(ty, bits),
                 None => value.clone(),
             };
-            // Line tables place a constant by what precedes it. Its user in the same block is more
-            // telling; for a call, only the line.
+            // Line tables place a constant by the code before it. The operator that uses it in the
+            // same block says more. If this is a call, only its line is used.
             let spot = scene.walk().spot_of(instance, op);
             let of = |spot: Spot| (spot.instance, spot.time);
             let same = teller.spot.is_some_and(|last| of(last) == of(spot));
@@ -108,7 +109,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
             let given = InputSource::find(&scene.host, scene.traced.file(), imports, call, range)?;
             let mut end = given_end(&given);
             let logged = scene.values.host()?.get(call)?;
-            // A number made from it may differ.
+            // The byte itself is shown, since a number made from it may differ.
             let writes = logged.iter().flat_map(|logged| logged.writes.iter().rev());
             let mut written = writes.filter(|write| write.memory == range.memory);
             let byte = written.find_map(|write| {
@@ -163,7 +164,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
     })
 }
 
-/// The character of a byte.
+/// The character that a byte represents.
 fn character(byte: &u8) -> Option<String> {
     match byte {
         b' '..=b'~' | b'\n' | b'\r' | b'\t' => Some(format!("{:?}", char::from(*byte))),
@@ -181,7 +182,7 @@ fn callee(teller: &Teller<'_, '_>, instance: Instance) -> Result<String> {
     }))
 }
 
-/// The global variable of the source at an address.
+/// Names the global variable of the source at an address.
 fn symbol(teller: &Teller<'_, '_>, range: Range) -> Option<String> {
     let address = Some(range.address).filter(|_| range.memory == 0)?;
     let known = Variables::open(teller.scene.traced.bytes()).ok()?;
@@ -216,7 +217,7 @@ fn segment(part: &DataPart, bytes: u64, symbol: Option<String>) -> WhyEnd {
     }
 }
 
-/// Bytes as text if they are text, otherwise in hexadecimal.
+/// Shows bytes as text if they are text, and in hexadecimal otherwise.
 fn shown(bytes: &[u8]) -> String {
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
@@ -303,7 +304,7 @@ fn given_end(given: &InputSource) -> WhyEnd {
     }
 }
 
-/// A file's name, unchanged.
+/// The name of a file, unchanged.
 pub fn stream(file: &Stream) -> String {
     match file {
         Stream::Input => "standard input".to_owned(),

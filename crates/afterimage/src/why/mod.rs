@@ -1,4 +1,4 @@
-//! The origin of a value, step by step back.
+//! The origin of a value, followed back step by step.
 
 mod bounds;
 mod ends;
@@ -36,7 +36,7 @@ pub struct WhyQuery {
     pub about: WhyAbout,
     /// The largest number of moves and computations to follow back.
     pub steps: u64,
-    /// For a printed digit, follow only this byte, not the number that it belongs to.
+    /// For a printed digit, whether to follow only this byte, not the number to which it belongs.
     #[serde(default)]
     pub digit: bool,
 }
@@ -49,7 +49,7 @@ pub enum WhyAbout {
     Statement {
         /// The place and the execution.
         at: String,
-        /// One of its operands instead of its result: `left`, `address`, or its number from 1.
+        /// An operand to explain instead of the result: `left`, `address`, or its number from 1.
         operand: Option<String>,
     },
     /// A source variable, or an expression such as `p->next`, at a moment.
@@ -70,7 +70,7 @@ pub enum WhyAbout {
 /// The origin of a value.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhyReport {
-    /// The subject.
+    /// The subject of the report.
     #[serde(flatten)]
     pub head: WhyHead,
     /// The chain, beginning with the value.
@@ -78,7 +78,7 @@ pub struct WhyReport {
 }
 
 impl WhyQuery {
-    /// A query with the default limit.
+    /// A query with the default number of steps.
     pub fn new(about: WhyAbout) -> Self {
         let steps = Self::STEPS;
         Self {
@@ -91,10 +91,10 @@ impl WhyQuery {
     /// The default of `steps`.
     pub const STEPS: u64 = 10_000;
 
-    /// Finds the value.
+    /// Finds the value in question.
     ///
     /// # Errors
-    /// If there is none, or the recording is damaged.
+    /// If there is no such value, or the recording is damaged.
     pub fn start(&self, scene: &Scene<'_, '_>) -> Result<Start> {
         let file = scene.traced.at();
         let whole = if self.digit {
@@ -123,12 +123,13 @@ impl WhyQuery {
     }
 }
 
-/// If the end is found within this many links, the first sentence names it.
+/// The number of links within which the end must be found for the first sentence to name it.
 const SOON: u64 = 500;
 
-/// The number of stretches that a chain may build, in addition to one in [`SHARE`] of the run's.
+/// The number of stretches that a chain may build, in addition to one in [`SHARE`] of all stretches
+/// of the run.
 const BUILT: usize = 12;
-/// See [`BUILT`].
+/// The share of the run's stretches that a chain may also build. See [`BUILT`].
 const SHARE: usize = 1024;
 
 /// The chain, entry by entry.
@@ -137,11 +138,11 @@ pub struct Way<'t, 'a> {
     folder: Option<Folder>,
     teller: Teller<'t, 'a>,
     budget: Option<Rc<Budget<'a>>>,
-    /// The number of links followed when its budget ran out.
+    /// The number of links that had been followed when the budget ran out.
     cut: Option<u64>,
 }
 
-/// Limits the number of stretches that one chain may build.
+/// The limit on the stretches that one chain may build.
 struct Budget<'a> {
     epochs: &'a FileEpochs,
     segments: &'a FileSegments,
@@ -151,11 +152,12 @@ struct Budget<'a> {
     most: usize,
 }
 
-/// The first step gets three times the budget, because a chain without any step explains nothing.
+/// The factor by which the budget of the first step is larger. A chain without any step explains
+/// nothing.
 const FIRST: usize = 3;
 
 impl<'a> Budget<'a> {
-    /// `None` if there is no bound.
+    /// Makes a budget. Returns `None` if there is no limit.
     fn new(epochs: &'a FileEpochs, segments: &'a FileSegments) -> Option<Self> {
         let (built, all) = epochs.built()?;
         let more = BUILT + all / SHARE;
@@ -255,7 +257,7 @@ impl<'t, 'a> Way<'t, 'a> {
             && budget.room() == Room::Nothing
         {
             self.cut = Some(chain.links());
-            // To describe the steps, more stretches may be needed. The chain itself must end here.
+            // Describing the steps may need more stretches. Only the chain itself must end here.
             budget.epochs.limit(None);
             over = true;
         }

@@ -30,8 +30,8 @@ pub enum Byte {
     Column(u64, u64),
     /// A byte of the last line: the column, from 1.
     LastLine(u64),
-    /// The number at the end of this text, or its first byte, at the first place where the text was
-    /// printed.
+    /// The number at the end of this text, or the first byte of the text. The text is searched for
+    /// from the beginning of the output.
     Text(String),
 }
 
@@ -82,7 +82,7 @@ impl fmt::Display for Byte {
 /// The length of the part of a line to show before and after the byte.
 const SHOWN: u64 = 40;
 
-/// Refuses a byte that was not printed, if that is known before anything is built.
+/// Refuses a byte that was not printed, if that can be found out before anything is built.
 pub fn check(file: &TraceFile, program: &Program, stream: &Stream, wanted: &Byte) -> Result<()> {
     let &Byte::Number(byte) = wanted else {
         return Ok(());
@@ -107,7 +107,7 @@ fn beyond(stream: &Stream, byte: u64, all: u64) -> Error {
     )
 }
 
-/// Describes the amount of printed output.
+/// Describes how much output was printed.
 fn counted(stream: &Stream, all: u64) -> String {
     match all {
         0 => format!("the program printed nothing to {}", name(stream)),
@@ -119,7 +119,7 @@ fn counted(stream: &Stream, all: u64) -> String {
     }
 }
 
-/// A byte of standard output, or of standard error.
+/// Finds a byte of standard output or of standard error.
 pub(super) fn find(
     scene: &Scene<'_, '_>,
     stream: &Stream,
@@ -139,8 +139,7 @@ pub(super) fn find(
     Err(beyond(stream, byte, all))
 }
 
-/// The offset of a byte, from 0. O(bytes printed before it), unless it is already given as an
-/// offset.
+/// Finds the offset of a byte, from 0. O(bytes printed before it), unless `wanted` is an offset.
 fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u64> {
     let (line, column, text) = match wanted {
         &Byte::Number(byte) => return Ok(byte),
@@ -160,9 +159,9 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
         anyhow!("{option} {wanted}: the line has {bytes}, including its end")
     };
     let (mut number, mut all) = (1, 0);
-    // The start of the current line, and the last line that has bytes.
+    // The start of the current line, and the last line that contains bytes.
     let (mut begins, mut last) = (0, 0..0);
-    // The latest bytes, in which the text may begin.
+    // The latest bytes of output, in which the text may begin.
     let mut tail: Vec<u8> = Vec::new();
     while let Some(put) = printed.next(stream)? {
         let held = put.open(&scene.host)?;
@@ -243,10 +242,10 @@ fn option(stream: &Stream) -> &'static str {
     }
 }
 
-/// The part of a number to explain.
+/// What to explain, if the byte is part of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whole {
-    /// The number.
+    /// The whole number.
     Number,
     /// The digit alone.
     Digit,
@@ -285,7 +284,7 @@ fn explained(
     } else {
         format!("{what} in {}", quoted(line))
     };
-    // A number that is only partly known is not searched for.
+    // A number of which only a part is known is not searched for.
     let begins = first + begin as u64;
     let is_cut = |number: &Digits| {
         let ends = begins + number.at.end as u64;

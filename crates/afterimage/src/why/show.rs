@@ -1,4 +1,4 @@
-//! Shows the chain while it is being found, because the subject is known long before the origin.
+//! Shows the chain while it is being found, because its subject is known long before its origin.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -14,30 +14,31 @@ use super::{Start, Way, WhyAbout, WhyQuery};
 use crate::explain::Scene;
 use crate::text::pasted;
 
-/// How to show the chain.
+/// The form in which to show the chain.
 #[derive(Clone, Copy)]
 pub enum Form<'t> {
-    /// For a person, on a terminal or not.
+    /// Text for a person, on a terminal or not.
     Text(Rest<'t>, Style),
-    /// For programs: a document that docs/JSON.md describes.
+    /// JSON for programs. docs/JSON.md describes the document.
     Json,
-    /// For tables.
+    /// CSV for tables.
     Csv,
-    /// For Graphviz.
+    /// DOT for Graphviz.
     Dot,
 }
 
 /// Whether the middle of a long chain is shown.
 #[derive(Clone, Copy)]
 pub enum Rest<'t> {
-    /// Show it.
+    /// Show the middle.
     Shown,
-    /// Hide it, and tell the user how to see it.
+    /// Hide the middle, and tell the user how to see it.
     Hidden(&'t str),
 }
 
 impl Start {
-    /// Writes where the value came from, each step as soon as it is found, at most `steps` of them.
+    /// Writes where the value came from. Writes each step as soon as it is found, at most `steps`
+    /// of them.
     ///
     /// # Errors
     /// If the recording is damaged, or `out` fails.
@@ -71,7 +72,7 @@ impl Start {
         }
     }
 
-    /// The subject.
+    /// Describes the subject.
     pub(super) fn head(&self, scene: &Scene<'_, '_>) -> Result<WhyHead> {
         let place = self.place(scene)?;
         let place = place.map(|spot| scene.place(spot)).transpose()?;
@@ -104,8 +105,8 @@ impl Start {
     }
 }
 
-/// Writes the origin of the value of a statement, of one of its operands, or of a variable, as text
-/// that says how to see all of it.
+/// Writes the origin of the value of a statement, of one of its operands, or of a variable. The
+/// text says how to see the whole chain.
 ///
 /// # Errors
 /// If there is no such value, the recording is damaged, or `out` fails.
@@ -152,7 +153,7 @@ fn text(
     (rest, style): (Rest<'_>, Style),
 ) -> Result<()> {
     let width = style.width;
-    // The subject is known long before the origin.
+    // The subject is written first, because it is known long before the origin.
     match &start.death {
         Some(death) => {
             writeln!(out, "{}", style.heading(&death.text(), 2))?;
@@ -192,15 +193,15 @@ fn text(
 
 /// The parts of a long chain that are shown: its beginning and its end.
 struct Shown<'t> {
-    /// The number of further entries that may be shown at once.
+    /// The number of further entries that may be shown as soon as they are found.
     left: usize,
-    /// The last entries, each with the library steps left out before it.
+    /// The last entries. Each comes with the library steps that were left out before it.
     last: VecDeque<(LeftOut, WhyEntry)>,
     /// The number of entries that are not shown.
     between: u64,
     /// The library steps that were left out since the last entry.
     folded: LeftOut,
-    /// The number of further library steps at the beginning to show, plus 1.
+    /// The number of further library steps to show at the beginning, plus 1.
     check: usize,
     /// How to see the rest.
     more: &'t str,
@@ -208,7 +209,7 @@ struct Shown<'t> {
 
 /// The number of entries to show at the beginning of the chain, unless it is short.
 const FIRST: usize = 40;
-/// The number of steps of a check in a library to show, plus 1.
+/// The number of steps to show of a check in a library, plus 1.
 const CHECK: usize = 5;
 /// The number of entries to show at the end of the chain.
 const LAST: usize = 12;

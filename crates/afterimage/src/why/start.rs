@@ -17,22 +17,22 @@ use crate::text::pasted;
 
 /// A value to explain.
 pub struct Start {
-    /// Its place; `None` if there is no value to follow back.
+    /// The place of the value. `None` if there is no value to follow back.
     pub from: Option<Held>,
-    /// Its type.
+    /// The type of the value.
     pub ty: Option<ValType>,
-    /// Its text; empty if it is not one value.
+    /// The text of the value. Empty if the subject is not a single value.
     pub value: String,
     /// For a variable whose place may hold something else, the reason.
     pub written: Option<Written>,
-    /// In words, for the beginning of a sentence.
+    /// The subject in words, for the beginning of a sentence.
     pub what: String,
     /// The execution of the statement in question, unless that is a call that wrote output: see
     /// [`place`](Start::place).
     pub place: Option<Spot>,
-    /// The same, if the value is that of the statement itself.
+    /// The same execution, if the value is that of the statement itself.
     pub spot: Option<Spot>,
-    /// Entries that come first.
+    /// The entries that come before the chain.
     pub prelude: Vec<WhyEntry>,
     /// How the run ended, if that is the subject and it ended in a library.
     pub death: Option<WhyDeath>,
@@ -40,12 +40,12 @@ pub struct Start {
 
 /// The place of a value.
 pub enum Held {
-    /// All of it.
+    /// The whole value.
     At(At),
-    /// Some of its bits, as for a bit-field.
+    /// Some bits of the value, as for a bit-field.
     Bits(At, u64),
-    /// In memory, when a call wrote it. Finding the caller and the writer takes longer than reading
-    /// it.
+    /// Memory at the moment when a call wrote it to the output. Finding the caller and the writer
+    /// takes longer than reading the bytes.
     Put {
         /// The call.
         put: PutBytes,
@@ -60,7 +60,7 @@ impl Start {
         self.what.trim_end_matches(", which").trim_end_matches(',')
     }
 
-    /// Returns the value to go back from, and its bits if not all.
+    /// Returns the value from which to go back, and the bits in question if not all are.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -77,8 +77,8 @@ impl Start {
         })
     }
 
-    /// The execution of the statement in question. Describing it takes a count, so it is only found
-    /// on demand.
+    /// Finds the execution of the statement in question. Describing it requires counting
+    /// executions, so this is done only on demand.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -96,7 +96,7 @@ impl Start {
     }
 }
 
-/// The subject is where the run ended.
+/// The error if the run ended in the execution in question.
 fn ended_in(scene: &Scene<'_, '_>, file: &Path, at: &str) -> Result<String> {
     let end = scene.traced.file().end()?;
     let killed = end.is_some_and(|end| {
@@ -143,8 +143,8 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
             error
         }
     })?;
-    // The last statement of a line shows the purpose of the line: a stored, returned or decided
-    // value.
+    // The last statement of a line shows what the line is for: a value that is stored or returned,
+    // or a decision.
     for chosen in chosen.iter().rev() {
         let site = chosen.site;
         let Some(execution) = chosen.get(scene.traced, scene.values)? else {
@@ -194,9 +194,9 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
 /// The parts of a statement's execution that can be explained.
 enum Explained {
     Start(Box<Start>),
-    /// It has no value, or no operands.
+    /// The statement has no value, or no operands.
     Valueless,
-    /// It does not have the operand; the text lists those it has.
+    /// The statement does not have the operand. The text lists the operands that it has.
     Lacks(String),
 }
 

@@ -12,18 +12,18 @@ use super::ends::{end, none};
 use super::start::Start;
 use crate::explain::Scene;
 
-/// Describes steps, and knows the value that they are about.
+/// Describes steps. Keeps the value that they are about.
 pub struct Teller<'t, 'a> {
     pub scene: &'t Scene<'t, 'a>,
     /// The current value.
     pub value: String,
-    /// Its type.
+    /// The type of the value.
     pub ty: Option<ValType>,
     /// The place of the value in the last description.
     pub last: Option<Spot>,
-    /// The same, if the value is that of the statement itself.
+    /// The same place, if the value is that of the statement itself.
     pub spot: Option<Spot>,
-    /// Whether the end was described.
+    /// Whether the end of the chain was described.
     pub ended: bool,
 }
 
@@ -186,8 +186,8 @@ impl<'t, 'a> Teller<'t, 'a> {
         })
     }
 
-    /// The end of a chain that is not followed to its origin. `further` says how to see more at
-    /// once.
+    /// Describes the end of a chain that was not followed to its origin. `further` says how to see
+    /// more at once.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -210,7 +210,7 @@ impl<'t, 'a> Teller<'t, 'a> {
     }
 }
 
-/// Bytes of memory.
+/// Describes bytes of memory.
 pub fn memory(range: Range) -> String {
     let of = match range.memory {
         0 => "memory".to_owned(),

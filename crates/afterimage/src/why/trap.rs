@@ -19,27 +19,28 @@ use super::start::{Held, Start};
 use crate::explain::Scene;
 use crate::text::pasted;
 
-/// The number of functions of the call stack to list; more if the branch to follow is further out.
+/// The number of functions of the call stack to list. More are listed if the branch to follow is
+/// further out.
 const FRAMES: usize = 16;
-/// The least number of the user's own functions to list, if there are as many.
+/// The least number of the user's own functions to list, if there are that many.
 const CALLS: usize = 2;
-/// The number of activations for which to find the branch that led there.
+/// The number of activations for which to find the branch that led to their place.
 const LOOKED_AT: usize = 256;
-/// The depth from which repeated calls are searched for.
+/// The depth of the stack from which repeated calls are searched for.
 const DEEP: usize = 1000;
 
 /// How the run ended.
 struct Death {
-    /// In words, for the end of a sentence.
+    /// The ending in words, for the end of a sentence.
     how: String,
-    /// The operator in which it ended.
+    /// The operator in which the run ended.
     op: OpId,
-    /// The execution of its node.
+    /// The execution of the operator's node.
     instance: Instance,
 }
 
-/// Finds the cause of the program's death: an operand of the operator that trapped, the exit code,
-/// or the branch that led there.
+/// Finds what killed the program: an operand of the operator that trapped, the exit code, or the
+/// branch that led there.
 pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let traced = scene.traced;
     let end = traced.file().end()?;
@@ -61,15 +62,15 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let death = Death { how, op, instance };
     let overflowed = matches!(end.ending, Ending::StackOverflow);
     let operand = if overflowed {
-        // No argument of the last call was more to blame than those before; the calls together
-        // were.
+        // No argument of the last call is more to blame than those of earlier calls. All the calls
+        // together filled the stack.
         None
     } else {
         operand(scene, &death, code)?
     };
     let (mut stack, open) = calls(scene.values, time, LOOKED_AT)?;
-    // Compilers also keep a stack of their own in memory. A program that exhausts that one traps at
-    // an address below 0, or anywhere. If the stack grows below 0, its addresses are negative.
+    // Compilers also keep a stack of their own in memory. A program that exhausts that stack may
+    // trap at an address below 0, or anywhere. Addresses below 0 appear as very large numbers.
     let is_below = code == Some(TrapCode::MemoryOutOfBounds)
         && operand
             .as_ref()
@@ -88,8 +89,8 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let mut owned = if owns { 0 } else { CALLS };
     stack.truncate(LOOKED_AT);
     let mut frames = Vec::new();
-    // The innermost branch that decided; otherwise, the innermost branch that did not, or only by a
-    // constant.
+    // The innermost branch that decided. If there is none: the innermost branch, even if it decided
+    // nothing or was decided by a constant.
     let mut decisive: Option<(bool, usize, Value)> = None;
     for (depth, call) in stack.iter().enumerate() {
         let found = matches!(decisive, Some((true, ..)));
@@ -104,7 +105,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
             enough = enough.max(depth + 1);
         }
         frames.push(WhyFrame { own, ..frame });
-        // Callers of the user's own code decided nothing.
+        // Callers outside the user's own code decided nothing.
         let is_outside = !own && owned > 0 && owns;
         if let Some(branch) = branch.filter(|_| !found && !is_outside) {
             let decides = (own || may_return(scene, call.function)) && is_computed(scene, &branch)?;
@@ -122,7 +123,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         (false, Some(_)) => Some("the stack"),
         (false, None) => None,
     };
-    // Library code that the user's own code called is not described further.
+    // If the user's own code called library code, the library code is not described further.
     let first_own = frames.iter().position(|frame| frame.own);
     let caller = first_own.filter(|_| owns && place.library);
     let at = match (stack, caller) {
@@ -229,9 +230,10 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
 struct Blamed {
     role: &'static str,
     value: Value,
-    /// The other operands that contributed, in words, with a leading comma.
+    /// The other operands that contributed, in words, beginning with a comma.
     with: String,
-    /// For an operand that is a position in a memory or table: the size of that, in words.
+    /// For an operand that is a position in a memory or table: the size of that memory or table, in
+    /// words.
     within: String,
 }
 
@@ -274,7 +276,7 @@ fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Resu
             let within = one.within.as_ref();
             within.map_or(String::new(), |within| format!(" in {within}"))
         };
-        // The value to be written had no influence.
+        // The value to be written does not matter.
         let others = all.filter(|one| one.role != "value");
         let others = others.map(|one| format!("{} {}{}", one.role, one.value.text, within(&one)));
         return Ok(Some(Blamed {
@@ -300,7 +302,8 @@ fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Resu
         });
         found.transpose()
     };
-    // The smallest number overflows only if it is divided by -1: blame whichever is not a constant.
+    // The smallest number overflows only if it is divided by -1. Blames whichever of the two is not
+    // a constant.
     let by_right = match (code, of("left")?, of("right")?) {
         (Some(TrapCode::IntegerOverflow), Some((_, left)), Some((_, right))) => {
             !is_computed(scene, &left)? && is_computed(scene, &right)?
@@ -332,7 +335,7 @@ fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Resu
     Ok(None)
 }
 
-/// The offset that is added to an address.
+/// Describes the offset that is added to an address.
 fn beyond(scene: &Scene<'_, '_>, death: &Death) -> Result<String> {
     let offset = scene.walk().offset(death.instance, death.op)?;
     Ok(offset.map_or(String::new(), |offset| {
@@ -340,8 +343,9 @@ fn beyond(scene: &Scene<'_, '_>, death: &Death) -> Result<String> {
     }))
 }
 
-/// An activation at its current place: in the block at T, before or in an operator or, without one,
-/// at the block's call. Also returns the value that decided the branch that led there.
+/// Describes an activation at its current place in the block at T: before or in an operator, or at
+/// the block's call if there is none. Also returns the value that decided the branch that led
+/// there.
 fn frame_at(
     scene: &Scene<'_, '_>,
     time: u64,
@@ -375,8 +379,8 @@ fn frame_at(
     Ok((frame, decided))
 }
 
-/// Whether some path through a function's code leads to its return. If not, its caller had already
-/// decided that the run ends.
+/// Whether any path through a function's code leads to its return. If not, the function's caller
+/// had already decided that the run would end.
 fn may_return(scene: &Scene<'_, '_>, function: FuncId) -> bool {
     let code = scene.traced.program().function(function);
     code.is_some_and(|code| {
@@ -391,7 +395,7 @@ fn may_return(scene: &Scene<'_, '_>, function: FuncId) -> bool {
     })
 }
 
-/// Whether a value is not a constant of the code.
+/// Whether a value is computed, not a constant of the code.
 pub fn is_computed(scene: &Scene<'_, '_>, value: &Value) -> Result<bool> {
     match scene
         .walk()

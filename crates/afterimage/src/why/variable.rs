@@ -13,7 +13,7 @@ use crate::explain::Scene;
 use crate::text::harmless;
 use crate::wasm_local::wasm_local;
 
-/// The value of a variable, or an expression, right before a place is executed.
+/// Finds the value of a variable, or of an expression, right before a place is executed.
 pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> {
     let path: Path = expression.parse().map_err(|error: PathError| {
         anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
@@ -56,7 +56,7 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
     let piece = pieces.first();
     let piece = piece.with_context(|| format!("{expression} has no bytes"))?;
     let spot = scene.walk().spot_of(activation.instance, activation.op);
-    // Other members, elements and pieces may have other origins.
+    // Other members, elements or pieces may have different origins.
     let is_one = matches!(rendered.shape, Shape::Scalar | Shape::Pointer) && pieces.len() == 1;
     let mut which = if is_one {
         "which"
@@ -86,7 +86,7 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
             )?
         }
         Place::Memory(address) => {
-            // For a bit-field, the bytes that contain its bits.
+            // For a bit-field, uses the bytes that contain its bits.
             let (skipped, length) = match bits {
                 Some(bits) => (
                     u64::from(bits.first / 8),
@@ -107,7 +107,7 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
             };
             let until = (activation.instance, executed);
             let held = held.get(skipped as usize..).unwrap_or_default();
-            // Bits of other members are not part of a bit-field.
+            // Bits of other members do not belong to the bit-field.
             let held = match bits {
                 Some(bits) => masked(held, mask(bits.first % 8, bits.count)),
                 None => held.to_vec(),
@@ -209,7 +209,7 @@ fn mask(first: u32, count: u32) -> u64 {
     mask.map_or(0, |mask| mask << first)
 }
 
-/// Some bits of bytes; the others are cleared.
+/// Keeps some bits of bytes and clears the others.
 fn masked(bytes: &[u8], mask: u64) -> Vec<u8> {
     let all = mask.to_le_bytes();
     let both = bytes.iter().zip(all);

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use crate::explain::Scene;
 use crate::why::{Held, Start};
 
-/// The operator that ends a block.
+/// Finds the operator that ends a block.
 fn end_of(scene: &Scene<'_, '_>, (function, block): CodeBlock) -> Result<OpId> {
     let code = scene.traced.program().function(function);
     let end = code.and_then(|code| code.cfg.blocks.get(block));
@@ -28,12 +28,12 @@ fn end_of(scene: &Scene<'_, '_>, (function, block): CodeBlock) -> Result<OpId> {
     })
 }
 
-/// The last operator of a block, without an execution.
+/// Describes the last operator of a block, without an execution.
 fn last_of(scene: &Scene<'_, '_>, place: CodeBlock) -> Result<WhyPlace> {
     scene.operator(place.0, end_of(scene, place)?)
 }
 
-/// A cause, and where the value that decided it is, if known.
+/// Describes a cause, and finds the value that decided it, if known.
 pub(super) fn found(
     scene: &Scene<'_, '_>,
     absent: &Absent,
@@ -136,8 +136,8 @@ fn kind(scene: &Scene<'_, '_>, cause: &Cause) -> Result<(WhyNotKind, Option<Star
     })
 }
 
-/// Returns the last place of the activation that executed the block at T; `None` if it had ended
-/// before the run did.
+/// Returns the last place of the activation that executed the block at T. Returns `None` if the
+/// activation had ended before the run did.
 fn last_place(scene: &Scene<'_, '_>, time: u64) -> Result<Option<WhyNotEnd>> {
     let traced = scene.traced;
     let Some(end) = traced.file().end()? else {
@@ -184,7 +184,7 @@ fn last_place(scene: &Scene<'_, '_>, time: u64) -> Result<Option<WhyNotEnd>> {
     }))
 }
 
-/// An execution of a branch or call, and what decided it.
+/// Describes an execution of a branch or call, and finds what decided it.
 fn decided(
     scene: &Scene<'_, '_>,
     place: CodeBlock,

@@ -23,7 +23,7 @@ use crate::why::Way;
 pub struct WhyNotQuery {
     /// The place: `parser.c:42`, `func+0x2a`, `@0x1f3`, or a function.
     pub at: String,
-    /// Ask only about the run after this moment.
+    /// If given, asks only about the run after this moment.
     pub after: Option<String>,
     /// The largest number of moves and computations to follow back from the deciding value.
     pub steps: u64,
@@ -119,13 +119,13 @@ impl WhyNotQuery {
 struct WhyNotTarget<'p> {
     places: &'p [CodeBlock],
     line: Option<Line>,
-    /// The place in whose block the run ended before reaching it.
+    /// A place that was not reached because the run ended in its block before it.
     never_came: Option<CodeBlock>,
-    /// The place that is in the block of the moment, after the moment.
+    /// A place that lies in the block of the moment, but after the moment.
     behind: Option<CodeBlock>,
 }
 
-/// The block that is executed at a time.
+/// Finds the block that is executed at a time.
 fn block_at(scene: &Scene<'_, '_>, time: u64) -> Result<Option<CodeBlock>> {
     let Some(instance) = scene.values.at(time)? else {
         return Ok(None);
@@ -136,8 +136,8 @@ fn block_at(scene: &Scene<'_, '_>, time: u64) -> Result<Option<CodeBlock>> {
 }
 
 impl WhyNotTarget<'_> {
-    /// Returns how often a place was executed if its block was executed `times` times. The last one
-    /// does not count if the run ended before reaching the place.
+    /// Returns how often a place was executed if its block was executed `times` times. The last
+    /// execution does not count if the run ended before reaching the place.
     fn executed(&self, place: CodeBlock, times: u64) -> u64 {
         times - u64::from(times > 0 && self.never_came == Some(place))
     }
@@ -146,7 +146,7 @@ impl WhyNotTarget<'_> {
 /// Blocks, each with the first operator in question.
 type Places = BTreeMap<CodeBlock, OpId>;
 
-/// The blocks at a place; empty if it is unreachable.
+/// Finds the blocks at a place. There are none if the place is unreachable.
 fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
     let loaded = scene.traced.module();
     let resolver = scene.traced.resolver(scene.names, scene.source());
@@ -190,8 +190,8 @@ struct Executed {
     last: u64,
 }
 
-/// The number of arrivals at a line up to a time and after it, as a profile counts them; `None` if
-/// the path does not determine it.
+/// Counts the arrivals at a line up to a time and after it, as a profile counts them. Returns
+/// `None` if the path does not determine the number.
 fn arrivals(
     scene: &Scene<'_, '_>,
     asked: &WhyNotTarget<'_>,
@@ -206,7 +206,7 @@ fn arrivals(
         return Ok(None);
     };
     let time = |number| Ok::<u64, anyhow::Error>(all.time(number)?.unwrap_or(0));
-    // The arrivals after the first `before`, up to this number.
+    // Describes the arrivals after the first `before`, up to number `last`.
     let part = |before: u64, last: u64| {
         let executed = || {
             Ok::<_, anyhow::Error>(Executed {
@@ -271,7 +271,7 @@ fn refuse_executed(
         (after, Some(behind)) if behind == place => format!(" from t={} on", grouped(after)),
         (after, _) => format!(" after t={}", grouped(after)),
     };
-    // Other blocks of a line may be executed after the last arrival at it.
+    // Other blocks of a line may be executed after the last arrival at the line.
     let mut end = last;
     for &place in asked.places {
         let runs = absence.runs(place)?;
@@ -300,7 +300,7 @@ fn refuse_executed(
     )
 }
 
-/// Returns the arrivals or executions, up to a time, of a place that was not executed after it.
+/// Returns the arrivals or executions up to a time, for a place that was not executed later.
 fn before(
     scene: &Scene<'_, '_>,
     absence: &Absence<'_, '_>,

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use super::Trail;
 use super::trail::{Part, Unit};
 
-/// The scope in which parts are counted, the narrowest first.
+/// A scope in which parts are counted. The narrowest comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     /// Between two calls that both runs make, in one activation.
     Segment,
-    /// In an activation that both runs have.
+    /// In one activation that both runs have.
     Activation,
     /// In the whole run.
     Run,
@@ -35,7 +35,7 @@ impl Level {
 /// If both runs executed a unit of the line equally often between two calls that both make, the
 /// k-th execution in one corresponds to the k-th in the other. Otherwise the same rule applies to
 /// the whole activation, and then to the whole runs. A counterpart found in a wide scope must agree
-/// with all those found in the narrow ones inside it; otherwise there is none.
+/// with all counterparts found in the narrower scopes inside it. Otherwise the part has none.
 ///
 /// O(parts · log).
 pub fn align(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
@@ -73,7 +73,7 @@ pub fn align(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
     found
 }
 
-/// The parts by key, those with equal keys in order of time.
+/// The parts by key. Parts with equal keys are in order of time.
 fn by_key(parts: &[Part], level: Level) -> Vec<(Key, u32)> {
     let mut keyed: Vec<(Key, u32)> = parts
         .iter()
@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// The same rules, applied literally: count, then check agreement with known values.
+    /// Applies the same rules literally: counts, then checks agreement with known counterparts.
     fn slow(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
         let mut found: Vec<Option<u32>> = vec![None; b.parts.len()];
         for level in LEVELS {

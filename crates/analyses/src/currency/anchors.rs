@@ -15,21 +15,22 @@ pub(super) struct Calling<'a, S> {
     pub names: &'a Names,
 }
 
-/// Functions with the same calls in both runs, in number and, as far as checked, in order. These
+/// Functions whose calls are the same in both runs: in number and, where checked, in order. These
 /// are imports, and functions of the same name that were called equally often. An optimiser inlines
 /// a function or leaves its calls alone; it does not reorder calls that have effects.
 #[derive(Clone, Debug, Default)]
 pub struct Anchors {
-    /// Their names.
+    /// The names of the functions.
     pub names: Vec<String>,
-    /// The host functions among them.
+    /// For each function, whether the host defines it.
     pub is_host: Vec<bool>,
     /// The number of each function of the unoptimised program, and of the optimised one.
     pub(super) of: [HashMap<FuncId, u32>; 2],
 }
 
 impl Anchors {
-    /// The anchors of two runs: the unoptimised one and the optimised one. O(functions · segments).
+    /// Finds the anchors of two runs, the unoptimised and the optimised one. O(functions ·
+    /// segments).
     pub(super) fn new<S: Segments>(
         a: Calling<'_, S>,
         b: Calling<'_, S>,

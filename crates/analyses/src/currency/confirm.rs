@@ -1,9 +1,9 @@
-//! Checks counterparts found by counting against the values that operators gave.
+//! Checks the counterparts found by counting against the values that operators produced.
 //!
 //! Counting sees how often a part of a line is executed, but not in which order. Within one
 //! execution of a block, an optimiser may reorder whatever has no effect: an unrolled loop computes
-//! its rounds in any order. So the values that the operators gave confirm, correct or refuse each
-//! counted counterpart.
+//! its rounds in any order. So the values that the operators produced confirm, correct or refuse
+//! each counted counterpart.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::error::Error;
@@ -21,7 +21,7 @@ use afterimage_replay::steps::{Run, Steps, StepsError, Value, Wanted, What};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperatorValue {
     value: Value,
-    /// Whether the number is also an address. An object may lie elsewhere in the other run.
+    /// Whether the number may also be an address. The other run may place an object elsewhere.
     may_be_address: bool,
 }
 
@@ -92,8 +92,8 @@ fn has_test(trail: &Trail, parts: &[u32]) -> bool {
 /// Why a counted counterpart is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// An operator of the line gave a different value from its counted counterpart in the
-    /// unoptimised run.
+    /// The values differ: an operator of the line did not produce the value that its counted
+    /// counterpart in the unoptimised run produced.
     Differs {
         /// The column.
         column: Option<u32>,
@@ -102,8 +102,7 @@ pub enum Refusal {
         /// The value in the unoptimised run.
         a: Value,
     },
-    /// A block has several operators of this kind, which may have been reordered and have equal
-    /// values.
+    /// A block has several operators of this kind with equal values, which may have been reordered.
     Alike {
         /// The column.
         column: Option<u32>,
@@ -113,9 +112,9 @@ pub enum Refusal {
 /// The outcome for a part.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
-    /// Its counterpart is this part, which gave the same values.
+    /// The part corresponds to this part, which produced the same values.
     Confirmed(u32),
-    /// It has no certain counterpart.
+    /// The part has no certain counterpart.
     Open,
     Refused(Refusal),
 }
@@ -124,30 +123,30 @@ enum Outcome {
 #[derive(Debug)]
 pub struct Alignment<'m> {
     moments: &'m Moments,
-    /// The values that operators gave in the unoptimised and in the optimised run.
+    /// The values that operators produced, in the unoptimised and in the optimised run.
     given: [OperatorValues; 2],
-    /// The outcome for each part of the optimised run whose counterpart differs from the counted
-    /// one.
+    /// The outcome for each part of the optimised run that differs from counting alone.
     outcomes: HashMap<u32, Outcome>,
-    /// The times of its blocks that arrive at the line for several blocks of the unoptimised run.
+    /// The times of the optimised run's blocks whose arrivals at the line belong to several blocks
+    /// of the unoptimised run.
     exchanged: HashSet<u64>,
-    /// By time, the values that a block of the unoptimised run gave. The columns of a block of the
-    /// optimised run look them up one by one.
+    /// The values that each block of the unoptimised run produced, by time. The columns of a block
+    /// of the optimised run look them up one by one.
     given_by_unit: HashMap<u64, ByUnit>,
     all: ByActivation,
-    /// For each block of the optimised run with several arrivals, by its time, the values at the
-    /// counted stops of the unoptimised run.
+    /// The values at the counted stops of the unoptimised run, for each block of the optimised run
+    /// with several arrivals. The key is the block's time.
     counted: HashMap<u64, Givers>,
 }
 
 /// For each kind of operator and each value: the first stop at which they occur, and whether they
-/// occur at no other.
+/// occur at that stop only.
 type Givers = HashMap<(Unit, (u64, u64)), (u32, bool)>;
 
 /// Parts, ascending, by unit and activation.
 type ByActivation = HashMap<(Unit, u64), Vec<u32>>;
 
-/// The values that operators gave, by unit and then by time.
+/// The values that operators produced, by unit and then by time.
 type ByUnit = BTreeMap<Unit, Vec<OperatorValue>>;
 
 impl Trail {
@@ -167,7 +166,7 @@ impl Trail {
             .map(|entry| entry.1)
     }
 
-    /// The executions of each column, and the arrivals, by activation.
+    /// The executions of each column and the arrivals, grouped by activation.
     fn by_activation(&self) -> ByActivation {
         let mut found = ByActivation::new();
         for (part, at) in self.parts.iter().zip(0..) {
@@ -206,14 +205,14 @@ impl Moments {
         stops.flat_map(|stop| self.b.parts_of(stop)).collect()
     }
 
-    /// The operators of the unoptimised and of the optimised run whose values must be known to
-    /// settle these parts of the optimised run. They are ascending.
+    /// The operators whose values must be known to settle these parts of the optimised run. Returns
+    /// those of the unoptimised run, then those of the optimised run, both ascending.
     pub fn to_be_known(&self, parts: &BTreeSet<u32>) -> [Vec<(u64, OpId)>; 2] {
         let blocks = self.blocks(parts);
         let of_b: BTreeSet<u32> = blocks.into_iter().flatten().collect();
         let paired = of_b.iter().filter_map(|part| self.pairs[*part as usize]);
         let mut others: BTreeSet<u32> = paired.collect();
-        // If the neighbours gave the same value, it decides nothing.
+        // A value decides nothing if the part's neighbours have the same value.
         let all = self.a.by_activation();
         let beside = others.iter().flat_map(|part| self.a.beside(&all, *part));
         let beside = Vec::from_iter(beside);
@@ -266,7 +265,7 @@ fn blocks_of(trail: &Trail, parts: &BTreeSet<u32>) -> Vec<Range<u32>> {
 }
 
 impl Alignment<'_> {
-    /// The counterpart in the unoptimised run of a part of the optimised run.
+    /// The part of the unoptimised run that corresponds to a part of the optimised run.
     pub fn pair(&self, part: u32) -> Option<u32> {
         match self.outcomes.get(&part) {
             Some(Outcome::Confirmed(other)) => Some(*other),
@@ -293,7 +292,7 @@ impl Alignment<'_> {
     /// confirmed by values count.
     ///
     /// # Errors
-    /// If there is none; with the reason if the values contradict the counting.
+    /// If the stop has no counterpart. Contains the reason if the values contradict the counting.
     pub fn counterpart(&self, stop: u32) -> Result<u32, Option<Refusal>> {
         let Moments { a, b, .. } = self.moments;
         let is_arrival = |part: &u32| b.parts[*part as usize].unit == Unit::Arrival;
@@ -398,8 +397,8 @@ impl Alignment<'_> {
         }
     }
 
-    /// Settles the operators of a kind in a block. They may have been reordered within the block,
-    /// but not across its executions.
+    /// Settles a block's operators of one kind. They may have been reordered within the block, but
+    /// not across its executions.
     fn operators(&mut self, parts: &[u32]) {
         let Moments { a, b, pairs } = self.moments;
         let paired = parts
@@ -422,7 +421,7 @@ impl Alignment<'_> {
         let known: Option<Vec<(OperatorValue, OperatorValue)>> = known.collect();
         let known = match known.filter(|_| !is_test) {
             Some(known) => known,
-            // An operator without a value has an effect, and keeps its place.
+            // An operator without a value has an effect, so optimisers do not move it.
             None if is_one || !is_test => return,
             None => return self.refuse(parts, Refusal::Alike { column }),
         };
@@ -443,8 +442,8 @@ impl Alignment<'_> {
             }
             return;
         };
-        // For each value in the unoptimised run: the first part with it, and whether all executions
-        // with it belong to one stop.
+        // For each value in the unoptimised run: the first part with this value, and whether all
+        // executions with it belong to one stop.
         let mut giving: HashMap<(u64, u64), (u32, bool)> = HashMap::new();
         for ((_, other), (_, given)) in paired.iter().zip(&known) {
             let entry = giving.entry(given.value.bits).or_insert((*other, true));
@@ -462,7 +461,7 @@ impl Alignment<'_> {
         }
     }
 
-    /// Settles the code of a column in a block by its operators.
+    /// Settles the code that a block has for a source column, by the operators in that code.
     fn column(&mut self, part: u32, inside: &[u32]) {
         let Moments { a, b, pairs } = self.moments;
         let Some(other) = pairs[part as usize] else {
@@ -508,8 +507,8 @@ impl Alignment<'_> {
                             Outcome::Confirmed(other)
                         }
                     }
-                    // Compilers add tests and leave others out, and an operator without a
-                    // counterpart proves nothing. So equal counts prove nothing.
+                    // Compilers add tests and remove others. An operator without a counterpart
+                    // proves nothing. So equal counts prove nothing either.
                     Compared::Nothing if !of_b.is_empty() || has_test(b, inside) => Outcome::Open,
                     Compared::Nothing => return,
                 }
@@ -539,7 +538,7 @@ impl Alignment<'_> {
     }
 }
 
-/// The values of the parts that are operators other than tests.
+/// The values of those parts that are operators but not tests.
 fn by_unit(trail: &Trail, given: &OperatorValues, parts: impl Iterator<Item = u32>) -> ByUnit {
     let mut found = ByUnit::new();
     for part in trail.operators(parts) {
@@ -550,8 +549,8 @@ fn by_unit(trail: &Trail, given: &OperatorValues, parts: impl Iterator<Item = u3
     found
 }
 
-/// Compares the values of operators, kind by kind. Both runs may execute them more or less often,
-/// but some value must be the same.
+/// Compares the values of operators, kind by kind. The runs may execute them at different rates,
+/// but at least one value must be the same.
 fn compared(of_a: &ByUnit, of_b: &ByUnit) -> Compared {
     let mut found = Compared::Nothing;
     for (unit, of_b) in of_b {
@@ -588,9 +587,9 @@ fn of_kind(unit: Unit, of_a: &[OperatorValue], of_b: &[OperatorValue]) -> Compar
     })
 }
 
-/// How values compare.
+/// The result of comparing values.
 enum Compared {
-    /// Some value is the same.
+    /// At least one value is the same.
     Same,
     /// There is nothing to compare but addresses.
     Nothing,
@@ -632,8 +631,8 @@ mod tests {
         }
     }
 
-    /// A run that executes a line's operators in a single block: the given number for each column,
-    /// in this order. With `each_a_stop`, each has its own stop.
+    /// A run that executes a line's operators in a single block: the given number of operators for
+    /// each column, in this order. With `each_a_stop`, each operator has its own stop.
     fn block(columns: &[u32], each_a_stop: bool) -> Trail {
         let mut trail = Trail::default();
         let mut seen = HashSet::new();
@@ -672,15 +671,15 @@ mod tests {
         trail
     }
 
-    /// The value of each operator, by its number.
+    /// The values of `count` operators, by number.
     fn gave(count: u32, given: impl Fn(u32) -> OperatorValue) -> OperatorValues {
         (0..count)
             .map(|at| ((1, OpId::from_u32(at)), given(at)))
             .collect()
     }
 
-    /// All of a line's operators in one block, as in an unrolled loop or a line of many statements,
-    /// with an arrival for each, or only one.
+    /// All operators of a line in one block, as in an unrolled loop or a line with many statements.
+    /// Either each operator has an arrival of its own, or all share one.
     #[test]
     fn a_long_block_takes_time_in_proportion() {
         const COUNT: u32 = 60_000;

@@ -1,24 +1,26 @@
-//! Compares two values of a variable, in versions of a program whose objects lie elsewhere.
+//! Compares two values of a variable. The versions of the program may place their objects at
+//! different addresses.
 
 use afterimage_variables::{Nothing, Rendered, Shape, Variables};
 
-/// How two values compare.
+/// The result of comparing two values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// They are the same.
+    /// The values are the same.
     Same,
-    /// They differ. The text is the differing part, as written after the name; empty for the whole.
+    /// The values differ. The text is the differing part, as written after the variable's name. It
+    /// is empty if the whole value differs.
     Different(String),
-    /// They are, or contain, addresses of unknown contents; or they are too large.
+    /// The values are, or contain, addresses of unknown contents, or are too large.
     Incomparable {
-        /// The part.
+        /// The part that cannot be compared.
         part: String,
         /// The reason.
         why: &'static str,
     },
     /// Part of the first value is not available; the rest is equal.
     Missing {
-        /// The part.
+        /// The part that is missing.
         part: String,
         /// The reason.
         why: String,
@@ -28,13 +30,13 @@ pub enum Comparison {
 /// The addresses of a program's global variables.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
-    /// First address, end address and name; ascending.
+    /// First address, end address and name of each variable, in ascending order.
     known: Vec<(u64, u64, String)>,
 }
 
 impl Symbols {
-    /// The symbols of a program. Leaves out variables without a fixed place, with a shared place,
-    /// or with the name of another variable. O(global variables · log).
+    /// Collects the symbols of a program. Leaves out variables that have no fixed place, share a
+    /// place, or share a name. O(global variables · log).
     pub fn new(variables: &Variables<'_>) -> Self {
         let mut known = Vec::new();
         for global in variables.globals().unwrap_or_default() {
@@ -75,8 +77,8 @@ impl Symbols {
     }
 }
 
-/// Compares the optimised run's value with the expected one. Numbers, names and texts are the same
-/// if they are written the same; records and arrays, if their parts are.
+/// Compares the optimised run's value with the expected one. Numbers, names and strings are the
+/// same if they are written the same. Records and arrays are the same if their parts are.
 ///
 /// Addresses are the same if they are equal, or at the same offset in the same global variable, or
 /// addresses of functions of the same name. Other addresses of objects cannot be compared.
@@ -92,8 +94,8 @@ pub fn compare(shown: &Rendered, expected: &Rendered, symbols: [&Symbols; 2]) ->
         .unwrap_or_else(|| comparing.unknown.take().unwrap_or(Comparison::Same))
 }
 
-/// The first missing part of the shown value, if any. The rest may have another shape for that
-/// reason alone.
+/// The first missing part of the shown value, if any. A missing part may be the only reason why the
+/// rest has a different shape.
 fn missing(shown: &Rendered, at: &str) -> Option<Comparison> {
     if let Shape::Missing(why) = &shown.shape {
         let (part, why) = (at.to_owned(), why.to_string());
@@ -201,7 +203,7 @@ fn address(text: &str) -> Option<u64> {
     u64::from_str_radix(first.strip_prefix("0x")?, 16).ok()
 }
 
-/// The name in the text of a function's address.
+/// The name in the text that describes a function's address.
 fn function(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once(" <")?;
     rest.strip_suffix('>')
@@ -260,7 +262,8 @@ mod tests {
         assert_eq!(check(&address(0), &address(2008)), different(""));
         assert_eq!(check(&address(0), &address(0)), Comparison::Same);
         assert_eq!(check(&address(77), &address(77)), Comparison::Same);
-        // A pointer to another place cannot be distinguished from one that was not moved.
+        // A pointer to a different object cannot be told from a pointer to the same object at
+        // another address.
         let unknown = check(&address(77), &address(78));
         assert!(matches!(unknown, Comparison::Incomparable { .. }));
         assert_eq!(

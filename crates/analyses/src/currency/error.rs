@@ -17,7 +17,7 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
     /// Arrivals cannot be counted.
     #[error(transparent)]
     Arrivals(#[from] PositionError<E>),
-    /// The module's bytes are not those of the program.
+    /// The module's bytes are not the bytes of the program.
     #[error(transparent)]
     Module(#[from] ProfileError),
     /// The activations do not follow from the path.
@@ -32,9 +32,9 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
     Apart {
         /// The number of the host call, from 1.
         number: u64,
-        /// The function that the unoptimised run called; `None` if it ended.
+        /// The function that the unoptimised run called. `None` if the run ended.
         a: Option<String>,
-        /// The function that the optimised run called; `None` if it ended.
+        /// The function that the optimised run called. `None` if the run ended.
         b: Option<String>,
     },
     /// The line is executed too often.

@@ -14,19 +14,19 @@ use super::{Anchors, CurrencyError, Trail, align};
 use afterimage_profile::{Line, Source};
 use afterimage_replay::paths::ArrivalTimes;
 
-/// A run of a version of a program, and a line of it.
+/// A run of a version of a program, with a line of that program.
 pub struct Version<'v, 'a, S: Segments> {
-    /// The path.
+    /// The path of the run.
     pub path: &'v WholePath<S>,
-    /// The program.
+    /// The program that ran.
     pub program: &'v Program,
-    /// The bytes it was parsed from.
+    /// The bytes from which the program was parsed.
     pub module: &'v [u8],
-    /// Its names.
+    /// The names in the program.
     pub names: &'v Names,
-    /// The source of its code.
+    /// The source of the program's code.
     pub source: &'v dyn Source,
-    /// The line.
+    /// The line in question.
     pub line: Line,
     /// The functions with code of the line.
     pub functions: &'v [FuncId],
@@ -39,23 +39,25 @@ pub struct Version<'v, 'a, S: Segments> {
 /// The events at a line in two runs.
 #[derive(Clone, Debug)]
 pub struct Moments {
-    /// The unoptimised run.
+    /// The events in the unoptimised run.
     pub a: Trail,
-    /// The optimised run.
+    /// The events in the optimised run.
     pub b: Trail,
-    /// For each part of the optimised run, its counterpart in the unoptimised run, by counting.
+    /// For each part of the optimised run, its counterpart in the unoptimised run, found by
+    /// counting.
     pub pairs: Vec<Option<u32>>,
 }
 
-/// The number of calls that may turn out to be in a different order before only host calls are
-/// compared.
+/// The number of times that calls may be excluded for differing in order. After that, only host
+/// calls are compared.
 const TRIALS: usize = 24;
 
 /// Finds which arrivals at a line correspond. `a` is the unoptimised run, `b` the optimised one.
 /// For code executed more than `most` times, only the beginning is considered. `progress` receives
 /// the current block of the optimised run.
 ///
-/// Linear in both runs; several times that if their calls turn out to be in a different order.
+/// Time is linear in both runs. If their calls turn out to be in different orders, it is several
+/// times as long.
 ///
 /// # Errors
 /// If a path cannot be read, or the runs did not call the host in the same way.

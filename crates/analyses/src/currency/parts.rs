@@ -17,22 +17,22 @@ use super::Version;
 pub(super) struct Begin {
     pub op: OpId,
     pub column: u32,
-    /// Whether the block has an operator of the column that is more than a move or a constant. When
-    /// compilers remove everything else, moves remain.
+    /// Whether the block has an operator of the column that is more than a move or a constant.
+    /// Moves remain where compilers remove everything else.
     pub column_counts: bool,
-    /// A number for its name, if it is more than a move or a constant.
+    /// A number for the operator's name, if it is more than a move or a constant.
     pub name: Option<u32>,
-    /// Whether it is a comparison.
+    /// Whether the operator is a comparison.
     pub is_test: bool,
-    /// The number of the statement that it is matched with.
+    /// The number of the statement that the operator is matched with.
     pub matched: Option<u32>,
 }
 
-/// For each statement, its counterpart's number in the unoptimised version: its own number if this
-/// is that version, else that of its match.
+/// For each statement, the number of its counterpart in the unoptimised version. A statement of
+/// that version has its own number; any other has the number of its match.
 pub type MatchedStatements = HashMap<(FuncId, OpId), u32>;
 
-/// Numbers for the names of operators: the same in both versions.
+/// Numbers for the names of operators. They are the same in both versions.
 pub(super) type OperatorNames = HashMap<String, u32>;
 
 /// The code of a line in some functions.
@@ -42,7 +42,7 @@ pub(super) struct LineParts {
 }
 
 impl LineParts {
-    /// Finds the code of a version's line. Linear in the bodies of the functions that have it.
+    /// Finds the line's code in these functions. Linear in the functions' bodies.
     pub(super) fn new<S: Segments>(
         version: &Version<'_, '_, S>,
         names: &mut OperatorNames,
@@ -86,7 +86,7 @@ impl LineParts {
                         .filter(|position| Line::from(*position) == line)
                         .map(|position| position.column);
                     if let Some(column) = column {
-                        // Use only the line table's entry for the operator itself, not the one
+                        // Uses only the line table's entry for the operator itself, not an entry
                         // inherited from the operator before.
                         let own = source.locate(operator.offset);
                         let is_own = own.is_some_and(|location| Line::from(location) == line);

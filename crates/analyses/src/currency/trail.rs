@@ -7,15 +7,15 @@ use afterimage_ids::{FuncId, OpId};
 pub struct Stop {
     /// The time of the block with the line's first operator.
     pub time: u64,
-    /// The operator.
+    /// The line's first operator.
     pub op: OpId,
-    /// The function whose code it is.
+    /// The function that contains the operator.
     pub function: FuncId,
-    /// The time at which its activation began.
+    /// The time at which the function's activation began.
     pub entered: u64,
 }
 
-/// The unit in which a line is counted.
+/// A unit in which the code of a line is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// All code of a column in a block.
@@ -42,33 +42,33 @@ impl Unit {
 /// An execution of a part of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its unit.
+    /// The unit that was executed.
     pub unit: Unit,
     /// The number of preceding calls that both runs make.
     pub segment: u64,
     /// The innermost activation that both runs have: the segment that began with its call.
     pub activation: u64,
-    /// The stop with its first operator.
+    /// The stop to which the first operator belongs.
     pub stop: u32,
-    /// The time of its block.
+    /// The time of the block.
     pub time: u64,
-    /// Its first operator.
+    /// The first operator.
     pub op: OpId,
-    /// Whether that operator is a test, whose value says little and may be inverted.
+    /// Whether the first operator is a test. A test's value says little and may be inverted.
     pub is_test: bool,
 }
 
 /// The events at a line in a run, in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
-    /// The arrivals: the k-th of the run is at index k - 1.
+    /// The arrivals. The k-th arrival of the run is at index k - 1.
     pub stops: Vec<Stop>,
     /// The parts that were executed.
     pub parts: Vec<Part>,
     /// Pairs of a stop and a part executed after it. A part whose code the compiler mixed with that
     /// of other lines may belong to several stops.
     pub of_stops: Vec<(u32, u32)>,
-    /// The activations that were open when the walk ended, if that was before the end of the run.
+    /// If the walk ended before the run did: the activations that were open at that moment.
     pub open: Vec<u64>,
     /// Whether the walk ended before the run did.
     pub is_cut: bool,

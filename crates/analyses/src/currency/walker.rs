@@ -14,11 +14,11 @@ use afterimage_replay::paths::ArrivalTimes;
 /// An open activation.
 struct Frame {
     entered: u64,
-    /// The last node it executed.
+    /// The last node that the activation executed.
     before: Option<NodeId>,
-    /// Its last stop.
+    /// The last stop in the activation.
     stop: Option<u32>,
-    /// Whether it has arrived at the line without executing any of it.
+    /// Whether the activation has arrived at the line but has not yet executed any of its code.
     fresh: bool,
     /// The innermost activation that both runs have.
     activation: u64,
@@ -28,13 +28,13 @@ struct Frame {
 #[derive(Clone, Copy)]
 struct NodeFacts {
     function: FuncId,
-    /// Whether it begins an activation.
+    /// Whether the node begins an activation.
     begins: bool,
     /// The call common to both runs that begins with this node.
     enters: Option<u32>,
-    /// The host function that both runs call and that this node calls at its end.
+    /// The host function that both runs call and that this node calls at its end, if any.
     calls: Option<u32>,
-    /// Whether its function has code of the line.
+    /// Whether the node's function has code of the line.
     looks: bool,
     /// Whether the node itself has code of the line.
     has_parts: bool,
@@ -51,13 +51,13 @@ pub(super) struct Walker<'w, 'a, S: Segments> {
     parts: &'w LineParts,
     nodes: Vec<NodeFacts>,
     frames: Vec<Frame>,
-    /// The number of calls common to both runs passed so far.
+    /// The number of common calls passed so far.
     segment: u64,
-    /// The beginning of a call that was delivered to the caller but not examined yet.
+    /// The beginning of a call that was returned to the caller but not yet examined.
     pending: Option<Visit>,
     /// The host function called at the end of the code examined last.
     host: Option<u32>,
-    /// For each column, the part of the current block.
+    /// For each column, its part in the current block.
     seen: HashMap<u32, u32>,
     /// The largest number of parts to find.
     most: usize,
@@ -127,7 +127,7 @@ where
         }
     }
 
-    /// Continues to the next call that both runs make; `None` at the end of the run.
+    /// Continues to the next call that both runs make. Returns `None` at the end of the run.
     pub(super) fn next(&mut self) -> Result<Option<u32>, CurrencyError<S::Error>> {
         loop {
             if let Some(call) = self.host.take() {

@@ -2,7 +2,7 @@
 
 use wasmparser::{MemArg, Operator};
 
-/// A load or store, as its operator describes it.
+/// A load or store, as described by its operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Described {
     pub memory: u32,

@@ -20,7 +20,8 @@ use afterimage_profile::{ProfileError, stops};
 /// The place inside a block where the run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastStep {
-    /// The first operator of the block that was not executed. An operator that trapped was not.
+    /// The first operator of the block that was not executed. An operator that trapped counts as
+    /// not executed.
     pub next: OpId,
 }
 
@@ -28,7 +29,7 @@ impl LastStep {
     /// The last step of a run with this end. `module` is the source of the program.
     ///
     /// # Errors
-    /// If the end is at no place of the program.
+    /// If the program has no such place.
     pub fn of(program: &Program, module: &[u8], end: &End) -> Result<Option<Self>, ProfileError> {
         let stops = stops(program, &OperatorIndex::new(program, module), end)?;
         let Some(stop) = stops.first() else {
@@ -58,17 +59,19 @@ pub struct RunCalls {
     last: Option<LastStep>,
     /// The innermost call that never returned.
     innermost: Option<CallId>,
-    /// A path trace that takes more bytes than this is irregular.
+    /// The size in bytes above which a path trace counts as irregular.
     regular: usize,
 }
 
-/// The largest path trace to make a graph of, in bytes. The graph takes about forty times that.
+/// The largest path trace for which to build a graph, in bytes. The graph takes about forty times
+/// as much memory.
 const REGULAR: usize = 16 << 20;
 
 /// A path trace of a function.
 pub(super) struct PathOf<'a> {
     pub trace: &'a PathTrace,
-    /// Whether to scan it block by block: a graph of it would have almost as many series as blocks.
+    /// Whether to scan the path block by block, because its graph would have almost as many series
+    /// as blocks.
     pub is_irregular: bool,
     graph: OnceCell<Option<PathGraph>>,
 }
@@ -95,15 +98,15 @@ pub(super) struct PathGraph {
     pub blocks: Vec<BlockId>,
 }
 
-/// Calls that took the same path and whose callees did too.
+/// Calls that took the same path, and whose callees did, too.
 pub(super) struct Alike {
-    /// The effects of its calls on each fact in question.
+    /// The effects of the callees on each fact in question.
     pub effects: Vec<CallEffects>,
-    /// The steps after which the guest was called.
+    /// The steps after which functions of the program were called.
     pub called: Vec<Entry>,
-    /// The number of calls.
+    /// The number of these calls.
     pub calls: u64,
-    /// Their subtrees.
+    /// The calls' subtrees.
     pub ids: Vec<CallId>,
     /// The run's last step, if this is the single call in which the run ended.
     pub last: Option<LastStep>,
@@ -111,7 +114,7 @@ pub(super) struct Alike {
 
 impl RunCalls {
     /// Collects the calls of a run. Time is linear in its grammar and the blocks of its unique path
-    /// traces. `last` says where the run ended, if inside a block.
+    /// traces. `last` is the place where the run ended, if it ended inside a block.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -130,7 +133,8 @@ impl RunCalls {
         })
     }
 
-    /// Makes path traces of more than `bytes` bytes be scanned block by block instead of as graphs.
+    /// Sets the size up to which path traces are made into graphs. Traces of more than `bytes`
+    /// bytes are scanned block by block.
     pub fn regular_up_to(self, bytes: usize) -> Self {
         Self {
             regular: bytes,
@@ -165,7 +169,7 @@ impl RunCalls {
         paths.unwrap_or_default().iter().map(|p| p.calls).sum()
     }
 
-    /// Visits the calls of a function path by path. Calls that are alike are visited together.
+    /// Visits the calls of a function, path by path. Calls that are alike are visited together.
     pub(super) fn visit(
         &self,
         function: FuncId,

@@ -14,8 +14,8 @@ use super::accesses::Described;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Expression(u32);
 
-/// An expression with more distinct leaves than this becomes an operator over leaves, whatever
-/// these are computed from.
+/// The largest number of distinct leaves. An expression with more becomes an operator whose
+/// operands are leaves, however they are computed.
 const MOST_LEAVES: usize = 8;
 
 /// How an expression is formed.
@@ -23,21 +23,21 @@ const MOST_LEAVES: usize = 8;
 enum Shape {
     /// A constant.
     Constant(String),
-    /// A value that is not computed from others alone: a parameter, a loaded or returned value, a
-    /// φ.
+    /// A value that is not computed only from other values: a parameter, a loaded or returned
+    /// value, or a φ.
     Leaf(ValueId),
     /// An operator with its immediates, and its operands.
     Computed(String, Box<[Expression]>),
 }
 
-/// The place where a value changes its meaning.
+/// The place where a value is defined anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Definition {
-    /// At the function's entry only.
+    /// The function's entry only.
     Entry,
     /// The beginning of this block.
     Block(BlockId),
-    /// By this operator.
+    /// This operator.
     Operator(OpId),
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Access {
     pub memory: u32,
     /// The address operand.
     pub base: Expression,
-    /// The address of the first byte, if it is a constant.
+    /// The address of the first byte accessed, if it is a constant.
     pub address: Option<u64>,
     pub offset: u64,
     pub bytes: u64,
@@ -62,7 +62,7 @@ pub(super) struct Expressions {
     /// The leaves of each expression.
     leaves: Vec<Box<[ValueId]>>,
     of_value: Vec<Option<Expression>>,
-    /// The addresses of constants.
+    /// The addresses that are constants, by expression.
     constants: FxHashMap<Expression, u64>,
     /// The loads and stores, in order.
     pub accesses: Vec<Access>,
@@ -147,7 +147,7 @@ impl Expressions {
         self.of_value[first.index()] = Some(number);
     }
 
-    /// The leaves of several expressions, without duplicates.
+    /// The leaves of all these expressions, without duplicates.
     fn all_leaves(&self, expressions: &[Expression]) -> Vec<ValueId> {
         let leaves = expressions.iter().flat_map(|&one| self.leaves(one));
         let mut leaves = Vec::from_iter(leaves.copied());
@@ -194,9 +194,9 @@ impl Expressions {
     }
 }
 
-/// Numbers the expressions of a function's pure operators, in order. Operators that compute the
-/// same from the same values get the same number. An expression with too many distinct leaves gets
-/// a number of its own.
+/// Numbers the expressions of a function's pure operators, in order. Operators that perform the
+/// same computation on the same values get the same number. An expression with too many distinct
+/// leaves gets a number of its own.
 pub(crate) fn expression_numbers(
     program: &Program,
     module: &[u8],
@@ -230,7 +230,7 @@ pub(super) fn definition(function: &Function, ssa: &Ssa, value: ValueId) -> Defi
     }
 }
 
-/// Returns the address in a constant.
+/// Returns the constant as an address, if the operator is one.
 fn address_of(operator: &Operator<'_>) -> Option<u64> {
     match *operator {
         Operator::I32Const { value } => Some(u64::from(value as u32)),

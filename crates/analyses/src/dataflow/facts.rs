@@ -18,22 +18,23 @@ use super::question::{Counts, FactQuery, OwnEvents, ask};
 /// A fact about an operator's executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
-    /// The result of a load or pure operator is already available. It was read, written or computed
-    /// in the same way before in the call, from values that were not recomputed since. As far as
-    /// can be known without addresses, the read memory was not overwritten.
+    /// The result of a load or pure operator is already available. Earlier in the call, it was
+    /// read, written or computed in the same way, from values that have not been recomputed since.
+    /// As far as can be known without addresses, the memory that was read has not been overwritten.
     Available,
-    /// The definition of a local that reaches the operator that reads it.
+    /// The operator reads a local. The fact is the definition of that local that reaches the
+    /// operator.
     Reaching,
     /// The local that the operator reads is not read again before it is set or the call ends.
     LastUse,
     /// The latest event, in the call or its callees, is in `gen` rather than in `kill`. With
     /// `ahead`, the next event counts instead.
     Places {
-        /// The events that make it hold.
+        /// The events that make the fact hold.
         r#gen: Vec<EventPlace>,
-        /// The events that make it not hold.
+        /// The events that make the fact not hold.
         kill: Vec<EventPlace>,
-        /// Whether the next event counts.
+        /// Whether the next event counts, not the latest.
         ahead: bool,
     },
 }
@@ -47,7 +48,7 @@ pub enum EventPlace {
     Entry(FuncId),
 }
 
-/// Why a question has no answer.
+/// Why a question about a fact has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FactError {
     /// The operator is not reachable.
@@ -72,10 +73,10 @@ pub struct FactAnswer {
     pub decided: Vec<(Option<Decider>, u64)>,
     /// The number of calls in which the operator was executed.
     pub calls: u64,
-    /// The requested number of answers, each for one path trace and the decisions of its callees.
-    /// Answers for most calls come first.
+    /// As many answers as requested, each for one path trace and the decisions of its callees.
+    /// Answers for the most calls come first.
     pub paths: Vec<PathAnswer>,
-    /// The total number of such answers.
+    /// The total number of path answers.
     pub all_paths: u64,
     /// The number of queries ⟨timestamps, node⟩ raised.
     pub queries: u64,
@@ -84,12 +85,12 @@ pub struct FactAnswer {
     pub scanned: u64,
 }
 
-/// The executions in calls that are alike.
+/// The executions in a group of calls that are alike.
 #[derive(Clone, Debug)]
 pub struct PathAnswer {
     /// The number of calls.
     pub calls: u64,
-    /// The number of blocks that each call executed itself.
+    /// The number of blocks that each call executed itself, without its callees.
     pub blocks: u64,
     /// The positions of the blocks that executed the operator, counted from 1.
     pub executions: Series,
@@ -100,18 +101,18 @@ pub struct PathAnswer {
 /// The sites that decide a fact about an operator.
 struct Wanted {
     block: BlockId,
-    /// The events of its function.
+    /// The events in the operator's function.
     events: OwnEvents,
     /// The relevant events of callees, if any.
     callees: Option<Callees>,
 }
 
-/// The events of callees that decide.
+/// The events in callees that decide a fact.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Callees {
-    /// Writes to the memory that is read.
+    /// Writes to the memory that a load reads.
     Reading(Bytes),
-    /// The places of the fact.
+    /// The places that the fact names.
     Places,
 }
 
@@ -142,14 +143,14 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether a fact holds at each execution of an operator. Lists up to `paths` path traces one
-    /// by one.
+    /// Finds whether a fact holds at each execution of an operator. Lists up to `paths` path traces
+    /// one by one.
     ///
-    /// Time is linear in the blocks of the function's unique path traces, or of the run where calls
-    /// matter. Regular traces take less.
+    /// Time is linear in the blocks of the function's unique path traces, or in those of the whole
+    /// run if calls matter. Regular traces take less.
     ///
     /// # Errors
-    /// If the fact is not about such an operator.
+    /// If the fact does not apply to the operator.
     pub fn answer(
         &self,
         function: FuncId,
@@ -160,10 +161,10 @@ impl<'a> Facts<'a> {
         Ok(self.answer_each(function, op, fact, paths)?.0)
     }
 
-    /// Like [`answer`](Self::answer), with the deciding access of each execution.
+    /// Like [`answer`](Self::answer), but also returns the deciding access of each execution.
     ///
     /// # Errors
-    /// If the fact is not about such an operator.
+    /// If the fact does not apply to the operator.
     pub fn answer_each(
         &self,
         function: FuncId,
@@ -176,7 +177,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Answers for several operators of a function, in their order, going through its path traces
-    /// only once. Memory holds all of their executions at once.
+    /// only once. Keeps all of their executions in memory.
     pub fn answers(
         &self,
         function: FuncId,
@@ -353,7 +354,8 @@ impl<'a> Facts<'a> {
         Ok((computed(&code, op, sites)?, None))
     }
 
-    /// Definitions, or uses and definitions, of the local that an operator reads.
+    /// Finds the definitions of the local that an operator reads, or the uses and definitions of
+    /// that local.
     fn of_local(
         &self,
         function: &Function,
@@ -388,7 +390,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Returns where the operator's expression is computed, and where its meaning changes.
+/// Returns the places where the operator's expression is computed, and where its meaning changes.
 pub(super) fn computed(code: &Code<'_>, op: OpId, sites: &Sites) -> Result<OwnEvents, FactError> {
     let expression = code.expressions.computed(&code.ssa, op);
     let expression = expression.ok_or(FactError::NotPure)?;
@@ -406,7 +408,7 @@ pub(super) fn computed(code: &Code<'_>, op: OpId, sites: &Sites) -> Result<OwnEv
 
 /// Events at places that a user named.
 struct Placed {
-    /// Sorted by function and block.
+    /// The events by function, sorted by block.
     events: FxHashMap<FuncId, OwnEvents>,
     direction: Direction,
 }

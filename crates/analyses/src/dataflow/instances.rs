@@ -1,4 +1,4 @@
-//! The fact that decided each execution of an operator, over all calls.
+//! The site that decided each execution of an operator, over all calls.
 
 use afterimage_dataflow::{Outcome, Solution};
 use afterimage_wpp::twpp::{CallId, CallRun, Runs, Series};
@@ -8,7 +8,7 @@ use super::calls::{Alike, RunCalls};
 use super::listing::Listing;
 use super::memory::Decider;
 
-/// The facts that decided an operator's executions, numbered from 1 in order of time.
+/// The sites that decided an operator's executions, which are numbered from 1 in order of time.
 ///
 /// Calls that are alike are stored once. Executions are found through the dynamic call graph, in
 /// which equal subtrees are shared.
@@ -21,13 +21,13 @@ pub struct Instances<'a> {
     pub(super) last: Option<usize>,
     /// The possible deciders.
     pub(super) deciders: Vec<Option<Decider>>,
-    /// For each subtree, its number of executions and of blocks.
+    /// For each subtree, the numbers of its executions and blocks.
     pub(super) counts: Vec<u64>,
     lengths: Vec<u64>,
     total: u64,
 }
 
-/// The executions in a call itself, without its callees.
+/// The executions in a call itself, without those in its callees.
 pub(super) struct Own {
     pub times: Ranked,
     /// The executions, by decider number.
@@ -73,7 +73,7 @@ impl Ranked {
         self.before[k] + (t.min(entry.last) - entry.first) / entry.step + 1
     }
 
-    /// The timestamp preceded by `n` others.
+    /// The timestamp that follows `n` others.
     pub fn select(&self, n: u64) -> u64 {
         let k = self.before.partition_point(|&before| before <= n) - 1;
         let entry = self.series.entries()[k];
@@ -82,27 +82,27 @@ impl Ranked {
 }
 
 impl Own {
-    /// The decider at this step.
+    /// The decider of the execution at this step.
     fn decider(&self, step: u64) -> Option<usize> {
         let found = self.parts.iter().find(|part| part.1.contains(step));
         found.map(|part| part.0)
     }
 
-    /// The executions with this decider.
+    /// The executions that this decider decided.
     pub fn by(&self, decider: usize) -> Option<&Series> {
         let found = self.parts.iter().find(|part| part.0 == decider);
         found.map(|part| &part.1)
     }
 }
 
-/// One execution.
+/// One execution of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FactInstance {
-    /// Its number, from 1.
+    /// The number of the execution, from 1.
     pub number: u64,
-    /// The time of its block.
+    /// The time of the execution's block.
     pub time: u64,
-    /// Its position among the blocks that its call executed itself, from 1.
+    /// The position of the block among those that its call executed itself, from 1.
     pub step: u64,
     /// The deciding site; `None` means the beginning or the end of the call.
     pub decider: Option<Decider>,
@@ -129,7 +129,7 @@ impl InstanceRun {
     }
 }
 
-/// The runs of calls. If the last call did not return, it is separate and marked.
+/// The runs of calls. If the last call did not return, it is listed separately and marked.
 pub(super) fn with_last_apart(
     runs: Runs<'_>,
     has_last: bool,
@@ -236,8 +236,8 @@ impl Instances<'_> {
         self.total
     }
 
-    /// The executions in a call itself. `is_last` says that it is the innermost call that never
-    /// returned.
+    /// The executions in a call itself. `is_last` says that this call is the innermost one that
+    /// never returned.
     pub(super) fn own(&self, id: CallId, is_last: bool) -> Option<&Own> {
         if is_last && self.calls.innermost() == Some(id) {
             return self.last.map(|own| &self.own[own]);
@@ -245,7 +245,8 @@ impl Instances<'_> {
         self.of_call.get(&id).map(|&own| &self.own[own])
     }
 
-    /// The execution with this number; `None` if there are fewer. O(depth of calls × their runs).
+    /// The execution with this number. `None` if there are fewer executions. O(depth of calls ×
+    /// their runs).
     pub fn get(&self, number: u64) -> Option<FactInstance> {
         if number == 0 || number > self.total {
             return None;
@@ -255,7 +256,7 @@ impl Instances<'_> {
         let mut has_last = self.calls.innermost().is_some();
         let mut left = number;
         loop {
-            // Executions and blocks in the calls so far.
+            // The numbers of executions and blocks in the calls so far.
             let (mut called, mut passed) = (0, 0);
             let mut into = None;
             for (run, is_last) in with_last_apart(runs, has_last) {
@@ -275,7 +276,7 @@ impl Instances<'_> {
                     passed += length * run.count;
                     continue;
                 }
-                // The first call at whose end the number is reached.
+                // The first call by whose end the number is reached.
                 let (mut low, mut high) = (0, run.count - 1);
                 while low < high {
                     let middle = low + (high - low) / 2;
@@ -311,8 +312,8 @@ impl Instances<'_> {
         }
     }
 
-    /// Corrects a count of executions for the call in which the run ended, which may have fewer
-    /// executions than its equals.
+    /// Corrects a count of executions for the call in which the run ended. That call may have fewer
+    /// executions than the calls it is like.
     fn with_last(&self, count: u64) -> u64 {
         let Some(innermost) = self.calls.innermost() else {
             return count;
@@ -321,7 +322,8 @@ impl Instances<'_> {
         count - of(self.own(innermost, false)) + of(self.own(innermost, true))
     }
 
-    /// The executions with this decider, in order: at most `most` runs, and whether those are all.
+    /// The executions with this decider, in order. Returns at most `most` runs, and whether these
+    /// are all.
     pub fn decided_by(&self, decider: Option<Decider>, most: usize) -> (Vec<InstanceRun>, bool) {
         match self.deciders.iter().position(|&known| known == decider) {
             Some(decider) => Listing::new(self, decider).runs(most),

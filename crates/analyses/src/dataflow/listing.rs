@@ -11,15 +11,15 @@ const MOST_STEPS: u64 = 20_000_000;
 struct Frame<'i> {
     own: Option<&'i Own>,
     by: Option<&'i Series>,
-    /// The number of its own executions that are done.
+    /// The number of the call's own executions that are listed or skipped.
     done: u64,
     runs: Box<dyn Iterator<Item = (CallRun, bool)> + 'i>,
-    /// The current run of calls, the number of calls in it that are done, and whether it is the
-    /// call that never returned.
+    /// The current run of calls, the number of its calls that are done, and whether it consists of
+    /// the call that never returned.
     run: Option<(CallRun, u64, bool)>,
 }
 
-/// Lists the executions with one decider.
+/// Lists the executions that one decider decided.
 pub(super) struct Listing<'i> {
     instances: &'i Instances<'i>,
     decider: usize,
@@ -48,7 +48,7 @@ impl<'i> Listing<'i> {
         let usual = graph.top();
         let usual = usual.fold(0, |sum, run| sum + run.count * decided[run.call.index()]);
         let by = |own: Option<&Own>| own.and_then(|own| own.by(decider)).map_or(0, Series::count);
-        // The call in which the run ended may have fewer than the calls it is like.
+        // The call in which the run ended may have fewer executions than the calls it is like.
         let left = match instances.calls.innermost() {
             None => usual,
             Some(id) => usual - by(instances.own(id, false)) + by(instances.own(id, true)),
@@ -64,7 +64,7 @@ impl<'i> Listing<'i> {
         }
     }
 
-    /// At most `most` runs, and whether these are all.
+    /// Returns at most `most` runs, and whether these are all.
     pub fn runs(mut self, most: usize) -> (Vec<InstanceRun>, bool) {
         let calls = self.instances.calls;
         let has_last = calls.innermost().is_some();
@@ -96,7 +96,7 @@ impl<'i> Listing<'i> {
             let index = run.call.index();
             let (count, decided) = (self.instances.counts[index], self.decided[index]);
             if !is_last && (decided == 0 || decided == count) {
-                // Skips many calls at once, unless executions of the caller's own lie in between.
+                // Skips many calls at once, unless the caller's own executions lie in between.
                 let between = frame.own.is_some_and(|own| own.times.count() > before);
                 let many = if between && count > 0 {
                     1
@@ -165,7 +165,7 @@ struct Folded {
 }
 
 impl Folded {
-    /// Adds the next executions, which must follow all earlier ones.
+    /// Adds the next executions, which must follow all executions added before.
     fn push(&mut self, first: u64, last: u64) {
         match &mut self.stretch {
             Some((_, end)) if *end + 1 == first => *end = last,
@@ -197,7 +197,7 @@ impl Folded {
             run.times += 1;
             return;
         }
-        // Two stretches alone are not a run: the second may begin one.
+        // Two stretches alone do not form a run, because the second may begin another run.
         if run.times == 2 {
             let (stride, length) = (run.stride, run.last - run.first);
             (run.stride, run.times) = (0, 1);

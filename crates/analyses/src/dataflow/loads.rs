@@ -16,13 +16,13 @@ use afterimage_replay::steps::AccessSite;
 ///
 /// *An execution of a load* is redundant if an earlier load or store on the path, in its call or in
 /// its callees, covers all its bytes. That access's address must be the same constant, or the same
-/// expression of values that were not recomputed since. Nothing since then may have written one
-/// of the bytes: no store, bulk operation or host call. (A store to a constant address, or to
-/// another offset of the same expression, is harmless if it does not overlap.)
+/// expression of values that were not recomputed since. Since that access, no store, bulk operation
+/// or host call may have written any of the bytes. (A store to a constant address, or to another
+/// offset of the same expression, is harmless if it does not overlap.)
 ///
-/// *An execution of a pure operator* is redundant if an earlier one on the path, in its call,
-/// computed the same expression, and no value in that expression was recomputed since. A compiler
-/// that knows the path may remove these executions.
+/// *An execution of a pure operator* is redundant if an earlier operator on the path, in the same
+/// call, computed the same expression, and no value in that expression has been recomputed since. A
+/// compiler that knows the path may remove these executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRedundancy {
     /// The operator.
@@ -31,7 +31,7 @@ pub struct PathRedundancy {
     pub executions: u64,
     /// The number of redundant executions.
     pub redundant: u64,
-    /// The operators that made it redundant, most frequent first.
+    /// The operators that made the executions redundant, most frequent first.
     pub sources: Vec<(AccessSite, u64)>,
     /// The number of queries ⟨timestamps, node⟩ raised.
     pub queries: u64,
@@ -41,12 +41,12 @@ pub struct PathRedundancy {
 }
 
 /// Finds how redundant some loads of a run are, by queries on the timestamped control-flow graphs
-/// of their functions (Zhang and Gupta 2001, section 4.3.1). The result is in the order of the
-/// sites and leaves out sites that are not loads.
+/// of their functions (Zhang and Gupta 2001, section 4.3.1). The results are in the order of the
+/// sites. Sites that are not loads have none.
 ///
-/// Time is linear in the blocks of the functions' unique path traces, times loads and logarithms,
-/// and less for regular traces. For each constant address it is also linear in the unique path
-/// traces of the run.
+/// Time is linear in the blocks of the functions' unique path traces, times the number of loads and
+/// a logarithm. Regular traces take less. For each constant address it is also linear in the unique
+/// path traces of the run.
 pub fn path_redundancy(
     calls: &RunCalls,
     program: &Program,
@@ -89,7 +89,7 @@ pub(super) struct Wanted {
     pub site: AccessSite,
     pub block: BlockId,
     pub events: OwnEvents,
-    /// The bytes that it reads, if any.
+    /// The bytes that the operator reads, if any.
     pub read: Option<Bytes>,
 }
 
@@ -194,7 +194,7 @@ fn available(access: &Access, load: &Access) -> Option<bool> {
     relation(access, from, load.bytes)
 }
 
-/// An expression's meaning changes where a value it is computed from is defined.
+/// An expression's meaning changes wherever a value that it uses is redefined.
 pub(super) fn redefined(
     code: &Code<'_>,
     expression: Expression,

@@ -1,4 +1,4 @@
-//! The effects of a program's functions on memory, judged by their code.
+//! The effects of a program's functions on memory, as far as their code shows them.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ pub(super) enum Touch {
     Access(usize),
     /// A bulk operation that writes to a memory.
     Bulk(u32),
-    /// A call of the host, which may write to any.
+    /// A call of the host, which may write to any memory.
     Host,
     /// A call through a table that may hold functions of the host.
     MaybeHost,
@@ -55,7 +55,7 @@ impl<'a> Codes<'a> {
         }
     }
 
-    /// The code of a function; `None` if it has none.
+    /// The code of a function. `None` if the module does not define it.
     pub fn of(&self, function: FuncId) -> Option<Rc<Code<'a>>> {
         if let Some(known) = self.known.borrow().get(&function) {
             return known.clone();
@@ -102,13 +102,14 @@ impl<'a> Codes<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Bytes {
     pub memory: u32,
-    /// The address of the first byte, if it is a constant.
+    /// The address of the first byte, if the address is a constant.
     pub address: Option<u64>,
     pub bytes: u64,
 }
 
-/// Returns `true` if an access makes bytes at a known distance available, `false` if it makes them
-/// unavailable. `from` is the address of the first byte minus that of the access.
+/// Returns whether an access makes bytes at a known distance available. `Some(false)` means that it
+/// makes them unavailable, `None` that it does not affect them. `from` is the address of the first
+/// byte minus that of the access.
 pub(super) fn relation(access: &Access, from: i128, bytes: u64) -> Option<bool> {
     let (from, length) = (from, i128::from(access.bytes));
     let to = from + i128::from(bytes);
@@ -122,29 +123,29 @@ pub(super) fn relation(access: &Access, from: i128, bytes: u64) -> Option<bool> 
 /// The site that decided a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Decider {
-    /// This operator makes it hold.
+    /// This operator makes the fact hold.
     Gen(FuncId, OpId),
-    /// This operator makes it not hold.
+    /// This operator makes the fact not hold.
     Kill(FuncId, OpId),
     /// The fact does not hold where this block begins, because one of its values may come from
     /// several places.
     Meets(FuncId, BlockId),
-    /// A call of this function makes it hold.
+    /// A call of this function makes the fact hold.
     GenEntry(FuncId),
-    /// A call of this function makes it not hold.
+    /// A call of this function makes the fact not hold.
     KillEntry(FuncId),
-    /// Something that is not identified makes it not hold.
+    /// Something unidentified makes the fact not hold.
     Something,
 }
 
 impl Decider {
-    /// Whether it makes the fact hold.
+    /// Whether the decider makes the fact hold.
     pub fn holds(self) -> bool {
         matches!(self, Self::Gen(..) | Self::GenEntry(_))
     }
 }
 
-/// The numbers of the deciders.
+/// The deciders, numbered.
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     known: RefCell<(Vec<Decider>, FxHashMap<Decider, u32>)>,

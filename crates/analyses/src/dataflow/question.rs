@@ -13,7 +13,7 @@ use super::scan::scan;
 /// The events that decide a fact in the blocks of a function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OwnEvents {
-    /// For each block, positions and the sites that decide there, in order.
+    /// For each block, the positions of the deciding events, with their sites, in order.
     blocks: FxHashMap<BlockId, Vec<(u32, Site)>>,
     /// The sites that decide when a block ends with a call through a table that reaches the host.
     hosts: FxHashMap<BlockId, Site>,
@@ -33,12 +33,12 @@ impl OwnEvents {
         self.add(block, BEGIN, site);
     }
 
-    /// Adds a site that decides at an operator, which must follow those added before.
+    /// Adds a site that decides at an operator. The operator must follow those added before.
     pub fn at_operator(&mut self, block: BlockId, op: OpId, site: Site) {
         self.add(block, position(op), site);
     }
 
-    /// Adds a site that decides where a block's final call reaches the host.
+    /// Adds a site that decides when a block's final call reaches the host.
     pub fn at_host(&mut self, block: BlockId, site: Site) {
         self.hosts.insert(block, site);
     }
@@ -49,7 +49,7 @@ impl OwnEvents {
         events.insert(after, (position, site));
     }
 
-    /// The site that decides where a block ends by calling the host through a table.
+    /// The site that decides when a block ends by calling the host through a table.
     pub fn host(&self, block: BlockId) -> Option<Site> {
         self.hosts.get(&block).copied()
     }
@@ -58,7 +58,7 @@ impl OwnEvents {
         self.blocks.get(&block).map_or(&[], |events| events)
     }
 
-    /// The first event of a block that a query meets, among those at some positions.
+    /// The first event of a block that a query meets, considering only some positions.
     pub fn first(
         &self,
         block: BlockId,
@@ -74,17 +74,17 @@ impl OwnEvents {
     }
 }
 
-/// Asks what decides before, or after, each execution of an operator.
+/// Asks which site decides before, or after, each execution of an operator.
 pub(super) struct FactQuery<'a> {
     pub direction: Direction,
     pub block: BlockId,
     pub op: OpId,
     pub events: &'a OwnEvents,
-    /// The decisions of calls; `None` if they do not matter.
+    /// The decisions of calls. `None` if calls do not matter.
     pub summaries: Option<&'a Summaries<'a>>,
 }
 
-/// Answers questions about one function, call by call, with calls that are alike taken together.
+/// Answers questions about one function, call by call. Calls that are alike are taken together.
 /// `tell` receives the question's number, the number of blocks that each call executed itself, the
 /// times of the operator's executions, and the answer.
 pub(super) fn ask(
@@ -150,7 +150,7 @@ pub(super) fn ask(
     });
 }
 
-/// A question about some calls that are alike.
+/// A question about a group of calls that are alike.
 struct Of<'a> {
     asked: &'a FactQuery<'a>,
     path: &'a PathGraph,
@@ -162,7 +162,7 @@ struct Of<'a> {
 }
 
 impl Of<'_> {
-    /// When the operator is executed.
+    /// The times at which the operator is executed.
     fn executions(&self, node: usize) -> Series {
         let all = self.path.graph.timestamps(node);
         let end = self.path.graph.length();
@@ -219,7 +219,7 @@ impl Of<'_> {
         let Some(last) = self.last.filter(|_| timestamps.contains(end)) else {
             return whole;
         };
-        // The last time, the block was not executed to its end.
+        // If the run ended in this block, its last execution did not reach the block's end.
         let begun = |at: u32| behind(at) && at < position(last);
         let own = events.first(block, Direction::Forward, begun);
         let without = |series: &Series| {
@@ -243,8 +243,8 @@ impl Of<'_> {
         Effect::Differs { decided, rest }
     }
 
-    /// Returns the effect of a block, combined from its own effect and from host calls through a
-    /// table.
+    /// Returns the effect of a block. It combines the effect of the block's own operators with that
+    /// of host calls through a table.
     fn with_call(&self, timestamps: &Series, own: Option<Site>, hosts: Option<Site>) -> Effect {
         let plain = self.effects.of_block(timestamps, own);
         let decided_before = own.is_some() && self.asked.direction == Direction::Forward;

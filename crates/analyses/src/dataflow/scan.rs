@@ -1,5 +1,5 @@
-//! Scans a path trace that is too irregular for a graph: once for all questions, keeping only the
-//! requested executions.
+//! Scans a path trace that is too irregular for a graph. One scan serves all questions and keeps
+//! only the requested executions.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ const GATHERED: usize = 1 << 12;
 
 /// Finds what decides each execution in question, in calls that are alike. The result has, for each
 /// question in order, the times of the executions and the answers. Each question comes with the
-/// number of the effects of calls that matter to it.
+/// number of the call effects that matter to it.
 ///
-/// Finds the same as queries over a graph. O(blocks × questions); memory for the executions in
-/// question.
+/// Gives the same answers as queries over a graph. Time is O(blocks × questions). Memory is for the
+/// executions in question.
 pub(super) fn scan(
     blocks: impl Iterator<Item = BlockId>,
     length: u64,
@@ -46,26 +46,26 @@ pub(super) fn scan(
 enum BlockFacts {
     /// The block was not examined.
     Unknown,
-    /// Nothing in it decides anything or is in question.
+    /// Nothing in the block decides anything or is in question.
     Plain,
-    /// The site that decides a query through the whole block, apart from a call at its end.
+    /// The site that decides a query through the whole block, not counting a call at its end.
     Own(Option<Site>),
 }
 
 /// The state of a question during the scan.
 struct Scan<'a> {
     asked: &'a FactQuery<'a>,
-    /// The decisions of calls, ascending, from the current step on.
+    /// The decisions of calls from the current step on, ascending.
     calls: Pointer<'a, (Entry, Site)>,
-    /// When functions of the program are called.
+    /// The steps after which functions of the program are called.
     called: Pointer<'a, Entry>,
-    /// By block.
+    /// The known facts, by block.
     known: Vec<BlockFacts>,
     times: Gathered,
     found: BTreeMap<Outcome, Gathered>,
-    /// Backward: the latest decision.
+    /// For backward questions: the latest decision.
     last: Outcome,
-    /// Forward: executions that nothing has decided yet.
+    /// For forward questions: the executions that nothing has decided yet.
     waiting: Gathered,
 }
 
@@ -121,8 +121,8 @@ impl<'a> Scan<'a> {
         known
     }
 
-    /// Processes the next block. `last` is its first operator that was not executed, if the run
-    /// ended in it.
+    /// Processes the next block. `last` is the block's first operator that was not executed, if the
+    /// run ended in the block.
     fn step(&mut self, t: u64, block: BlockId, last: Option<OpId>) {
         let is_asked = block == self.asked.block;
         let executed = is_asked && last.is_none_or(|last| self.asked.op < last);
@@ -184,7 +184,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The site that decides after a position of a block, going forward.
+    /// The site that decides after a position in a block, going forward.
     fn behind(&mut self, t: u64, block: BlockId, here: u32, last: Option<OpId>) -> Option<Site> {
         let begun = |at: u32| at > here && last.is_none_or(|last| at < position(last));
         let own = self.asked.events.first(block, Direction::Forward, begun);
@@ -194,7 +194,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The site of the call that ends a block.
+    /// The site that decides at the call that ends a block.
     fn by_call(&mut self, t: u64, block: BlockId) -> Option<Site> {
         match self.asked.events.host(block) {
             Some(site) if self.called.get(t).is_none() => Some(site),
@@ -288,7 +288,7 @@ impl Gathered {
         self.next.is_empty() && self.times.is_empty()
     }
 
-    /// Moves all timestamps to `into`; they must be later than those there.
+    /// Moves all timestamps to `into`. They must be later than the timestamps already there.
     fn pour(&mut self, into: &mut Self) {
         if !self.times.is_empty() {
             into.compact();

@@ -19,9 +19,9 @@ pub struct Alike {
 /// An operator that differs, perhaps only in an immediate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// Its function.
+    /// The function that contains the operator.
     pub function: FuncId,
-    /// Its position in the function.
+    /// The operator's position in the function.
     pub op: OpId,
 }
 
@@ -38,12 +38,12 @@ pub struct OtherData {
 
 impl Alike {
     /// The largest number of differing operators in modules that are alike. If code or data moved,
-    /// hundreds of constants are addresses that moved along.
+    /// hundreds of constants differ, because they are addresses.
     pub const MOST: usize = 64;
 }
 
-/// The differences between two modules, each with the bytes it was parsed from; `None` if they are
-/// not alike. O(size of the modules).
+/// Returns the differences between two modules. Returns `None` if the modules are not alike. O(size
+/// of the modules).
 pub fn alike(a: Module<'_>, b: Module<'_>) -> Option<Alike> {
     if a.0.functions.len() != b.0.functions.len() {
         return None;
@@ -72,8 +72,8 @@ fn part<'m>(bytes: &'m [u8], range: &std::ops::Range<OrigOffset>) -> Option<&'m 
     bytes.get(range.start.0 as usize..range.end.0 as usize)
 }
 
-/// Adds the operators of a function that differ from another; `None` if the two have different
-/// locals or control flow.
+/// Adds the operators of a function that differ from their counterparts. Returns `None` if the
+/// functions have different locals or control flow.
 fn others(
     (a, of_a): (Module<'_>, &Function),
     (b, of_b): (Module<'_>, &Function),
@@ -86,7 +86,8 @@ fn others(
     let (mut x, mut y) = (a.0.operators(a.1, of_a), b.0.operators(b.1, of_b));
     while let (Some((op, from_x, first)), Some((_, from_y, second))) = (x.next(), y.next()) {
         let is_same = match (&first, &second) {
-            // The bytes identify its targets; the operator also contains their position.
+            // The bytes identify the targets of a `br_table`; the decoded operator also contains
+            // the position.
             (Operator::BrTable { .. }, Operator::BrTable { .. }) => {
                 part(a.1, &(from_x..x.position())) == part(b.1, &(from_y..y.position()))
             }
@@ -125,8 +126,8 @@ fn same_flow(a: &Cfg, b: &Cfg) -> bool {
             .all(|(x, y)| (x.kind, &x.ops, end(x.end)) == (y.kind, &y.ops, end(y.end)))
 }
 
-/// The data segments that differ; `None` if anything else outside the code and the custom sections
-/// differs.
+/// Returns the data segments that differ. Returns `None` if anything else outside the code and the
+/// custom sections differs.
 fn other_data(a: &[u8], b: &[u8]) -> Option<Vec<OtherData>> {
     let mut other = Vec::new();
     let (mut x, mut y) = (sections(a), sections(b));
@@ -172,7 +173,7 @@ fn part_of<'m>(module: &'m [u8], section: &Payload<'_>) -> Option<&'m [u8]> {
     }
 }
 
-/// Sections other than custom ones; `None` for sections that cannot be read.
+/// The sections other than custom ones. Yields `None` for a section that cannot be read.
 fn sections(module: &[u8]) -> impl Iterator<Item = Option<(u8, Payload<'_>)>> {
     let payloads = Parser::new(0).parse_all(module);
     payloads.filter_map(|payload| match payload {

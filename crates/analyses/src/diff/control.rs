@@ -7,21 +7,21 @@ use afterimage_wpp::{Cursor, Segments, Visit, WholePath};
 
 use super::DiffError;
 
-/// The place where two executions take different ways.
+/// The place where the paths of two executions diverge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parting {
-    /// The time of the first block that differs: all before are the same.
+    /// The time of the first block that differs. All blocks before it are the same.
     pub time: u64,
     /// The last block that both executed; `None` if the first block differs.
     pub before: Option<(FuncId, BlockId)>,
-    /// The block that the first executes next; `None` if it has ended.
+    /// The block that the first execution enters next. `None` if that execution has ended.
     pub a: Option<(FuncId, BlockId)>,
-    /// The block that the second executes next; `None` if it has ended.
+    /// The block that the second execution enters next. `None` if that execution has ended.
     pub b: Option<(FuncId, BlockId)>,
 }
 
-/// The first block in which two paths of the same program differ; `None` if they are the same.
-/// Linear in the paths up to there.
+/// Finds the first block in which two paths of the same program differ. Returns `None` if the paths
+/// are the same. Time is linear in the paths up to that block.
 ///
 /// # Errors
 /// If a path cannot be read or is incomplete.
@@ -63,7 +63,7 @@ where
     }
 }
 
-/// For each node of the first path, the node of the second with the same blocks.
+/// For each node of the first path, the node of the second path that has the same blocks.
 fn same_nodes<S: Segments>(a: &WholePath<S>, b: &WholePath<S>) -> Vec<Option<NodeId>> {
     let of_b: HashMap<_, _> = b.nodes().iter().map(|(id, node)| (node, id)).collect();
     let nodes = a.nodes().values();
@@ -78,7 +78,7 @@ struct Blocks<'a, S: Segments> {
     position: usize,
 }
 
-/// A node's execution of which nothing was processed yet.
+/// An execution of a node whose blocks have not been processed yet.
 struct Fresh {
     node: NodeId,
     length: u64,

@@ -10,7 +10,7 @@ use afterimage_replay::steps::{CheckpointError, StepsError};
 /// Why two executions cannot be compared. `E` says why a segment of a path cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError<E: Error + 'static> {
-    /// One of them cannot be followed.
+    /// An execution cannot be followed.
     #[error(transparent)]
     Steps(#[from] StepsError<E>),
     /// A log cannot be read.
@@ -30,7 +30,7 @@ pub enum DiffError<E: Error + 'static> {
         "a path lacks code of some functions, so the runs cannot be compared; build the whole path with `afterimage build --lens paths --again`"
     )]
     Partial,
-    /// The runs differ, but none of their steps does.
+    /// The runs differ, but none of their steps do.
     #[error(
         "the runs differ after t={0}, but none of their steps does; this is a bug in afterimage"
     )]

@@ -14,11 +14,11 @@ use afterimage_replay::steps::{Level, Step, Steps, Wanted, What, Within};
 /// The first difference between two executions. Everything before it is the same in both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The first execution's step; `None` if it has ended.
+    /// The step of the first execution. `None` if that execution has ended.
     pub a: Option<Step>,
-    /// The second execution's step; `None` if it has ended.
+    /// The step of the second execution. `None` if that execution has ended.
     pub b: Option<Step>,
-    /// The differing bytes, if the host writes or reads the same place in both.
+    /// The differing bytes, if the host writes or reads the same place in both executions.
     pub bytes: Option<HostBytes>,
 }
 
@@ -27,9 +27,9 @@ pub struct Difference {
 pub struct HostBytes {
     /// The offset of the first byte that differs.
     pub offset: u64,
-    /// Bytes from there on, in the first execution.
+    /// The first execution's bytes from this offset on.
     pub a: Vec<u8>,
-    /// Bytes from there on, in the second execution.
+    /// The second execution's bytes from this offset on.
     pub b: Vec<u8>,
 }
 
@@ -37,14 +37,15 @@ pub struct HostBytes {
 const KEPT: usize = 32;
 
 /// Finds where two executions first differ in control, a value, an address, or the host's actions;
-/// returns `None` if they are the same to the end. Both must be of one module, or of two that are
-/// [`alike`](super::alike); `replaced` are then the operators that differ. For operators that
-/// change tables or drop a segment, the table or segment itself is not compared.
+/// returns `None` if they are the same to the end. Both must belong to one module, or to two
+/// modules that are [`alike`](super::alike). In that case `replaced` contains the operators that
+/// differ. For operators that change tables or drop a segment, the table or segment itself is not
+/// compared.
 ///
-/// Takes twice as long as following both up to the difference.
+/// Takes twice as long as following both executions up to the difference.
 ///
 /// # Errors
-/// If one of them cannot be followed.
+/// If either execution cannot be followed.
 pub fn first_difference<S: Segments>(
     a: Side<'_, S>,
     b: Side<'_, S>,
@@ -87,7 +88,7 @@ where
         let went = (first && sides.0.advance()?, second && sides.1.advance()?);
         match went {
             (false, false) if first && second => return Ok(None),
-            // One has ended while the other continues.
+            // One execution has ended while the other continues.
             (false, _) if first => break,
             (_, false) if second => break,
             _ => {}

@@ -1,8 +1,8 @@
-//! Hashes everything a run computes into one number.
+//! Hashes everything that a run computes into one number.
 //!
-//! In functions with replaced operators, the steps of the operators are folded instead, because the
-//! same registers need not mean the same there. The result does not depend on how the path is cut
-//! into nodes, which may differ between two recordings. Blocks, values and accesses are three
+//! In functions with replaced operators, a register may mean different things in the two modules.
+//! So the steps of the operators are folded instead. The result does not depend on how the path is
+//! cut into nodes, which may differ between two recordings. Blocks, values and accesses are three
 //! sequences, each in the order of the run. Two runs with equal numbers after the same block did
 //! the same up to there, unless 128 bits collide.
 
@@ -19,14 +19,14 @@ use wasmparser::ValType;
 use super::{DiffError, Side};
 use afterimage_replay::steps::{Plan, PlanKind, Plans, Step, Steps, Wanted, What};
 
-/// A sequence of numbers, folded: two independent polynomials over its mixed elements.
+/// A sequence of numbers, folded into two independent polynomials over its mixed elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sequence(u64, u64);
 
 impl Sequence {
     #[inline(always)]
     fn add(&mut self, element: u64) {
-        // Makes zeros count, too: `mix` maps 0 to 0.
+        // Makes zeros count, too, because `mix` maps 0 to 0.
         let mixed = mix(element.wrapping_add(0x9e37_79b9_7f4a_7c15));
         self.0 = self
             .0
@@ -54,12 +54,12 @@ pub(super) struct Folded {
     accesses: Sequence,
 }
 
-/// A register to fold after its instruction.
+/// A register to fold after the instruction that writes it.
 #[derive(Clone, Copy, Debug)]
 struct FoldedRegister {
     inst: u32,
     register: u32,
-    /// Whether it holds a vector.
+    /// Whether the register holds a vector.
     wide: bool,
 }
 
@@ -213,7 +213,7 @@ impl Observer for Folder {
 /// The state of a run being folded.
 pub(super) struct Folding<'a, S: Segments> {
     steps: Steps<'a, S>,
-    /// The functions whose steps are folded.
+    /// The functions whose operators' steps are folded.
     stepped: &'a HashSet<FuncId>,
     plans: Plans<'a, S>,
     templates: Vec<Option<Rc<Template>>>,
@@ -250,7 +250,7 @@ where
         self.folder.folded
     }
 
-    /// Executes the next node; `false` at the end.
+    /// Executes the next node. Returns `false` at the end.
     pub fn advance(&mut self) -> Result<bool, DiffError<S::Error>> {
         let Some(visit) = self.steps.follower.advance()? else {
             return Ok(false);

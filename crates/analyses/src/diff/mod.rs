@@ -75,9 +75,9 @@ use afterimage_replay::steps::Run;
 
 /// One of the two executions.
 pub struct Side<'a, S: Segments> {
-    /// Its run.
+    /// The run of this execution.
     pub run: Run<'a, S>,
-    /// Opens its log from the beginning.
+    /// Opens the run's log from the beginning.
     pub log: &'a dyn Fn() -> Result<LogReader, afterimage_trace::TraceError>,
 }
 

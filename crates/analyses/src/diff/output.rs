@@ -17,13 +17,13 @@ pub struct OutputDifference {
     pub descriptor: u32,
     /// The number of equal bytes before the first difference.
     pub offset: u64,
-    /// The last bytes before it, from the beginning of their line.
+    /// The last bytes before the difference, from the beginning of their line.
     pub before: Vec<u8>,
-    /// The number of its line, from 1.
+    /// The number of the line with the difference, from 1.
     pub line: u64,
-    /// The first execution's output there; `None` if there is no more.
+    /// The first execution's output from this point on. `None` if there is no more.
     pub a: Option<Written>,
-    /// The second execution's output there; `None` if there is no more.
+    /// The second execution's output from this point on. `None` if there is no more.
     pub b: Option<Written>,
 }
 
@@ -32,11 +32,11 @@ pub struct OutputDifference {
 pub struct Written {
     /// The first bytes, up to the end of the line or of the write.
     pub bytes: Vec<u8>,
-    /// The time of the block that ends with the call.
+    /// The time of the block that ends with the call of `fd_write`.
     pub time: u64,
     /// The function that makes the call.
     pub function: FuncId,
-    /// The call.
+    /// The call of `fd_write`.
     pub op: OpId,
 }
 
@@ -45,7 +45,7 @@ pub struct Written {
 pub struct Outputs {
     /// The first difference for each file descriptor, ascending; empty if there is none.
     pub differences: Vec<OutputDifference>,
-    /// Whether either wrote any output.
+    /// Whether either execution wrote any output.
     pub any: bool,
 }
 
@@ -55,11 +55,11 @@ const KEPT: usize = 120;
 /// Finds where the output of two WASI programs first differs. Output is what `fd_write` wrote, in
 /// the order of the calls. (File descriptors are identified by their numbers alone.)
 ///
-/// Takes the time of following both to their ends. Memory is that of the machines, plus the output
-/// that one has written and the other has not yet.
+/// Takes as long as following both executions to their ends. Memory is that of the two machines,
+/// plus the output that only one execution has written so far.
 ///
 /// # Errors
-/// If one of them cannot be followed.
+/// If either execution cannot be followed.
 pub fn output_differences<S: Segments>(
     a: Side<'_, S>,
     b: Side<'_, S>,
@@ -99,14 +99,14 @@ fn take(streams: &mut BTreeMap<u32, Stream>, chunk: Chunk, second: bool) {
     stream.take(chunk.written, second);
 }
 
-/// The output of both to one descriptor.
+/// The output of both executions to one descriptor.
 #[derive(Default)]
 struct Stream {
-    /// The output that one has written and the other has not yet.
+    /// The output that one execution has written and the other has not written yet.
     ahead: VecDeque<Written>,
-    /// The number of bytes of the first chunk that the other has written too.
+    /// The number of bytes of the first chunk that the other execution has written, too.
     seen: usize,
-    /// Whether the second is ahead.
+    /// Whether the second execution is ahead.
     second: bool,
     offset: u64,
     line: u64,
@@ -206,8 +206,8 @@ struct Writing<'a, S: Segments> {
 /// Watches calls of `fd_write`.
 struct Calls<'a> {
     program: &'a Program,
-    /// The descriptor, the address and length of the list of buffers, and the address for the
-    /// number of bytes.
+    /// The arguments of the call: the descriptor, the address and length of the list of buffers,
+    /// and the address for the number of bytes written.
     open: Option<[u32; 4]>,
     succeeded: bool,
 }
@@ -250,7 +250,7 @@ where
         self.follower.machine.time()
     }
 
-    /// Executes the next node; `false` at the end.
+    /// Executes the next node. Returns `false` at the end.
     fn advance(&mut self, take: impl FnOnce(Chunk)) -> Result<bool, DiffError<S::Error>> {
         let Some(visit) = self.follower.advance()? else {
             return Ok(false);
@@ -324,8 +324,8 @@ mod tests {
         }
     }
 
-    /// The difference found when the texts arrive in this order; `true` marks texts of the second
-    /// execution.
+    /// The difference found when these chunks of output arrive in this order. `true` marks a chunk
+    /// of the second execution.
     fn found(chunks: &[(&str, bool)]) -> Option<(u64, u64, String, String, String)> {
         let mut stream = Stream::default();
         for &(text, second) in chunks {

@@ -13,12 +13,12 @@ pub struct CallPlace {
     pub function: FuncId,
     /// The call.
     pub op: OpId,
-    /// The time of its block.
+    /// The time of the call's block.
     pub time: u64,
 }
 
-/// The calls that are open when block T is executed, the innermost first, at most `most`.
-/// Activations entered by a tail call or by the host have none.
+/// Returns the calls that are open when block T is executed, innermost first: at most `most` of
+/// them. Activations entered by a tail call or by the host have no call.
 ///
 /// # Errors
 /// If the path cannot be read.
@@ -59,8 +59,8 @@ where
     Ok(calls)
 }
 
-/// Returns how often the block of an operator was executed up to and including block T: the number
-/// of the operator's execution there.
+/// Returns how many times an operator's block was executed up to and including block T. This is the
+/// number of the operator's execution in block T.
 ///
 /// # Errors
 /// If the path cannot be read.

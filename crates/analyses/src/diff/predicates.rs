@@ -3,8 +3,9 @@
 //! As in statistical debugging (Liblit, Naik, Zheng, Aiken and Jordan, "Scalable statistical bug
 //! isolation", 2005, sections 2 and 3), each statement is a site with predicates. A predicate says
 //! that some value had a given sign, or that some value was outside the range of all passing
-//! executions. A predicate that says only that its statement was executed is left out, as are those
-//! whose Increase(P) is not positive. Predicates are ranked by Ochiai's coefficient, as lines are.
+//! executions. Predicates that say only that their statement was executed are left out, as are
+//! those whose Increase(P) is not positive. Predicates are ranked by Ochiai's coefficient, as lines
+//! are.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,18 +13,18 @@ use std::collections::BTreeMap;
 use super::ranges::{Number, Range};
 use crate::matching::StatementSite;
 
-/// A predicate about some value that a statement gave in an execution.
+/// A predicate about some value that a statement produced in an execution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Predicate {
-    /// It is less than 0.
+    /// Some value is less than 0.
     Negative,
-    /// It is 0; for a test or branch, it did not hold or was not taken.
+    /// Some value is 0. For a test or branch: it did not hold, or was not taken.
     Zero,
-    /// It is greater than 0; for a test or branch, it held or was taken.
+    /// Some value is greater than 0. For a test or branch: it held, or was taken.
     Positive,
-    /// It is greater than this.
+    /// Some value is greater than this number.
     Above(Number),
-    /// It is smaller than this.
+    /// Some value is less than this number.
     Below(Number),
 }
 
@@ -34,24 +35,24 @@ pub struct RankedValue {
     pub place: StatementSite,
     /// The predicate.
     pub predicate: Predicate,
-    /// Whether its values are truth values.
+    /// Whether the statement's values are truth values.
     pub is_truth: bool,
-    /// The number of failing executions in which it holds.
+    /// The number of failing executions in which the predicate holds.
     pub failing: usize,
-    /// The number of passing executions in which it holds.
+    /// The number of passing executions in which the predicate holds.
     pub passing: usize,
-    /// Ochiai's coefficient.
+    /// Ochiai's coefficient of the predicate.
     pub score: f64,
     /// The number of failing and of passing executions in which the statement was executed.
     pub executed: [usize; 2],
 }
 
-/// Executions, each as the ranges of its statements' values.
+/// Executions, each represented by the ranges of its statements' values.
 type Executions = [BTreeMap<StatementSite, Range>];
 
 /// Ranks statements by how well a predicate on their values separates failing executions from
-/// passing ones. Each statement has its best predicate, and is included only if failures are more
-/// frequent where the predicate holds than where the statement was executed. O(statements ·
+/// passing ones. A statement is ranked by its best predicate. It is included only if failures are
+/// more frequent where the predicate holds than where the statement was executed. O(statements ·
 /// executions²).
 pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValue> {
     let mut places: Vec<StatementSite> = failing.iter().flat_map(BTreeMap::keys).copied().collect();
@@ -70,7 +71,7 @@ pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValu
     let of = |row: &RankedValue| (row.failing, row.passing);
     rows.sort_by(|x, y| {
         let order = telling(of(y), of(x));
-        // It is more telling if a statement is executed in others, too, but gives other values
+        // A statement says more if passing executions also execute it, but produce different values
         // there.
         order
             .then(y.executed[1].cmp(&x.executed[1]))
@@ -79,7 +80,7 @@ pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValu
     rows
 }
 
-/// The most telling predicate of a statement.
+/// The predicate of a statement that separates the executions best.
 fn best(place: StatementSite, passing: &Executions, failing: &Executions) -> Option<RankedValue> {
     let of = |executions: &Executions| -> Vec<Range> {
         let ranges = executions.iter().filter_map(|ranges| ranges.get(&place));
@@ -104,7 +105,7 @@ fn best(place: StatementSite, passing: &Executions, failing: &Executions) -> Opt
         );
         (predicate, counts)
     });
-    // If equal, the first one: signs before numbers.
+    // Among equal predicates, the first wins: signs come before numbers.
     let (predicate, counts) = counted.fold(
         None,
         |best: Option<(Predicate, (usize, usize))>, next| match best {
@@ -193,7 +194,8 @@ mod tests {
                 )
             })
             .collect();
-        // Statement 2 gave the same in all executions; for 4, it is enough that it was executed.
+        // Statement 2 produced the same value in all executions. Statement 4 says no more than that
+        // it was executed.
         assert_eq!(
             told,
             [

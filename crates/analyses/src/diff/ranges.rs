@@ -1,5 +1,5 @@
-//! Collects the ranges of the values that a run's statements gave. Predicates on values need them;
-//! memory is bounded by the program.
+//! Collects the ranges of the values that a run's statements produced, for predicates on values.
+//! Memory is bounded by the size of the program.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -14,7 +14,7 @@ use wasmparser::Operator;
 use crate::matching::{Collected, ComparedValue, StatementSite, Take, Taking, Walk};
 use afterimage_replay::steps::{Run, StepsError, name};
 
-/// A number that a statement gave. All those of one statement are of one type.
+/// A number that a statement produced. All numbers of a statement have one type.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub enum Number {
     /// A signed integer.
@@ -30,7 +30,7 @@ impl Number {
         matches!(self, Self::Float(value) if value.is_nan())
     }
 
-    /// Whether it is less than, equal to or greater than 0.
+    /// Whether the number is less than, equal to or greater than 0.
     fn sign(self) -> usize {
         let of =
             |order: Option<std::cmp::Ordering>| order.map_or(1, |order| order as i8 + 1) as usize;
@@ -45,11 +45,11 @@ impl Number {
 /// The range of a statement's values in a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// The smallest.
+    /// The smallest value.
     pub smallest: Number,
-    /// The largest.
+    /// The largest value.
     pub largest: Number,
-    /// Whether some were less than, equal to and greater than 0.
+    /// Whether any values were less than, equal to, and greater than 0.
     pub signs: [bool; 3],
 }
 
@@ -169,9 +169,9 @@ impl Take for Ranges<'_> {
     }
 }
 
-/// The ranges of all executed statements that give numbers. NaNs are in no range.
+/// Collects the ranges of all executed statements that produce numbers. NaNs are in no range.
 ///
-/// Time is linear in the run, memory in the program.
+/// Time is linear in the run, and memory in the program.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -5,30 +5,30 @@ use std::collections::BTreeMap;
 
 use afterimage_profile::Line;
 
-/// A line, with the number of executions in which it ran.
+/// A line, with the number of executions in which the line ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankedLine {
     /// The line.
     pub line: Line,
-    /// The number of failing executions in which it ran.
+    /// The number of failing executions in which the line ran.
     pub failing: usize,
-    /// The number of passing executions in which it ran.
+    /// The number of passing executions in which the line ran.
     pub passing: usize,
-    /// Ochiai's coefficient: 1 if it ran in all failing executions and no passing one, 0 if it ran
-    /// in no failing one.
+    /// Ochiai's coefficient. It is 1 if the line ran in all failing executions and in no passing
+    /// one, and 0 if it ran in no failing one.
     pub score: f64,
-    /// The number of arrivals at it in all failing executions, and in all passing ones.
+    /// The total numbers of arrivals at the line in failing and in passing executions.
     pub arrivals: [u64; 2],
 }
 
 /// Ranks lines by how well they separate failing executions from passing ones, the most suspicious
-/// first. Lines that ran in no failing execution are left out. Each execution is given as the
+/// first. Lines that ran in no failing execution are left out. An execution is represented by the
 /// number of arrivals at each line.
 ///
-/// The measure is Ochiai's, found best of the usual ones by Abreu, Zoeteweij and van Gemund (2007,
-/// section 4): `ef / √((ef + nf) · (ef + ep))`. Here `ef` and `ep` are the failing and passing
-/// executions in which the line ran, and `nf` the failing ones in which it did not. The order is
-/// computed in integers; `score` is only for display. O(lines · executions).
+/// The measure is Ochiai's. Abreu, Zoeteweij and van Gemund found it the best of the usual measures
+/// (2007, section 4): `ef / √((ef + nf) · (ef + ep))`. Here `ef` and `ep` are the failing and
+/// passing executions in which the line ran, and `nf` the failing ones in which it did not. The
+/// order is computed in integers; `score` is only for display. O(lines · executions).
 pub fn rank_lines(
     passing: &[BTreeMap<Line, u64>],
     failing: &[BTreeMap<Line, u64>],

@@ -1,5 +1,5 @@
-//! Compares replaced operators: their results, and the results that the originals would have had in
-//! their place.
+//! Compares replaced operators: their results with those that the original operators would have had
+//! in the same place.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use super::alike::{Module, Replaced};
 use super::{DiffError, Side};
 use afterimage_replay::steps::{Follower, Plan, Plans, StepsError, Value};
 
-/// The effect of an operator that another module replaced.
+/// The effect of replacing one operator by another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
     /// The number of executions.
@@ -27,23 +27,23 @@ pub struct Effect {
     pub first: Option<Otherwise>,
 }
 
-/// An execution in which the other operator would have given something else.
+/// An execution in which the other operator would have produced a different result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Otherwise {
     /// The number of the execution, from 1.
     pub number: u64,
-    /// The time of its block.
+    /// The time of the execution's block.
     pub time: u64,
     /// The operands.
     pub operands: Box<[Value]>,
-    /// The result that the other operator would have given.
+    /// The result that the other operator would have had.
     pub other: Result<Value, Trap>,
-    /// The result that it gave.
+    /// The result of the operator that was executed.
     pub gave: Result<Value, Trap>,
 }
 
 impl Otherwise {
-    /// Whether the operators are constants, which always differ.
+    /// Whether the operators are constants. Different constants always have different results.
     pub fn is_of_constants(&self) -> bool {
         self.operands.is_empty()
     }
@@ -51,8 +51,8 @@ impl Otherwise {
 
 /// Follows a run from beginning to end, and finds the effect of each operator that replaced
 /// another. `other` is the module with the other operators. Their results are computed from the
-/// operands of this run, so differences between two runs for other reasons do not matter. Takes the
-/// time of following the run.
+/// operands of this run, so differences between two runs for other reasons do not matter. Takes as
+/// long as following the run.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -168,9 +168,9 @@ impl Pure {
 struct Site {
     replaced: usize,
     block: u32,
-    /// The number of the node's instructions before it.
+    /// The number of instructions of the node that precede the operator.
     before: usize,
-    /// Whether it is itself an instruction, namely the next one.
+    /// Whether the operator is itself an instruction, namely the next one.
     is_instruction: bool,
     compared: Option<Compared>,
 }
@@ -186,12 +186,12 @@ struct Compared {
 struct Comparing<'r> {
     replaced: &'r [Replaced],
     functions: HashSet<FuncId>,
-    /// The replacing and the replaced operators, if they compute from operands alone.
+    /// The replacing and the replaced operator, if both compute from their operands alone.
     pure: Vec<Option<(Pure, Pure)>>,
     effects: Vec<Effect>,
     template: Rc<[Site]>,
     start: u64,
-    /// Handles a run that ended at a replaced operator, which counts if it trapped.
+    /// The end of the run, if it ended at a replaced operator. That execution counts if it trapped.
     ended: Option<(usize, Option<Otherwise>)>,
 }
 

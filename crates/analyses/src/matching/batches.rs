@@ -20,7 +20,7 @@ const AT_ONCE: usize = 1 << 13;
 /// The number of batches that may wait.
 const WAITING: usize = 4;
 
-/// A call of [`Listen`], except for the operands of computations.
+/// A call of a [`Listen`] method. Operands of computations are not included.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     Begin {
@@ -34,7 +34,7 @@ enum Happening {
         operands: Option<u64>,
         time: u64,
     },
-    /// The next `parameters` parameters of the batch are its arguments.
+    /// The next `parameters` parameters of the batch are the activation's arguments.
     Enter {
         function: FuncId,
         time: u64,
@@ -95,7 +95,7 @@ impl Batch {
     }
 }
 
-/// Hands over the events it receives.
+/// Hands the events that it receives to the other thread.
 struct Handing {
     batch: Batch,
     full: SyncSender<Batch>,
@@ -116,7 +116,7 @@ impl Handing {
     fn flush(&mut self) {
         let next = self.empty.try_recv().unwrap_or_default();
         let batch = std::mem::replace(&mut self.batch, next);
-        // The other thread lives until this one ends, unless it panics; joining it resumes that
+        // The other thread lives until this thread ends, unless it panics. Joining it resumes that
         // panic.
         let _ = self.full.send(batch);
     }
@@ -133,7 +133,7 @@ impl Listen for Handing {
         });
     }
 
-    /// The other thread knows the answer.
+    /// The thread that consumes the events answers this.
     fn is_known(&self, _: u32) -> bool {
         true
     }
@@ -179,7 +179,7 @@ impl Listen for Handing {
     }
 }
 
-/// Takes the batches that are handed over, until there are no more.
+/// Takes batches from the queue until there are no more.
 fn take_all(listener: &mut impl Listen, full: &Receiver<Batch>, empty: &Sender<Batch>) {
     for mut batch in full {
         batch.tell(listener);
@@ -190,8 +190,8 @@ fn take_all(listener: &mut impl Listen, full: &Receiver<Batch>, empty: &Sender<B
     }
 }
 
-/// Follows a run to its end, while another thread consumes the events of its statements, which is
-/// half the work. The functions in `standing` stand alone; all do if it is `None`.
+/// Follows a run to its end, while another thread consumes the events of its statements. Consuming
+/// is half the work. The functions in `standing` stand alone. If `standing` is `None`, all do.
 pub(super) fn follow_taking<S: Segments, T>(
     run: Run<'_, S>,
     log: LogReader,
@@ -222,7 +222,7 @@ where
     });
     match walked {
         Ok(walked) => Ok(walked?.heard_by(taking, |()| {})),
-        // Without a second thread, this one does all the work.
+        // Without a second thread, this thread does all the work.
         Err(log) => Walk::within(run, log, taking, standing)?.follow(),
     }
 }
@@ -311,7 +311,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Repeats the events, so that they fill several batches, some of which are reused.
+        /// Repeats the events until they fill several batches, some of which are reused.
         #[test]
         fn what_is_handed_on_is_told_in_order(told in prop::collection::vec((0u8..8, 0u32..5, 0u64..100), 1..60), times in 0usize..2000) {
             let (mut directly, mut aside) = (Scribe::default(), Scribe::default());

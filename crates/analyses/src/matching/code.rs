@@ -14,22 +14,22 @@ use afterimage_replay::steps::name;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OperatorFacts {
     pub class: Class,
-    /// Equal for operators of the same name, and for comparisons that differ only by negation or
-    /// exchanged operands.
+    /// A number that is equal for operators of the same name. It is also equal for comparisons that
+    /// differ only by negation or exchanged operands.
     pub operator: u64,
     /// The value of a constant, or the offset of a load or store.
     pub immediate: u64,
-    /// Equal only for operators of the same name.
+    /// A number that is equal only for operators of the same name.
     pub exact: u64,
-    /// Whether it is `i32.and`.
+    /// Whether the operator is `i32.and`.
     pub is_and: bool,
-    /// Whether it is a `select`.
+    /// Whether the operator is a `select`.
     pub chooses: bool,
-    /// Whether its constants may be addresses of data.
+    /// Whether the operator's constants may be addresses of data.
     pub takes_addresses: bool,
-    /// Whether it is `i32.add` or `i32.sub`, which turn an address into an address.
+    /// Whether the operator is `i32.add` or `i32.sub`, which turn an address into an address.
     pub adds: bool,
-    /// Whether it may join several conditions into one.
+    /// Whether the operator may join several conditions into one.
     pub joins: bool,
     /// For a call, the number of arguments.
     pub arguments: u32,
@@ -71,8 +71,8 @@ fn known(program: &Program, operator: &Operator<'_>) -> OperatorFacts {
     }
 }
 
-/// Whether its constants may be addresses of data. It may add, compare or choose between addresses,
-/// but not multiply them.
+/// Whether the operator's constants may be addresses of data. Code may add and compare addresses or
+/// choose between them, but not multiply them.
 fn takes_addresses(class: Class, operator: &Operator<'_>, name: &str) -> bool {
     match class {
         Class::Compute => matches!(
@@ -105,7 +105,7 @@ fn arguments(program: &Program, operator: &Operator<'_>) -> u32 {
     ty.map_or(0, |ty| ty.params.len() as u32)
 }
 
-/// One name for a comparison, its negation and the forms with exchanged operands.
+/// One name for a comparison, its negation, and its forms with exchanged operands.
 fn comparison(name: &str) -> String {
     let (space, rest) = name.split_once('.').unwrap_or(("", name));
     let (stem, sign) = rest.split_once('_').unwrap_or((rest, ""));

@@ -21,25 +21,25 @@ use super::written::Written;
 use afterimage_replay::steps::{Run, StepsError};
 use afterimage_replay::values::Types;
 
-/// An executed version of a program, with the places of its statements.
+/// A version of a program that was executed, with the places of its statements.
 #[derive(Debug, Default)]
 pub struct Sketched {
     /// The statements.
     pub version: Version,
-    /// The place of each statement, ascending unless statements are separated by calls.
+    /// The place of each statement. Places are ascending unless statements are separated by calls.
     pub places: Vec<StatementSite>,
     /// The total number of executions of all statements.
     pub executed: u64,
-    /// The statement of each operator in each context. Without contexts, the first number is that
-    /// of the function, in the order of entry.
+    /// The statement of each operator in each context. Without contexts, the first number stands
+    /// for the function, numbered in the order of entry.
     pub(super) numbers: FxHashMap<(u32, OpId), u32>,
     /// The context of each statement.
     pub(super) contexts: Vec<u32>,
 }
 
 impl Sketched {
-    /// For each statement of the same run separated by calls, its number here; `None` if this is
-    /// another run.
+    /// `apart` has the statements of the same run, separated by calls. Returns the number that each
+    /// has in `self`, or `None` if the runs differ.
     pub(super) fn numbers_of(&self, apart: &Self) -> Option<Vec<u32>> {
         let places = apart.places.iter();
         let known = places.map(|place| Some(self.places.binary_search(place).ok()? as u32));
@@ -47,7 +47,7 @@ impl Sketched {
     }
 }
 
-/// The sketches of a statement.
+/// The collected sketches of a statement.
 #[derive(Debug)]
 struct Summary {
     values: Box<Sketch>,
@@ -62,7 +62,7 @@ struct Summary {
 #[derive(Default)]
 struct Sketches {
     executed: u64,
-    /// The length of the run, the current part of it, and the first time after that part.
+    /// The length of the run, the number of its current part, and the first time after that part.
     length: u64,
     window: usize,
     behind: u64,
@@ -156,8 +156,8 @@ impl Take for Sketches {
 /// Follows a run from beginning to end and sketches every statement, on another thread if possible.
 /// Jumps and returns are not sketched: they have no values.
 ///
-/// Time is linear in the run. Memory is the machine's, plus 4 bytes for each 4 bytes that the guest
-/// writes, plus 1,000 to 2,000 bytes for each executed statement of the program.
+/// Time is linear in the run. The memory is the machine's, plus as much as the guest writes to,
+/// plus 1,000 to 2,000 bytes for each executed statement of the program.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -171,8 +171,9 @@ where
     in_contexts(run, log, None)
 }
 
-/// Like [`version`], but separates statements of functions that do not stand alone by the calls
-/// through which they are executed. `standing` is `None` if all functions stand alone.
+/// Like [`version`], but treats functions that do not stand alone as inlined: their statements are
+/// separated by the calls through which they are executed. `standing` is `None` if all functions
+/// stand alone.
 pub(super) fn in_contexts<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -302,15 +303,15 @@ fn finish<S: Segments>(run: Run<'_, S>, walked: Walked<Taking<Sketches>>) -> Ske
     }
 }
 
-/// The factor by which each intermediate copy weakens the evidence that a statement wrote another's
-/// input.
+/// The factor by which each intermediate copy weakens the evidence that one statement wrote
+/// another's input.
 const COPIED: f32 = 0.8;
 /// The largest number of writers kept for one reader.
 const WRITERS: usize = 32;
 
 /// Returns, for each load, the stores that wrote its data, directly or through copies, ascending
-/// and with their weights. `written` has the stores of each load, `sources` the loads that each
-/// store copies.
+/// and with their weights. `written` contains the stores of each load; `sources` contains the loads
+/// that each store copies.
 fn writers(
     written: &FxHashMap<u32, Vec<u32>>,
     sources: &[Vec<u32>],

@@ -1,4 +1,5 @@
-//! Views code as if it were inlined: statements by the calls through which they are executed.
+//! Views code as if it were inlined. Statements are separated by the calls through which they are
+//! executed.
 //!
 //! An optimiser inlines a small function wherever it is called, and each copy does a part of the
 //! function's work. To match the copies, the function's statements are also separated by the calls
@@ -12,11 +13,11 @@ use rustc_hash::FxHashMap;
 
 /// The largest number of calls in a context.
 const DEEPEST: u32 = 24;
-/// No more contexts are made once their operators total this many, or this many times the
-/// program's.
+/// The limit on the operators of all contexts together. It is [`TIMES`] times the number of the
+/// program's operators, but at most this number.
 const MOST: usize = 1 << 21;
 const TIMES: usize = 8;
-/// The limit does not apply below this number.
+/// The limit is at least this number.
 const FEW: usize = 1 << 16;
 
 /// A function, and the calls through which it is executed.
@@ -27,7 +28,7 @@ pub(super) struct Context {
     pub caller: Option<(u32, OpId)>,
     /// The function that stands alone.
     pub root: FuncId,
-    /// The number of calls between the two.
+    /// The number of calls between the root and this function.
     pub depth: u32,
 }
 
@@ -39,7 +40,7 @@ pub(super) struct Contexts {
     all: Vec<Context>,
     roots: FxHashMap<FuncId, u32>,
     inlined: FxHashMap<(u32, OpId, FuncId), u32>,
-    /// The contexts of the open activations.
+    /// The contexts of the open activations, innermost last.
     open: Vec<u32>,
     operators: usize,
     most: usize,
@@ -87,7 +88,7 @@ impl Contexts {
         })
     }
 
-    /// The context of a function that stands alone, if it was entered.
+    /// The context of a function that stands alone, if it has been entered.
     pub fn known_root(&self, function: FuncId) -> Option<u32> {
         self.roots.get(&function).copied()
     }
@@ -97,7 +98,7 @@ impl Contexts {
         self.inlined.get(&(context, call, callee)).copied()
     }
 
-    /// Begins an activation. `call` is the call of the innermost activation, if it is calling;
+    /// Begins an activation. `call` is the call that the innermost activation is making, if any.
     /// `operators` is the number of the function's operators.
     pub fn enter(&mut self, function: FuncId, call: Option<OpId>, operators: usize) {
         let stands = self
@@ -137,14 +138,14 @@ impl Contexts {
         context
     }
 
-    /// A context and those around it, up to the function that stands alone.
+    /// A context and its callers' contexts, out to the function that stands alone.
     fn chain(&self, context: u32) -> impl Iterator<Item = Context> + '_ {
         let outward = |of: &Context| of.caller.map(|(caller, _)| self.of(caller));
         std::iter::successors(Some(self.of(context)), outward)
     }
 
-    /// Returns where an operator of a context would be if everything were inlined: ascending in the
-    /// order of the program. The callees of one indirect call follow one another.
+    /// Returns the position that an operator of a context would have if everything were inlined.
+    /// Positions ascend in program order. The callees of one indirect call follow one another.
     pub fn position(&self, context: u32, op: OpId) -> Vec<(OpId, Option<FuncId>)> {
         let calls = self.chain(context);
         let calls = calls.filter_map(|of| Some((of.caller?.1, Some(of.function))));
@@ -186,7 +187,7 @@ mod tests {
         assert!(seen[0] == seen[2] && seen[0] != seen[1]);
         let of = contexts.of(seen[1]);
         assert_eq!((of.function, of.root, of.depth), (smaller, main, 2));
-        // As if the code were inlined after the calls.
+        // Positions are those that inlining the callees after their calls would give.
         let at = |context, at| contexts.position(context, OpId::new(at));
         assert!(at(around, 3) < at(seen[0], 0) && at(seen[0], 9) < at(around, 4));
         assert!(at(around, 6) < at(seen[1], 0) && at(seen[1], 0) < at(seen[1], 1));
@@ -219,7 +220,8 @@ mod tests {
             contexts.enter(calls_itself, op(2), 10);
             let of = contexts.of(contexts.current().unwrap());
             let root = [main, calls_itself][usize::from(depth > 0)];
-            // Within itself it stands alone, and its recursive call begins it anew.
+            // The function cannot be inlined into itself, so it stands alone there. Its recursive
+            // call begins it anew.
             assert_eq!((of.function, of.root), (calls_itself, root), "{depth}");
         }
         let open = contexts.len();
@@ -236,7 +238,7 @@ mod tests {
             contexts.enter(large, op(call), MOST / 4);
             contexts.leave();
         }
-        // Four were inlined; the next stands alone.
+        // Four calls were inlined; the next callee stands alone.
         assert_eq!(contexts.len(), 1 + 4 + 1);
     }
 }

@@ -1,10 +1,10 @@
 //! Finds where corresponding statements first differ (comparison checking: Jaramillo, Gupta and
 //! Soffa 1999; Zhang and Gupta 2005, section 6.2).
 //!
-//! Sketches record for the first 2ᵏ executions of two statements whether all values were the same.
-//! For a pair that differs, they give the first difference up to a factor of two. Both runs are
-//! followed again, and more is kept of the executions in between, until the first difference is
-//! known.
+//! For each power of two 2ᵏ, sketches record whether the first 2ᵏ executions of two statements had
+//! the same values. For a pair that differs, they thus locate the first difference up to a factor
+//! of two. Both runs are followed again, and more of the executions in between are kept, until the
+//! first difference is known.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::panic::resume_unwind;
@@ -31,21 +31,22 @@ pub struct Divergence {
     pub a: u32,
     /// The statement of the second version.
     pub b: u32,
-    /// The number of the execution in each version, from 1. All earlier executions gave the same in
-    /// both. If the second version inlined the function, these are executions through the same
-    /// calls.
+    /// The number of the execution in each version, from 1. All earlier executions had the same
+    /// values in both versions. If the second version inlined the function, only executions through
+    /// the same calls are compared.
     pub numbers: [u64; 2],
-    /// The two values; for calls, two arguments.
+    /// The differing values. For calls, they are two arguments.
     pub values: [u64; 2],
-    /// For calls, which arguments these are, from 1.
+    /// For calls, the numbers of these arguments, from 1.
     pub arguments: Option<[u32; 2]>,
-    /// Whether the outcome of each differs from that of its first execution. Only for tests and
-    /// branches, because one version may negate them. If the second version inlined the function, the first execution
-    /// through the same calls counts.
+    /// For tests and branches, whether the outcome in each version differs from the outcome of the
+    /// statement's first execution. (One version may negate a condition, so outcomes cannot be
+    /// compared directly.) If the second version inlined the function, the first execution through
+    /// the same calls counts.
     pub decided: Option<[bool; 2]>,
     /// The times of the two executions.
     pub times: [u64; 2],
-    /// Whether both took the same operands.
+    /// Whether both executions took the same operands.
     pub took: Took,
     /// How the difference arises.
     pub origin: Origin,
@@ -54,16 +55,17 @@ pub struct Divergence {
 /// How the operands of two executions compare, in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Took {
-    /// They are the same.
+    /// The operands are the same.
     Same,
-    /// They are the same, apart from constants.
+    /// The operands are the same, apart from constants.
     SameVariables,
-    /// They differ, or are unknown, as for loads and calls.
+    /// The operands differ, or are unknown, as for loads and calls.
     Else,
 }
 
 impl Took {
-    /// `moved` says whether two values are addresses of one object that lies elsewhere.
+    /// `moved` returns whether two values are addresses of one object that the versions place
+    /// differently.
     fn of([a, b]: &[Taken; 2], moved: impl Fn(u64, u64) -> bool) -> Self {
         let same = |of_a: Vec<u64>, mut of_b: Vec<u64>| {
             !of_a.is_empty()
@@ -84,23 +86,23 @@ impl Took {
     }
 }
 
-/// Why corresponding statements gave different values, the most telling reason first.
+/// Why corresponding statements produced different values. The reasons that say most come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// The statement computes something else. It is another operator or has another constant, and
-    /// its operands are otherwise the same. Nothing that produced its operands differed earlier,
-    /// and some user of its value does something else or has no known counterpart.
+    /// The statement performs a different computation. It has a different operator or constant, and
+    /// its operands are otherwise the same. No producer of its operands differed earlier, and some
+    /// user of its value acts differently or has no known counterpart.
     Computed,
-    /// The statement takes something else: from memory, as an argument, or from a statement without
-    /// a known counterpart. Nothing that produced its operands differed earlier. A wrong match also
-    /// looks like this. A statement that computes differently, but whose users all do the same,
-    /// also counts as this.
+    /// The statement takes a different value: from memory, as an argument, or from a statement
+    /// without a known counterpart. No producer of its operands differed earlier. Wrong matches
+    /// also look like this. So do statements that compute differently, but whose users all do the
+    /// same.
     Read,
     /// A statement that produced one of its operands differed earlier.
     Passed,
 }
 
-/// Pairs that are less likely to correspond come after the others.
+/// Pairs less likely than this to correspond come after the others.
 const LIKELY: f32 = 0.5;
 /// The largest number of pairs to examine.
 const PAIRS: usize = 2048;
@@ -110,7 +112,7 @@ const MOVED: u32 = 2;
 /// The largest number of executions kept, over all pairs.
 const KEPT: u64 = 1 << 22;
 
-/// Opens a run's log from the beginning.
+/// A function that opens a run's log from the beginning.
 pub type OpenLog<'l> = &'l (dyn Fn() -> Result<LogReader, TraceError> + Sync);
 
 /// A pair, and the range that contains its first differing execution.
@@ -118,9 +120,9 @@ pub type OpenLog<'l> = &'l (dyn Fn() -> Result<LogReader, TraceError> + Sync);
 struct Open {
     a: u32,
     b: u32,
-    /// The number of executions known to be the same.
+    /// The number of executions at the beginning that are known to be the same.
     same: u64,
-    /// The number of executions within which one differs.
+    /// The number of executions at the beginning among which one differs.
     differ: u64,
 }
 
@@ -128,13 +130,14 @@ struct Open {
 /// between addresses of objects that have merely moved do not count; corresponding loads and stores
 /// show which objects have.
 ///
-/// The order is: first pairs that computed something else from the same operands; within each
-/// origin, those more likely than not to correspond; then by time in the second version.
+/// Pairs that performed different computations on the same operands come first. Within each origin,
+/// pairs that are more likely than not to correspond come first. Otherwise, the order is by time in
+/// the second version.
 ///
 /// Candidates are the pairs that agree in at least half of the shorter sequence of values, and
-/// those whose producers correspond. Both runs are followed again, at the same time; twice if more
-/// than some thousands of executions lie between the known ones. Only the first run reports
-/// progress.
+/// those whose producers correspond. Both runs are followed again, at the same time. They are
+/// followed twice if several thousand executions or more lie between the known ones. Only the first
+/// run reports progress.
 ///
 /// # Errors
 /// If a run cannot be followed.
@@ -216,15 +219,16 @@ where
     };
     for found in &mut found {
         if let Some(taken) = taken.get(&found.b) {
-            // A sum with a moved address is a moved address; other operators give something else.
+            // The sum of a moved address and an offset is a moved address. Other operators turn
+            // addresses into different values.
             let adds = operators.of(0, found.a).is_some_and(|known| known.adds);
             let moved = |x, y| adds && moves.lead([x, y]);
             found.took = Took::of(taken, moved);
         }
     }
     tell_origins(matching, &mut operators, &mut found);
-    // An optimiser may count from another number. A computation that differs on equal operands is
-    // not affected by this.
+    // An optimiser may make a counter begin at a different number. This does not affect a
+    // computation that differs on equal operands.
     found.retain(|found| !is_shifted(found) || found.origin == Origin::Computed);
     found.sort_by_key(|found| {
         let mut matches = matched.matching.matches(found.b);
@@ -238,7 +242,7 @@ where
     Ok(found)
 }
 
-/// Keeps the stretches of both runs, followed at the same time.
+/// Keeps stretches of executions from both runs, which are followed at the same time.
 fn values_of_both<S>(
     runs: [(Run<'_, S>, OpenLog<'_>); 2],
     standing: [Option<&HashSet<FuncId>>; 2],
@@ -278,7 +282,7 @@ where
         let of_a = of(run_a, log_a, 0);
         let of_b = match of_b {
             Ok(of_b) => of_b.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            // Without a second thread, the runs are followed one after the other.
+            // Without a second thread, follows the runs one after the other.
             Err(_) => behind(),
         };
         Ok([of_a?, of_b?])
@@ -303,8 +307,8 @@ impl<S: Segments> Operators<'_, '_, S> {
         all.get(place.op.index()).copied()
     }
 
-    /// Whether one of two statements chooses between two values and the other computes one. An
-    /// optimiser turns a branch into such a choice.
+    /// Whether one of two statements chooses between two values while the other computes a value.
+    /// An optimiser turns a branch into such a choice.
     fn one_chooses(&mut self, found: &Divergence) -> bool {
         let chooses = [(0, found.a), (1, found.b)].map(|(side, statement)| {
             let known = self.of(side, statement);
@@ -313,7 +317,7 @@ impl<S: Segments> Operators<'_, '_, S> {
         chooses[0] != chooses[1]
     }
 
-    /// Whether constants of either statement may be addresses of data.
+    /// Whether a constant of either statement may be an address of data.
     fn may_be_addresses(&mut self, found: &Divergence) -> bool {
         let mut known = [(0, found.a), (1, found.b)].into_iter();
         known.any(|(side, statement)| {
@@ -322,8 +326,8 @@ impl<S: Segments> Operators<'_, '_, S> {
         })
     }
 
-    /// For calls, the compared values are their arguments, one after another. Finds the argument,
-    /// and the execution, that a value belongs to.
+    /// For calls, finds the argument and the execution to which a compared value belongs. The
+    /// compared values of a call are its arguments, one after another.
     fn tell_argument(&mut self, found: &mut Divergence) {
         let mut count = |side: usize, statement: u32| {
             let known = self.of(side, statement);
@@ -342,28 +346,30 @@ impl<S: Segments> Operators<'_, '_, S> {
     }
 }
 
-/// Objects that lie elsewhere in the second version, by the distance they have moved.
+/// The objects that the second version places elsewhere, by the distance they have moved.
 struct Moves(HashMap<u64, Moved>);
 
 /// Objects that moved by the same distance.
 struct Moved {
-    /// The number of pairs of statements that access them.
+    /// The number of pairs of statements that access these objects.
     times: u32,
-    /// Their lowest address in the first version, or the lowest pointer to them.
+    /// The lowest address of these objects in the first version, or the lowest pointer to one of
+    /// them.
     first: u64,
-    /// Their highest address.
+    /// The highest address of these objects in the first version.
     last: u64,
 }
 
-/// How far an object may extend beyond its accessed bytes, since parts of it may never be accessed.
+/// The distance to which an object may extend beyond its accessed bytes, since parts of it may
+/// never be accessed.
 const AROUND: u64 = 1024;
 
 impl Moves {
-    /// Whether two values are the addresses of such an object in both versions, or both the
-    /// negations of its addresses. Numbers that differ by the same distance, but lie away from the
+    /// Whether two values are addresses of such an object in the two versions, or both the
+    /// negations of its addresses. Numbers that differ by the same distance, but are not near the
     /// objects, do not count.
     fn lead(&self, values: [u64; 2]) -> bool {
-        // `-p & 15` is the distance to the next multiple of 16.
+        // Compilers write `-p & 15` for the distance from `p` to the next multiple of 16.
         let negative = values.map(|value| match u32::try_from(value) {
             Ok(value) => value.wrapping_neg().into(),
             Err(_) => value.wrapping_neg(),
@@ -380,8 +386,8 @@ impl Moves {
     }
 }
 
-/// Finds the objects that have moved: corresponding loads and stores step from address to address
-/// in the same way, but from different first addresses.
+/// Finds the objects that have moved. Their loads and stores step from address to address in the
+/// same way in both versions, but from different first addresses.
 fn moves(versions: [&Version; 2], matching: &Matching) -> Moves {
     let mut moves: HashMap<u64, Moved> = HashMap::new();
     for (b, found) in versions[1].statements.iter().zip(&matching.of_b) {
@@ -394,8 +400,8 @@ fn moves(versions: [&Version; 2], matching: &Matching) -> Moves {
             && of_a.first != of_b.first
         {
             let distance = of_b.first.wrapping_sub(of_a.first);
-            // A pointer to an object is lower than the addresses accessed through it. An access by
-            // a constant has no pointer.
+            // A pointer to an object is lower than the addresses accessed through it. An access at
+            // a constant address has no pointer.
             let pointer = a.map_or(0, |a| of_a.smallest.saturating_sub(a.offset));
             let first = if pointer >= ADDRESSES {
                 pointer
@@ -451,13 +457,14 @@ fn tell_origins<S: Segments>(
 }
 
 /// The largest number of statements to examine between a statement and the final users of its
-/// value. Beyond it, the difference is assumed to matter.
+/// value. If there are more, the difference is assumed to matter.
 const FOLLOWED: usize = 64;
 
 /// Whether a different computation in the second version makes a difference. It matters if it
-/// reaches, through others that also compute differently, a statement that acts differently from
-/// its counterpart, or a statement without counterpart that is not a computation. Otherwise an
-/// optimiser only computes an address or a condition in other steps.
+/// reaches, through other statements that also compute differently, a statement that acts
+/// differently from its counterpart. It also matters if it reaches a statement that has no
+/// counterpart and is not a computation. Otherwise, an optimiser only computes an address or a
+/// condition in different steps.
 fn matters(
     versions: [&Version; 2],
     matching: &Matching,
@@ -509,8 +516,8 @@ pub(super) fn did_the_same(a: &Statement, b: &Statement, values: Values) -> bool
     }
 }
 
-/// Whether a pair differs in its operator or in constants, with otherwise the same operands.
-/// Constants that may be addresses (if `addresses`) do not count.
+/// Whether the statements of a pair have different operators or constants, but otherwise the same
+/// operands. With `addresses`, constants that may be addresses do not count.
 fn is_changed(
     versions: [&Version; 2],
     matching: &Matching,
@@ -546,12 +553,13 @@ fn is_changed(
     changed && (makers || evidence.same_code)
 }
 
-/// Whether two sequences with a fixed difference are numbers, and not addresses of a moved object.
+/// Whether two sequences that differ by a constant are numbers, and not addresses of a moved
+/// object.
 fn is_off(a: &Sketch, b: &Sketch) -> bool {
     !(a.may_be_addresses() && b.may_be_addresses())
 }
 
-/// The pairs to examine; if there are too many, those executed first.
+/// The pairs to examine. If there are too many, only the pairs that were executed first.
 fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
     let pairs = (0..).zip(&matching.of_b).filter_map(|(b, found)| {
         let found = found.as_ref()?;
@@ -564,13 +572,13 @@ fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
         let decides = matches!(class, Class::Test | Class::Branch | Class::Table);
         let takes = evidence.operands.1 > 0 && evidence.operands.0 == evidence.operands.1;
         let equally_often = of_a.count == of_b.count && evidence.operator;
-        // Another operator may differ from the first execution on, and then everything after it may
-        // take other ways.
+        // A changed operator may differ from the first execution on, and everything after it may
+        // then take different paths.
         let computes = matches!(class, Class::Compute | Class::Test);
         let other = !evidence.operator && computes && (takes || evidence.same_code);
         let comparable = equally_often && takes || evidence.same_code || other;
         let wanted = match evidence.values {
-            // Both compared the same values.
+            // Both statements compared the same values.
             Values::Same if decides => equally_often && takes || evidence.same_code,
             Values::Shifted if is_off(of_a, of_b) => {
                 computes && (takes || evidence.same_code || other)

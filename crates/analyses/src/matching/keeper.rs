@@ -11,17 +11,17 @@ use super::take::{Collected, ComparedValue, Take, Taken};
 pub(super) struct Kept {
     /// A hash of all values from the beginning of the stretch to this execution.
     pub hash: u64,
-    /// A value that is equal in both versions if they do the same.
+    /// A value that is equal in both versions if the statements do the same.
     pub compared: u64,
     pub value: u64,
     pub time: u64,
-    /// The number of the execution, from 1, through any calls.
+    /// The number of the execution, from 1, counting executions through all calls.
     pub number: u64,
     pub taken: Taken,
 }
 
-/// A stretch of a statement's executions: those after the first `after`, up to number `last`. Every
-/// `stride`-th is kept, and the last.
+/// A stretch of a statement's executions: those after the first `after`, up to number `last`. Keeps
+/// every `stride`-th execution and the last one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     /// The calls through which the statement is executed.
@@ -35,11 +35,12 @@ pub(super) struct Stretch {
 /// Keeps executions of chosen statements.
 #[derive(Debug, Default)]
 pub(super) struct Keeper {
-    /// The watched statement by context and place; `others` has it by place, for other calls.
+    /// The watched statements by context and place. `others` has the statements by place, for all
+    /// other calls.
     numbers: FxHashMap<(u32, StatementSite), u32>,
     others: FxHashMap<StatementSite, u32>,
     watched: Vec<Watched>,
-    /// The executions of each place, through any calls.
+    /// The number of executions of each place, through any calls.
     executed: Vec<u64>,
     kept: Vec<Vec<Kept>>,
 }
@@ -47,11 +48,11 @@ pub(super) struct Keeper {
 /// A statement as executed through certain calls.
 #[derive(Debug)]
 struct Watched {
-    /// The index of its place.
+    /// The index of the statement's place.
     place: usize,
     /// The number of executions through these calls.
     count: u64,
-    /// The stretches that are kept of it.
+    /// The statement's stretches that are kept.
     stretches: Vec<Filling>,
 }
 
@@ -59,7 +60,7 @@ struct Watched {
 #[derive(Debug)]
 struct Filling {
     stretch: Stretch,
-    /// Its position among all stretches.
+    /// The stretch's position among all stretches.
     at: usize,
     /// A hash of the values in the stretch.
     hash: u64,
@@ -103,15 +104,15 @@ impl Keeper {
         keeper
     }
 
-    /// The number of the statement at a place, executed through these calls, if its executions are
-    /// counted; otherwise `u32::MAX`.
+    /// The number of the statement at a place, when executed through these calls. It is `u32::MAX`
+    /// if its executions are not counted.
     pub fn number_of(&self, context: u32, place: StatementSite) -> u32 {
         let own = self.numbers.get(&(context, place));
         let known = own.or_else(|| self.others.get(&place));
         known.copied().unwrap_or(u32::MAX)
     }
 
-    /// Adds a value that the statement with this number gave.
+    /// Adds a value that the statement with this number produced.
     pub fn add(&mut self, number: u32, given: ComparedValue, time: u64) {
         let Some(watched) = self.watched.get_mut(number as usize) else {
             return;
@@ -184,7 +185,8 @@ mod tests {
     }
 
     proptest! {
-        /// Keeps, by definition, the executions of each context and place, one after another.
+        /// Keeps the executions of each context and place one after another, as the definition
+        /// says.
         #[test]
         fn what_is_kept_of_a_stretch_is_what_was_executed_in_it(
             executed in prop::collection::vec((0u32..3, 0usize..3, 0u64..4), 0..60),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use afterimage_matching::Names as SameNames;
 use afterimage_program::{Names, Program};
 
-/// The functions that share a name in two programs, if the name is unique in each.
+/// Finds the functions that have the same name in two programs, if the name is unique in each.
 pub fn same_names(a: (&Program, &Names), b: (&Program, &Names)) -> SameNames {
     let known = |(program, names): (&Program, &Names)| -> HashMap<String, Option<u32>> {
         let mut known = HashMap::new();

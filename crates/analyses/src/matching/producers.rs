@@ -1,8 +1,8 @@
 //! Finds where operands may come from, without following the run.
 //!
-//! It looks through locals, φs, arguments and results of calls. It also looks through memory where
-//! the same computed address serves both the store and the load, as on the stack of an unoptimised
-//! version.
+//! The search passes through locals, φs, arguments and results of calls. It also passes through
+//! memory where the store and the load use the same computed address, as on the stack of an
+//! unoptimised version.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -157,7 +157,8 @@ impl<'a> Producers<'a> {
         found
     }
 
-    /// The values that a value copies. If it copies none, its producer is added to `found`.
+    /// Finds the values that a value copies. If the value is not a copy, adds its producer to
+    /// `found`.
     fn step(
         &self,
         context: u32,
@@ -189,7 +190,7 @@ impl<'a> Producers<'a> {
                     let argument = self.types.statements(around).and_then(|ssa| {
                         let call = ssa.statement_at(call)?;
                         let known = &ssa.statements[call];
-                        // In a call by pointer, the index in the table comes last.
+                        // In a call through a pointer, the index in the table is the last operand.
                         let calls = matches!(known.effect, Effect::Call(_));
                         let operand = ssa.operands(call).get(index as usize);
                         Some((caller, *operand.filter(|_| calls)?))
@@ -234,7 +235,7 @@ impl<'a> Producers<'a> {
         }
     }
 
-    /// Whether a statement only negates a condition, masks it or joins it with others.
+    /// Whether a statement only negates a condition, masks it, or joins it with other conditions.
     fn is_condition(&self, function: FuncId, ssa: &Ssa, statement: StmtId) -> bool {
         let operands = ssa.operands(statement);
         let Some(known) = self.known.get(&function) else {
@@ -263,7 +264,7 @@ impl<'a> Producers<'a> {
         }
     }
 
-    /// The values that may have been stored where a load reads.
+    /// The values that may have been stored in the memory that a load reads.
     fn stored(&self, function: FuncId, ssa: &Ssa, load: StmtId) -> Vec<ValueId> {
         let op = ssa.statements[load].op;
         let offset = self.known.get(&function).and_then(|k| k.get(op.index()));
@@ -280,7 +281,7 @@ impl<'a> Producers<'a> {
     }
 }
 
-/// Returns the first values, up to the number to be examined.
+/// Returns the first of these values, up to the largest number to examine.
 fn few(values: &[ValueId]) -> &[ValueId] {
     &values[..values.len().min(LOOKED_AT)]
 }

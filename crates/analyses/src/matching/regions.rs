@@ -15,10 +15,10 @@ use super::diverge::OpenLog;
 use super::take::{Collected, ComparedValue, Take};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// The least number of executions in a stretch of the second version, which then continues to the
-/// next anchor.
+/// The least number of executions in a stretch of the second version. From there, a stretch
+/// continues to the next anchor.
 const SHORTEST: usize = 24;
-/// The largest number of its executions.
+/// The largest number of executions in a stretch of the second version.
 const LONGEST: usize = 300;
 /// The number of executions of the first version that are kept before the anchor that begins a
 /// stretch, and after the anchor that ends it.
@@ -34,10 +34,10 @@ const KEPT: usize = 1 << 24;
 /// A stretch of the second run.
 #[derive(Debug)]
 struct Stretch {
-    /// The anchors at its beginning and end, each with the number of its execution.
+    /// The anchors at the stretch's beginning and end, each with the number of its execution.
     from: (u32, u64),
     to: Option<(u32, u64)>,
-    /// Its range of the kept executions.
+    /// The stretch's range of the kept executions.
     executed: Range<usize>,
 }
 
@@ -45,9 +45,9 @@ struct Stretch {
 #[derive(Debug)]
 struct Counterpart {
     stretch: usize,
-    /// Its range of the kept executions.
+    /// The counterpart's range of the kept executions.
     executed: Range<usize>,
-    /// The executions known to belong to it.
+    /// The range of the executions that certainly belong to the counterpart.
     sure: Range<usize>,
 }
 
@@ -73,7 +73,7 @@ impl Regions {
     }
 }
 
-/// An execution in the form used for comparison.
+/// An execution, in the form used for comparison.
 fn instance(statement: &Collected<()>, number: u32, given: ComparedValue) -> Instance {
     Instance {
         statement: number,
@@ -82,15 +82,15 @@ fn instance(statement: &Collected<()>, number: u32, given: ComparedValue) -> Ins
     }
 }
 
-/// Chooses stretches of the second run that contain each statement's first executions, and later
-/// ones ever more rarely.
+/// Chooses stretches of the second run. They contain the first executions of each statement, and
+/// later executions ever more rarely.
 struct Chooser {
     numbers: FxHashMap<(u32, OpId), u32>,
     /// For each statement, its anchor.
     anchor: Vec<u32>,
     executed: Vec<u64>,
     wanted: Vec<bool>,
-    /// The executions of the stretches, followed by those of the current one.
+    /// The executions of the finished stretches, followed by those of the current stretch.
     all: Vec<Instance>,
     /// The start of the current stretch.
     current: usize,
@@ -163,9 +163,9 @@ impl Take for Chooser {
 /// A stretch of the first run that has begun.
 struct Open {
     found: Counterpart,
-    /// Whether its last execution was reached.
+    /// Whether the stretch has reached its last execution.
     ended: bool,
-    /// The number of executions at which it is full.
+    /// The number of executions at which the stretch is full.
     full: usize,
 }
 
@@ -174,13 +174,13 @@ struct Finder {
     numbers: FxHashMap<(u32, OpId), u32>,
     anchor: Vec<u32>,
     executed: Vec<u64>,
-    /// The executions of the stretches, followed by the latest ones.
+    /// The executions of the stretches, followed by the latest executions.
     all: Vec<Instance>,
-    /// The number of these that belong to stretches.
+    /// The number of executions in `all` that belong to stretches.
     kept: usize,
     begins: FxHashMap<(u32, u64), Vec<usize>>,
     ends: Vec<Option<(u32, u64)>>,
-    /// The executions of each anchor.
+    /// The number of executions of each anchor.
     passed: Vec<u64>,
     open: Vec<Open>,
     found: Vec<Counterpart>,
@@ -270,7 +270,8 @@ impl Finder {
 }
 
 impl Finder {
-    /// The result, once the first run has ended, with the executions of the second.
+    /// Returns the result once the first run has ended. `b` contains the executions of the second
+    /// run.
     fn regions(mut self, b: Vec<Instance>, stretches: Vec<Stretch>) -> Regions {
         let length = self.all.len();
         let open = self.open.drain(..).map(|open| open.end(length));
@@ -286,7 +287,7 @@ impl Finder {
 }
 
 impl Open {
-    /// The counterpart, ending at `length` executions at the latest.
+    /// Returns the counterpart, cut at `length` executions.
     fn end(self, length: usize) -> Counterpart {
         let mut found = self.found;
         found.executed.end = length;
@@ -322,8 +323,8 @@ pub(super) fn regions<S: Segments>(
 where
     S::Error: std::error::Error + 'static,
 {
-    // A statement of the first version may be the counterpart of several, so each anchor gets its
-    // own statements.
+    // A statement of the first version may be the counterpart of several statements, so each anchor
+    // uses a statement of its own.
     let mut taken = HashSet::new();
     let anchors: Vec<(u32, u32)> = anchors
         .iter()
@@ -381,7 +382,7 @@ mod tests {
     /// The number of statements; the first two are anchors.
     const STATEMENTS: u32 = 4;
 
-    /// An anchor, and the number of its execution.
+    /// An anchor, and the number of one of its executions.
     type At = (u32, u64);
 
     fn finder(stretches: &[(At, Option<At>)]) -> Finder {
@@ -405,7 +406,7 @@ mod tests {
 
     proptest! {
         /// Compares each stretch with its definition, by positions in the whole run. Executions
-        /// carry numbers, so the origin of each is known.
+        /// carry numbers, so their origins are known.
         #[test]
         fn what_corresponds_to_a_stretch_is_found(
             part in prop::collection::vec(0..STATEMENTS, 1..400),
@@ -447,7 +448,7 @@ mod tests {
                 Some((stretch, Vec::from_iter(begin..end), sure))
             });
             prop_assert_eq!(Vec::from_iter(found), Vec::from_iter(expected));
-            // Executions in no stretch were forgotten.
+            // Executions that belong to no stretch were forgotten.
             prop_assert!(regions.a.len() <= FORGET || !regions.found.is_empty());
         }
     }

@@ -11,8 +11,8 @@ use super::diverge::OpenLog;
 use super::regions::regions;
 use afterimage_replay::steps::{Run, StepsError};
 
-/// The number of comparisons of stretches. The second pass looks between the matches of the first,
-/// and finds one in a hundred more statements. Comparing the same stretches again finds none.
+/// How many times stretches are compared. The second pass looks between the matches of the first
+/// pass, and finds one in a hundred more statements. Comparing the same stretches again finds none.
 const PASSES: u32 = 2;
 
 /// The result of matching two runs.
@@ -20,29 +20,30 @@ const PASSES: u32 = 2;
 pub struct Matched {
     /// For each statement of the second version, its counterpart in the first.
     pub matching: Matching,
-    /// Functions of the first version that also stand alone in the second.
+    /// The functions of the first version that also stand alone in the second.
     pub(super) standing: HashSet<FuncId>,
-    /// The first run, where statements of the other functions are separated by the calls through
-    /// which they are executed.
+    /// The first run. Statements of functions that do not stand alone are separated by the calls
+    /// through which they are executed.
     pub(super) apart: Sketched,
     /// For each statement of the second version, its counterpart in `apart`.
     pub(super) matching_apart: Matching,
 }
 
-/// Finds a counterpart in the first run for each statement of the second, the optimised version. It
-/// first compares all executions of each statement, and then those in corresponding stretches of
-/// both runs.
+/// Finds a counterpart in the first run for each statement of the second, the optimised version.
+/// The first stage compares all executions of each statement. The second compares executions in
+/// corresponding stretches of both runs.
 ///
-/// Each copy that the second version inlined does a part of the work of one function in the first.
-/// So the first stage finds which functions of the first version stand alone in the second.
-/// Statements of the others are separated by the calls through which they are executed.
+/// If the second version inlined a function, each copy does part of the work of that function in
+/// the first version. So the first stage finds which functions of the first version stand alone in
+/// the second. Statements of all other functions are separated by the calls through which they are
+/// executed.
 ///
-/// The first run is followed three more times, the second twice. Time is linear in both, plus
-/// O(statements). Memory is bounded by the executed statements, each counted once for every
+/// The first run is followed three more times, and the second twice. Time is linear in both runs,
+/// plus O(statements). Memory is bounded by the executed statements, each counted once for every
 /// sequence of calls that separates it.
 ///
 /// # Errors
-/// If a run cannot be followed, or the first one differs from the sketched one.
+/// If a run cannot be followed, or the first run differs from the sketched one.
 pub fn match_runs<S: Segments>(
     versions: [&Sketched; 2],
     names: Option<&Names>,
@@ -59,11 +60,12 @@ where
 pub struct Trial<'t> {
     /// The weight of each feature.
     pub weights: Weights,
-    /// Receives the evidence for each candidate at the end of each stage, and in the second stage
-    /// again for each pass over stretches.
+    /// Receives the evidence for each candidate at the end of each stage. The second stage sends it
+    /// after each pass over the stretches.
     pub tell: Option<&'t mut dyn FnMut(StageRecord)>,
     /// For each statement of the second version, its correct counterparts in the first, ascending.
-    /// At the end, each statement is matched again as if all others had been matched correctly.
+    /// At the end, each statement is matched again as if all other statements had been matched
+    /// correctly.
     pub right: Option<&'t [Option<Vec<u32>>]>,
 }
 

@@ -1,5 +1,5 @@
-//! Finds computations of the second version that are wrong from their first execution on, and so
-//! have no counterpart in the first.
+//! Finds computations of the second version that are wrong from their first execution on. Such
+//! computations have no counterpart in the first version.
 
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
@@ -11,43 +11,45 @@ use super::diverge::did_the_same;
 use super::runs::Matched;
 
 /// A suspicious computation of the second version: its operands correspond, but its first result is
-/// unlike that of any counterpart. Alternatively, it has another operator in a function that is
-/// otherwise the same.
+/// unlike that of any counterpart. Alternatively, it has a different operator, in a function that
+/// is otherwise the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspect {
     /// The statement of the second version.
     pub b: u32,
-    /// When it was first executed.
+    /// The time of the suspect's first execution.
     pub time: u64,
-    /// If it is another operator in an otherwise identical function: the statement of the first
-    /// version in its place.
+    /// The statement of the first version that the suspect replaces, if the suspect is a different
+    /// operator in an otherwise identical function.
     pub replaces: Option<u32>,
-    /// The number of statements that use its value, perhaps through others, have a counterpart, and
-    /// are also wrong from the first execution on.
+    /// The number of wrong statements that depend on the suspect. They use its value, perhaps
+    /// through other statements, have a counterpart, and are also wrong from the first execution
+    /// on.
     pub wrong: usize,
 }
 
-/// A less likely match is not accepted as the counterpart.
+/// The least likelihood at which a match is accepted as the counterpart.
 const LIKELY: f32 = 0.5;
-/// The least number of wrong statements after a suspect. In bzip2, Lua and zstd at -O2, where
-/// nothing is wrong, 11, 31 and 21 computations are followed by one.
+/// The least number of wrong statements that must depend on a suspect. In bzip2, Lua and zstd at
+/// -O2, where nothing is wrong, 11, 31 and 21 computations have one such statement.
 const WRONG: usize = 3;
-/// The largest number of statements to examine after a suspect.
+/// The largest number of dependent statements to examine for one suspect.
 const FOLLOWED: usize = 256;
 
-/// Finds suspects, those followed by most wrong statements first.
+/// Finds suspects. Those with the most wrong statements depending on them come first.
 ///
 /// A suspect's producers did what their likely counterparts did, at least at first. The suspect
 /// itself did not do what any of its matches did, even at first. At least three later statements
-/// that certainly correspond are also wrong from the first execution on. Computations that are
-/// another operator in an otherwise identical function, and did not do the same, come before all
+/// that certainly correspond are also wrong from the first execution on. Computations that have a
+/// different operator in an otherwise identical function, and did not do the same, come before all
 /// others.
 ///
 /// A wrong operator shows this pattern if its result was wrong from the first execution on (Zhang
 /// and Gupta 2005, section 6.2: statements that match nothing). Steps that an optimiser computes
 /// differently end in the same result.
 ///
-/// O(statements), plus a bounded number after each candidate. `matched` must belong to `versions`.
+/// O(statements), plus a bounded number of dependent statements for each candidate. `matched` must
+/// belong to `versions`.
 pub fn suspects(versions: [&Sketched; 2], matched: &Matched) -> Vec<Suspect> {
     let sides = [&matched.apart.version, &versions[1].version];
     let search = Search {
@@ -93,7 +95,7 @@ struct Search<'m> {
 }
 
 impl Search<'_> {
-    /// The statement that this one replaces in an otherwise identical function.
+    /// The statement that this statement replaces in an otherwise identical function.
     fn replaces(&self, b: u32) -> Option<u32> {
         let found = self.apart.of_b[b as usize].as_ref()?;
         let of_a = &self.versions[0].statements[found.a as usize];
@@ -106,7 +108,8 @@ impl Search<'_> {
         found.filter(|_| other).map(|found| found.a)
     }
 
-    /// Whether it is a computation that differed at first, although each of its producers agreed.
+    /// Whether the statement is a computation that differed in its first execution, although all of
+    /// its producers agreed.
     fn is_wrong_first(&self, b: u32) -> bool {
         let statement = &self.versions[1].statements[b as usize];
         let computes = matches!(statement.class, Class::Compute | Class::Test);
@@ -126,8 +129,8 @@ impl Search<'_> {
         !makers.is_empty() && makers.iter().all(is_right)
     }
 
-    /// Counts the statements that were wrong from the first execution on, among the nearest that
-    /// depend on this one and certainly correspond.
+    /// Counts statements that were wrong from the first execution on and certainly correspond,
+    /// among the nearest statements that depend on this one.
     fn wrong_behind(&self, b: u32) -> usize {
         let mut seen = HashSet::from([b]);
         let mut open = VecDeque::from([b]);
@@ -152,8 +155,8 @@ impl Search<'_> {
         wrong
     }
 
-    /// Whether a statement that did something else certainly has a counterpart. A possible address
-    /// differs whenever its object has another place.
+    /// Whether a statement that acted differently certainly has a counterpart. Values that may be
+    /// addresses do not count, because they differ whenever an object is placed elsewhere.
     fn is_wrong(&self, b: u32) -> bool {
         self.apart.of_b[b as usize].as_ref().is_some_and(|found| {
             let of_a = &self.versions[0].statements[found.a as usize].values;
@@ -166,7 +169,7 @@ impl Search<'_> {
         matches.next().is_some_and(|(_, likely)| likely >= LIKELY)
     }
 
-    /// Whether a statement did what its counterpart did, or at least began like it.
+    /// Whether a statement did what its counterpart did, at least in its first execution.
     fn did_the_same_first(&self, b: u32) -> bool {
         let found = self.apart.of_b[b as usize].as_ref();
         found.is_some_and(|found| found.evidence.same_code || self.began_as(b, found))
@@ -179,7 +182,7 @@ impl Search<'_> {
             || of_a.values.common_prefix(&of_b.values) > 0
     }
 
-    /// Whether another of its matches began as it did.
+    /// Whether one of the statement's other matches had the same value in the first execution.
     fn is_like_another(&self, b: u32) -> bool {
         let of_b = &self.versions[1].statements[b as usize].values;
         self.apart.matches(b).any(|(a, _)| {

@@ -1,4 +1,4 @@
-//! Traits for receivers of the values of a run's statements while it is followed.
+//! Traits for receivers of the values that a run's statements produce while it is followed.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::Range;
@@ -7,32 +7,32 @@ use afterimage_matching::{Class, Instance};
 /// The place of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StatementSite {
-    /// Its function.
+    /// The function that contains the statement.
     pub function: FuncId,
-    /// Its operator.
+    /// The statement's operator.
     pub op: OpId,
 }
 
-/// The value that an execution gave.
+/// The value that an execution produced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComparedValue {
-    /// A value that is equal in both versions if they do the same. For a test or branch: 0 if it
-    /// was decided as in its first execution, otherwise 1.
+    /// A value that is equal in both versions if the statements do the same. For a test or branch:
+    /// 0 if it was decided as in its first execution, otherwise 1.
     pub compared: u64,
     /// The value to show to users.
     pub value: u64,
     /// For tests and branches, the compared operands.
     pub operands: Option<u64>,
-    /// The operands it took, if [`Take::TAKEN`].
+    /// The operands that the execution took, if [`Take::TAKEN`].
     pub taken: Taken,
 }
 
-/// The operands that an execution of a computation took: up to three, none if unknown.
+/// The operands that an execution of a computation took: up to three, or none if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(super) values: [u64; 3],
     pub(super) count: u8,
-    /// For each operand, a bit that says whether it is not a constant.
+    /// A bit for each operand. It is set if the operand is not a constant.
     pub(super) variables: u8,
 }
 
@@ -54,11 +54,11 @@ impl Taken {
 #[derive(Debug)]
 pub(crate) struct Collected<K> {
     pub place: StatementSite,
-    /// The calls through which it is executed.
+    /// The context: the calls through which the statement is executed.
     pub context: u32,
-    /// Its number in a known version.
+    /// The number of the statement in a known version.
     pub number: u32,
-    /// The address of its last memory access.
+    /// The address of the statement's last memory access.
     pub address: u64,
     /// The first outcome of a test.
     decided: Option<bool>,
@@ -66,7 +66,7 @@ pub(crate) struct Collected<K> {
 }
 
 impl<K> Collected<K> {
-    /// A statement that was not executed yet.
+    /// A statement that has not been executed yet.
     pub fn new(place: StatementSite, context: u32, number: u32, kept: K) -> Self {
         Self {
             place,
@@ -79,25 +79,25 @@ impl<K> Collected<K> {
     }
 }
 
-/// Takes the values that statements give.
+/// Takes the values that statements produce.
 pub(crate) trait Take {
     /// The data kept about each statement, besides its place.
     type Kept;
 
-    /// Whether it needs the operands of computations.
+    /// Whether the taker needs the operands of computations.
     const TAKEN: bool = false;
 
-    /// Begins a statement that was not executed yet.
+    /// Begins a statement that has not been executed yet.
     fn begin(class: Class) -> Self::Kept;
 
-    /// The statement's number in the known version, if it has one.
+    /// The statement's number in the known version, or `u32::MAX` if it has none.
     fn number(&self, _: u32, _: StatementSite) -> u32 {
         u32::MAX
     }
 
     fn take(&mut self, statement: &mut Collected<Self::Kept>, given: ComparedValue, time: u64);
 
-    /// A statement accesses memory; reported before its value.
+    /// A statement accesses memory. This is reported before its value.
     #[inline(always)]
     fn access(&mut self, _: &mut Collected<Self::Kept>, _: u64) {}
 
@@ -105,11 +105,11 @@ pub(crate) trait Take {
     #[inline(always)]
     fn enter(&mut self, _: FuncId, _: u64, _: &[u64]) {}
 
-    /// A statement writes; its position is that among the collected statements.
+    /// A statement writes. The number is its position among the collected statements.
     #[inline(always)]
     fn write(&mut self, _: u32, _: Range) {}
 
-    /// A statement reads.
+    /// A statement reads. The number is its position among the collected statements.
     #[inline(always)]
     fn read(&mut self, _: u32, _: Range) {}
 
@@ -127,16 +127,16 @@ pub(crate) struct Gave {
     pub value: u64,
     /// The operands that a test or branch compares; `None` for others.
     pub operands: Option<u64>,
-    /// The operands it took, if requested.
+    /// The operands that the statement took, if requested.
     pub taken: Taken,
 }
 
 /// Listens to a follower, and consumes the events of statements or passes them on.
 pub(crate) trait Listen {
-    /// Whether it needs the operands of computations.
+    /// Whether the listener needs the operands of computations.
     const TAKEN: bool;
 
-    /// Begins another statement; statements are numbered from 0 in order.
+    /// Begins another statement. Statements are numbered from 0 in this order.
     fn begin(&mut self, place: StatementSite, context: u32, class: Class);
 
     /// Whether this statement has a number in the known version.

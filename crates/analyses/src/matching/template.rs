@@ -14,13 +14,14 @@ use afterimage_replay::steps::{Plan, PlanKind};
 enum Reported {
     /// The value in this register.
     Register(u32),
-    /// Whether the value in this register is 0, and the compared operands.
+    /// Whether the value in this register is 0, together with the compared operands.
     Truth(u32, Compared),
-    /// Only that it was executed.
+    /// Only that the statement was executed.
     Nothing,
 }
 
-/// The registers that a test compares, without constants, which optimisers write in several ways.
+/// The registers that a test compares. Constants are left out, because optimisers write them in
+/// several ways.
 #[derive(Clone, Copy, Debug)]
 struct Compared(u32, Option<u32>);
 
@@ -29,8 +30,8 @@ struct Compared(u32, Option<u32>);
 struct Operands {
     registers: [u32; 3],
     count: u8,
-    /// The number of registers for variables, which come first, and the number for variables and
-    /// constants together.
+    /// The number of registers for variables, which come first, and the number of registers for
+    /// variables and constants together.
     constants: (u32, u32),
 }
 
@@ -65,7 +66,7 @@ impl Operands {
 
 #[derive(Clone, Copy, Debug)]
 struct TemplateStep {
-    /// The number of instructions that must have been executed before.
+    /// The number of instructions that must have been executed before the statement.
     after: u32,
     statement: u32,
     block: u32,
@@ -76,19 +77,19 @@ struct TemplateStep {
 #[derive(Debug, Default)]
 pub(super) struct Template {
     told: Vec<TemplateStep>,
-    /// The operands of each, if [`Take::TAKEN`].
+    /// The operands of each statement, if [`Take::TAKEN`].
     operands: Vec<Operands>,
     /// The statement of each instruction; `u32::MAX` for none.
     of_inst: Vec<u32>,
     /// The call that ends the node.
     pub call: Option<OpId>,
-    /// Whether it has a statement with a number.
+    /// Whether the node has a statement with a number.
     pub numbered: bool,
 }
 
 impl Template {
-    /// Reports the values of the statements covered by the first `executed` instructions. `low` are
-    /// the node's registers, `start` is the time of its first block.
+    /// Reports the values of the statements covered by the first `executed` instructions. `low`
+    /// contains the node's registers; `start` is the time of its first block.
     #[inline(always)]
     pub fn tell<L: Listen>(&self, listener: &mut L, start: u64, executed: usize, low: &[u64]) {
         for (at, told) in self.told.iter().enumerate() {
@@ -105,7 +106,8 @@ impl Template {
                 Reported::Nothing => (0, None),
                 Reported::Truth(register, Compared(a, b)) => {
                     let a = low[a as usize];
-                    // Operands may be exchanged, and the objects they point to may lie elsewhere.
+                    // Optimisers may exchange operands, and the versions may place the objects that
+                    // these point to differently.
                     let operands = b.map_or(a, |b| a.abs_diff(low[b as usize]));
                     (low[register as usize], Some(operands))
                 }
@@ -194,7 +196,7 @@ pub(super) fn make<L: Listen>(
                 );
             }
             PlanKind::Call => {
-                // After a tail call, the caller is no longer open when its callee begins, so the
+                // After a tail call, the caller is no longer open when the callee begins. So the
                 // callee stands alone.
                 if let NodeEnd::Call { .. } = code.end {
                     template.call = Some(item.op);

@@ -1,18 +1,19 @@
 //! Judges matches by the line tables of both versions.
 //!
 //! A statement of the second version has a *true counterpart* if the first version executed a
-//! statement from the same position that does the same. A counterpart is of the same kind and, if
-//! it computes or compares, has the same operator. It also shares some value, or some difference
+//! statement from the same position that does the same. A counterpart is of the same kind. If it
+//! computes or compares, it has the same operator. It also shares some value, or some difference
 //! between consecutive values (addresses may have moved). If an optimiser replaces a computation by
-//! a different one, there is no true counterpart. A match is correct if it comes from that
+//! a different one, there is no true counterpart. A match is correct if it comes from the same
 //! position.
 //!
 //! A *position* is a file, line and column in an instance of a function, reached through the same
-//! inlined calls. A line of generic code is compiled once for each of its types, into dozens of
-//! functions that each do something else. Code inlined into one function is likewise distinct from
-//! the same code inlined into another. Debug information names the functions that a statement was
-//! compiled from, and the places of the calls; they must agree for the calls that both versions
-//! inlined. Matches from the same line and column of any instance are counted separately.
+//! inlined calls. A line of generic code is compiled once for each combination of types, into
+//! dozens of functions that all do different things. Code inlined into one function is likewise
+//! distinct from the same code inlined into another. Debug information names the functions that a
+//! statement was compiled from, and the places of the calls; they must agree for the calls that
+//! both versions inlined. Matches from the same line and column of any instance are counted
+//! separately.
 //!
 //! Functions that are the same in both modules, operator for operator, were not recompiled
 //! (libraries usually are not). Matching them is easier, so they are also counted separately. Their
@@ -35,62 +36,67 @@ use afterimage_profile::Source;
 pub struct Side<'a> {
     /// The program.
     pub program: &'a Program,
-    /// The bytes it was parsed from.
+    /// The bytes that the program was parsed from.
     pub module: &'a [u8],
-    /// Its names.
+    /// The names in the program.
     pub names: &'a Names,
-    /// Its line tables.
+    /// The program's line tables.
     pub source: &'a dyn Source,
-    /// The statements it executed.
+    /// The statements that the program executed, with their sketches.
     pub sketched: &'a Sketched,
 }
 
 /// Counts of correct matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accuracy {
-    /// Statements of the second version that were executed, in functions that differ.
+    /// Executed statements of the second version in functions that differ from the first.
     pub executed: u64,
-    /// The number of these with a known line and column.
+    /// The number of these statements with a known line and column.
     pub known: u64,
-    /// Statements whose equal the first version executed from the same line and column, in any
-    /// instance of a generic function.
+    /// Statements for which the first version executed an equal statement from the same line and
+    /// column, in any instance of a generic function.
     pub of_column: u64,
-    /// The number of these matched with a statement of the same line and column in any instance.
+    /// The number of these statements that are matched with a statement of the same line and column
+    /// in any instance.
     pub correct_of_column: u64,
-    /// Statements with a true counterpart: the denominator.
+    /// Statements with a true counterpart. This is the denominator of the fields below.
     pub true_counterpart: u64,
-    /// The number of these that are matched.
+    /// The number of statements with a true counterpart that are matched.
     pub matched: u64,
-    /// Those matched with a statement of the same position.
+    /// The number of statements with a true counterpart that are matched with a statement of the
+    /// same position.
     pub correct: u64,
-    /// Those with at least one match, of one or more, at the same position.
+    /// The number of statements with a true counterpart for which at least one match is at the same
+    /// position.
     pub found: u64,
-    /// The total number of matches of these statements.
+    /// The total number of matches of statements with a true counterpart.
     pub listed: u64,
-    /// Statements matched correctly, or with one that did exactly the same as a true counterpart.
+    /// The number of statements with a true counterpart whose match is correct, or did exactly the
+    /// same as a true counterpart.
     pub equivalent: u64,
-    /// Those matched with a statement of the same line.
+    /// The number of statements with a true counterpart that are matched with a statement of the
+    /// same line.
     pub same_line: u64,
-    /// Executed statements of the second version that the first also executed, in functions equal
-    /// in both.
+    /// Executed statements of the second version that the first also executed, in functions that
+    /// are the same in both.
     pub unchanged: u64,
-    /// The number of these matched with themselves.
+    /// The number of these statements that are matched with themselves.
     pub correct_of_unchanged: u64,
-    /// The number of these that have themselves among their matches.
+    /// The number of these statements whose matches include the statement itself.
     pub found_of_unchanged: u64,
-    /// The total number of matches of these.
+    /// The total number of matches of these statements.
     pub listed_of_unchanged: u64,
-    /// Matched statements in functions that differ, by the stated likelihood of the match: below
-    /// the first of [`LIKELY`], from there to below the second, and so on. For each range, the
-    /// number of matches and the number of correct ones.
+    /// Matched statements in functions that differ, by the stated likelihood of the match. The
+    /// first range lies below the first of [`LIKELY`], the next from there to below the second, and
+    /// so on. Each entry contains the number of matches and the number of correct ones.
     pub by_likelihood: [[u64; 2]; LIKELY.len() + 1],
 }
 
 /// The limits of the ranges of likelihood that are counted separately.
 pub const LIKELY: [f32; 4] = [0.5, 0.8, 0.95, 0.99];
 
-/// The functions of the second version that equal functions of the first in name and operators,
-/// with those functions.
+/// The functions of the second version that equal functions of the first in name and operators.
+/// Maps each one to its equals.
 fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Rc<[FuncId]>> {
     let shape = |side: Side<'_>, function| -> Vec<u64> {
         let all = operators(side.program, side.module, function);
@@ -123,26 +129,26 @@ pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
 /// A function that a statement was compiled from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame<'a> {
-    /// Its name, with the arguments of a generic one; `None` if unknown.
+    /// The function's name, with type arguments if it is generic. `None` if unknown.
     pub function: Option<String>,
-    /// File, line and column of the call inlined into it; `None` if unknown, and for the innermost
-    /// frame.
+    /// File, line and column of the call that was inlined into the function. `None` if unknown, and
+    /// for the innermost frame.
     pub call: Option<(&'a str, u32, u32)>,
 }
 
 /// The source position of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position<'a> {
-    /// File, line and column.
+    /// The file, line and column.
     pub column: (&'a str, u32, u32),
-    /// The functions it was compiled from: the innermost inlined function first, and the function
-    /// that the module defines last.
+    /// The functions that the statement was compiled from: the innermost inlined function first,
+    /// and the function that the module defines last.
     pub frames: Rc<[Frame<'a>]>,
 }
 
 impl Position<'_> {
-    /// Whether statements from both come from the same line and column, through the same inlined
-    /// calls where both were inlined.
+    /// Whether statements at both positions come from the same line and column, through the same
+    /// inlined calls where both versions inlined them.
     fn is(&self, other: &Self) -> bool {
         let mut frames = self.frames.iter().zip(&*other.frames);
         let same = |(x, y): (&Frame<'_>, &Frame<'_>)| {
@@ -152,13 +158,13 @@ impl Position<'_> {
         self.column == other.column && frames.all(same)
     }
 
-    /// File and line.
+    /// The file and line.
     fn line(&self) -> (&str, u32) {
         (self.column.0, self.column.1)
     }
 }
 
-/// The positions of a version's statements; `None` where unknown. O(statements).
+/// The positions of a version's statements, or `None` where unknown. O(statements).
 fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
     let index = OperatorIndex::new(side.program, side.module);
     let files = side.source.files();
@@ -198,34 +204,33 @@ fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
 pub struct Judged<'a> {
     /// The statement's position.
     pub position: Option<Position<'a>>,
-    /// Whether the first version executed a statement that does the same, from its line and column
-    /// in any instance.
+    /// Whether the first version executed a statement that does the same and comes from the same
+    /// line and column, in any instance.
     pub of_column: bool,
-    /// Whether it is matched with a statement from its line and column in any instance.
+    /// Whether the statement is matched with one from the same line and column in any instance.
     pub correct_of_column: bool,
-    /// The first version's statements from this position.
+    /// The first version's statements from the same position.
     pub from_there: Vec<u32>,
-    /// The true counterparts among these, with the same effect.
+    /// The true counterparts among these statements.
     pub counterparts: Vec<u32>,
-    /// Whether it is matched with a statement from this position.
+    /// Whether the statement is matched with one from the same position.
     pub correct: bool,
-    /// Whether it is matched correctly, or with a statement that did exactly the same as a true
-    /// counterpart. If an optimiser finds a common subexpression, it keeps one of several
-    /// positions.
+    /// Whether the match is correct, or did exactly the same as a true counterpart. If an optimiser
+    /// finds a common subexpression, it keeps only one of several positions.
     pub equivalent: bool,
-    /// Whether it is matched with a statement from its line.
+    /// Whether the statement is matched with one from the same line.
     pub same_line: bool,
 }
 
-/// Compares each match with the line tables; `None` for statements of functions that are the same
-/// in both versions. O(statements × those of a position).
+/// Compares each match with the line tables. Yields `None` for statements of functions that are the
+/// same in both versions. O(statements × those of a position).
 pub fn judge<'a>(a: Side<'a>, b: Side<'a>, matching: &Matching) -> Vec<Option<Judged<'a>>> {
     let of_a = positions(a);
     let of_b = positions(b);
     let statements_of_a = &a.sketched.version.statements;
     let mut there: HashMap<(&str, u32, u32), Vec<u32>> = HashMap::new();
     // Code inlined into a function that was not recompiled belongs to that function in both
-    // versions. It is no other statement's counterpart.
+    // versions. It is not a counterpart of any other statement.
     let anew = recompiled(b, a);
     for ((at, position), place) in (0..).zip(&of_a).zip(&a.sketched.places) {
         if let Some(position) = position

@@ -22,7 +22,7 @@ struct Telling<L> {
     template: Rc<Template>,
     start: u64,
     contexts: Contexts,
-    /// The function whose activation begins, and the number of its parameters.
+    /// The function whose activation is beginning, and the number of its parameters.
     begins: Option<(FuncId, usize)>,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct Walked<L> {
 }
 
 impl<L> Walked<L> {
-    /// The same walk with another listener; `end` ends the old one.
+    /// Returns the same walk with another listener. `end` consumes the old listener.
     pub(super) fn heard_by<M>(self, listener: M, end: impl FnOnce(L)) -> Walked<M> {
         end(self.listener);
         Walked {
@@ -136,7 +136,8 @@ where
         Self::within(run, log, listener, None)
     }
 
-    /// A walk in which the functions in `standing` stand alone; all do if it is `None`.
+    /// A walk in which the functions in `standing` stand alone. If `standing` is `None`, all
+    /// functions do.
     pub(super) fn within(
         run: Run<'a, S>,
         log: LogReader,
@@ -241,7 +242,7 @@ where
         let context = if contexts.is_flat() {
             contexts.root(function)
         } else {
-            // The path began earlier, so no activation is known.
+            // The path began earlier, so the open activations are unknown.
             contexts
                 .current()
                 .unwrap_or_else(|| contexts.root(function))

@@ -3,8 +3,8 @@
 use afterimage_machine::{Labels, Range};
 use rustc_hash::FxHashMap;
 
-/// The words of a chunk, the chunks stored together, and the number of them open at once: 16 MiB of
-/// memory. Small in the tests, which have few words.
+/// The number of words in a chunk, the number of chunks stored together, and the number of these
+/// open at once: 16 MiB of memory. The tests have few words, so the numbers are small there.
 const CHUNK: usize = if cfg!(test) { 2 } else { 256 };
 const CHUNKS: usize = if cfg!(test) { 2 } else { 256 };
 const OPEN: usize = if cfg!(test) { 2 } else { 1 << 14 };
@@ -13,14 +13,15 @@ const KEPT: usize = 16;
 
 type Words = Labels<CHUNK, CHUNKS>;
 
-/// While a run is followed, holds the last writer of each word of the first memory. For each
-/// statement, holds the writers of the first word it read. This is evidence for a match, so one
-/// word is enough.
+/// Holds the last writer of each word of the first memory while a run is followed. For each
+/// statement, also holds the writers of the first word that it read. One word is enough as evidence
+/// for a match.
 #[derive(Debug)]
 pub(super) struct Written {
-    /// The statement's number plus one; 0 for none.
+    /// The number of the statement that last wrote each word, plus one. It is 0 if no statement
+    /// did.
     words: Words,
-    /// For each statement, the last writer seen, and all writers.
+    /// For each statement, the last writer seen and all writers.
     of: Vec<(u32, Vec<u32>)>,
 }
 
@@ -34,7 +35,7 @@ impl Default for Written {
 }
 
 impl Written {
-    /// Records a write; `None` is the host.
+    /// Records a write. `None` means that the host wrote.
     #[inline(always)]
     pub fn write(&mut self, statement: Option<u32>, range: Range) {
         if range.memory != 0 || range.length == 0 {
@@ -79,7 +80,7 @@ impl Written {
             return;
         }
         let (first, last) = (to.address / 4, (to.address + to.length - 1) / 4);
-        // The first byte of the copied word decides.
+        // The first byte of the copied word decides which writer it has.
         let source = |word: u64| {
             let inside = (4 * word).max(to.address) - to.address;
             (from.address + inside) / 4
@@ -111,7 +112,7 @@ impl Written {
         }
     }
 
-    /// The writers by reader, with both renumbered.
+    /// The writers by reader. Both are renumbered.
     pub fn by_number(&self, numbers: &FxHashMap<u32, u32>) -> FxHashMap<u32, Vec<u32>> {
         let of = (0..).zip(&self.of);
         let of = of.filter_map(|(statement, (_, all))| {
@@ -149,7 +150,7 @@ mod tests {
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        // Also around the boundaries of folders.
+        // Addresses, including some around the boundaries of folders.
         let at = || (0u64..160).prop_map(|byte| byte + 4 * Words::TOGETHER.saturating_sub(20));
         prop_oneof![
             (0u32..9, at(), 1u64..12).prop_map(|(by, at, length)| Step::Write(by, at, length)),

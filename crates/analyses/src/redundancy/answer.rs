@@ -1,4 +1,4 @@
-//! The results for redundant loads and expressions.
+//! The results of searching for redundant loads and expressions.
 
 use afterimage_ids::NodeId;
 
@@ -11,7 +11,7 @@ use afterimage_replay::steps::AccessSite;
 /// source is the latest such access.
 ///
 /// *An execution of a pure operator* is redundant if the last computation of its expression in the
-/// same call had the same operands, bit by bit. Its source is the operator that did that. Two
+/// same call had the same operands, bit by bit. Its source is the operator that did so. Two
 /// operators of a function have the same expression if they are equal, including immediates, and
 /// their operands are the same values, constants or expressions, in the same order. (An operator
 /// with more than eight distinct leaves has an expression of its own.)
@@ -23,30 +23,32 @@ pub struct OperatorRedundancy {
     pub executions: u64,
     /// The number of redundant executions.
     pub redundant: u64,
-    /// The number of times that the operator's own activation, or a callee, executed the source.
-    /// These executions can be removed without examining callers. For expressions, all are of this
-    /// kind.
+    /// The number of redundant executions whose source was executed by the operator's own
+    /// activation or by a callee. These executions can be removed without examining callers. For
+    /// expressions, all redundant executions are of this kind.
     pub within: u64,
     /// The sources, most frequent first.
     pub sources: Vec<OperatorSource>,
     /// The paths from source to operator, most frequent first.
     pub ways: Vec<Way>,
-    /// The paths in which it was executed, those in which it was most often redundant first.
+    /// The paths in which the operator was executed. Those in which it was most often redundant
+    /// come first.
     pub paths: Vec<InPath>,
 }
 
-/// An operator that was the source of another's value.
+/// An operator from which another operator's value was already available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperatorSource {
     /// The operator.
     pub site: AccessSite,
-    /// Whether it is a store.
+    /// Whether the source is a store.
     pub is_store: bool,
-    /// The number of times it was the source.
+    /// The number of times that the operator was the source.
     pub times: u64,
 }
 
-/// A value's route to an operator, from a Ball–Larus path of its source to one of the operator.
+/// The way of a value to an operator, from a Ball–Larus path of its source to a path of the
+/// operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// The path in which the operator was executed.
@@ -55,7 +57,7 @@ pub struct Way {
     pub source: AccessSite,
     /// The path in which the source was executed.
     pub from: NodeId,
-    /// Whether both were in the same execution of the path.
+    /// Whether both were executed in the same execution of the path.
     pub same: bool,
     /// The number of times this happened.
     pub times: u64,
@@ -66,9 +68,9 @@ pub struct Way {
 pub struct InPath {
     /// The path.
     pub path: NodeId,
-    /// The number of the operator's executions in it.
+    /// The number of the operator's executions in the path.
     pub executions: u64,
-    /// The number of redundant executions there.
+    /// The number of redundant executions in the path.
     pub redundant: u64,
 }
 
@@ -77,7 +79,7 @@ pub struct InPath {
 pub struct Redundancy {
     /// The operators that were executed, in program order.
     pub operators: Vec<OperatorRedundancy>,
-    /// The number of instructions that the run executed, as the machine counts them: moves and
+    /// The number of instructions that the run executed, as the machine counts them. Moves and
     /// constants do not count.
     pub instructions: u64,
 }

@@ -1,4 +1,4 @@
-//! Redundancy of expressions by their operands' values: exact, over the whole run.
+//! Exact redundancy of expressions over the whole run, by the values of their operands.
 
 use std::rc::Rc;
 
@@ -27,8 +27,8 @@ fn is_pure(code: Code) -> bool {
 }
 
 /// Finds how redundant the expressions of a run are, by following it. Time is linear in the run.
-/// Memory is linear in the operators that were executed, path by path, and in the depth of
-/// recursion.
+/// Memory is linear in the depth of recursion and in the executed operators, each counted once for
+/// every path.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -80,7 +80,7 @@ struct Compute {
     expression: u32,
     operands: u32,
     registers: [u32; 3],
-    /// Which operands are vectors.
+    /// For each operand, whether it is a vector.
     vectors: [bool; 3],
 }
 
@@ -90,7 +90,7 @@ struct Numbers<'a, S: Segments> {
     types: Types<'a>,
     places: Places,
     of_functions: FxHashMap<FuncId, OfFunction>,
-    /// The numbers of expressions in the table.
+    /// The number of each expression in the table.
     expressions: FxHashMap<(FuncId, u32), u32>,
 }
 
@@ -181,7 +181,7 @@ impl Watch {
             let registers = compute.registers.iter().take(compute.operands as usize);
             for (k, &register) in registers.enumerate() {
                 operands[k] = low[register as usize];
-                // For other types, the upper half is undefined.
+                // For types other than vectors, the upper half is undefined.
                 if compute.vectors[k] {
                     operands[k + 3] = high[register as usize];
                 }

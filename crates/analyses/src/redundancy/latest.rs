@@ -1,16 +1,17 @@
 //! The operands of each expression when it was last computed, call by call.
 
-/// The words of an expression's operands: three, and the upper halves of vectors.
+/// The words of an expression's operands: the lower halves of three operands, then their upper
+/// halves, for vectors.
 pub(super) type Operands = [u64; 6];
 
 /// The last computation of an expression.
 #[derive(Clone, Copy, Debug)]
 struct Latest {
-    /// The call that computed it; 0 if none.
+    /// The call that computed the expression; 0 if none did.
     call: u64,
-    /// The execution of the path that computed it.
+    /// The execution of the path that computed the expression.
     path: u64,
-    /// Its place.
+    /// The place of the operator that computed the expression.
     place: u32,
     operands: Operands,
 }
@@ -18,17 +19,17 @@ struct Latest {
 /// The execution from which a value is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Computed {
-    /// The place.
+    /// The place of the operator.
     pub place: u32,
-    /// Whether it was in the same execution of the path.
+    /// Whether the value was computed in the current execution of the path.
     pub same: bool,
 }
 
 /// For each expression, the last computation in the innermost call of its function, and the entries
 /// of callers that may be needed again.
 ///
-/// Invariant: an expression's entry for an open call is in its slot or in `before`, in the order of
-/// the calls.
+/// Invariant: an expression's entry for an open call is either in the expression's slot or in
+/// `before`, which is in the order of the calls.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     latest: Vec<Latest>,
@@ -36,7 +37,7 @@ pub(super) struct Table {
     before: Vec<(u32, Latest)>,
     /// The open calls, each with the length of `before` when it began.
     open: Vec<(u64, usize)>,
-    /// The numbers of calls, and of executions of paths, that have begun.
+    /// The number of calls that have begun, and the number of executions of paths.
     calls: u64,
     paths: u64,
 }
@@ -77,8 +78,8 @@ impl Table {
         self.paths += 1;
     }
 
-    /// Records the computation of an expression. Returns where it is already available from, if
-    /// anywhere.
+    /// Records the computation of an expression. Returns the place from which its value is already
+    /// available, if any.
     #[inline]
     pub fn computed(
         &mut self,
@@ -124,7 +125,7 @@ mod tests {
 
     #[derive(Clone, Copy, Debug)]
     enum Event {
-        /// Expression, place, operand.
+        /// The expression, place and operand.
         Computes(u32, u32, u64),
         Path,
         Enter,
@@ -151,8 +152,8 @@ mod tests {
             let numbers: Vec<u32> = (0..3).map(|_| table.add()).collect();
             prop_assert_eq!(numbers, [0, 1, 2]);
             table.enter();
-            // For each open call, everything that it computed: expression, place, operand, and the
-            // execution of the path.
+            // For each open call, everything that it has computed: expression, place, operand, and
+            // the execution of the path.
             let mut calls: Vec<Vec<(u32, u32, u64, usize)>> = vec![Vec::new()];
             let mut path = 0;
             for (k, &event) in events.iter().enumerate() {

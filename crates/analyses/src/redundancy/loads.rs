@@ -1,4 +1,4 @@
-//! Redundancy of loads by addresses: exact, over the whole run.
+//! Exact redundancy of loads over the whole run, by addresses.
 
 use std::rc::Rc;
 
@@ -15,8 +15,8 @@ use afterimage_replay::steps::{Follower, Run, StepsError, is_access};
 
 /// Finds how redundant the loads of a run are, by following it.
 ///
-/// Time is linear in the run. Memory is linear in the memory that the guest touches: 16 MiB hold
-/// eight bytes for each byte; the rest is packed if it is regular.
+/// Time is linear in the run. Memory is linear in the memory that the guest touches. Up to 16 MiB
+/// of it take eight bytes for each byte. The rest is packed, which saves memory if it is regular.
 ///
 /// # Errors
 /// If the run cannot be followed.

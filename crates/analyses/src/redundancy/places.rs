@@ -26,7 +26,7 @@ pub(super) struct Places {
 /// The places in a node.
 #[derive(Debug, Default)]
 pub(super) struct OfNode {
-    /// For each instruction, the number of its place plus one; 0 for none.
+    /// For each instruction, the number of its place plus one, or 0 if it has no place.
     numbers: Box<[u32]>,
 }
 
@@ -52,7 +52,7 @@ impl Places {
         self.nodes[node.index()].as_ref()
     }
 
-    /// Adds the places of a new node; `None` if there are too many.
+    /// Adds the places of a new node. Returns `None` if there are too many places.
     pub fn add(&mut self, path: NodeId, code: &NodeCode) -> Option<Rc<OfNode>> {
         let mut numbers = vec![0; code.insts.len()];
         for (number, inst) in numbers.iter_mut().zip(&code.insts) {

@@ -2,21 +2,22 @@
 
 use afterimage_machine::{Labels, Range};
 
-/// All place numbers are below this.
+/// The limit of place numbers: all are below this.
 pub(super) const MOST_PLACES: u32 = 1 << 26;
 /// Larger accesses count as this many bytes, because no load reads more.
 const LONGEST: u64 = 16;
 /// The number of bytes whose records are stored together.
 const CHUNK: u64 = 256;
-/// The number of these open at once: 16 MiB of memory.
+/// The number of these chunks that are open at once: 16 MiB of memory.
 const OPEN: usize = if cfg!(test) { 4 } else { 1 << 16 };
 /// The largest number of records for a byte: one for each possible reach.
 const LAYERS: usize = LONGEST as usize;
 
 /// An access that makes a byte available: `when << 32 | place << 6 | reach << 1 | more`.
 ///
-/// `reach` is the number of bytes of the access, from this one on, that were not written since: at
-/// least 1. `more` says that there are older accesses that reach further. Zero means no access.
+/// `reach` is the number of bytes of the access, from this byte on, that have not been written
+/// since. It is at least 1. `more` says that older accesses reach further. A record of zero means
+/// no access.
 type Record = u64;
 
 #[inline(always)]
@@ -34,7 +35,7 @@ fn when(record: Record) -> u32 {
     (record >> 32) as u32
 }
 
-/// An access that a load could have taken its value from.
+/// An access from which a load could have taken its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Available {
     pub place: u32,
@@ -52,13 +53,14 @@ impl Available {
 
 /// For each byte of the memories, the latest access and those older accesses that reach further
 /// than all later ones. So the latest access that covers all bytes of a load is among those of its
-/// first byte. Nearly always there is only one.
+/// first byte. A byte nearly always has only one access.
 ///
 /// Invariant: an access is recorded at each byte it covered. So the longest reach of a byte is at
 /// most one more than that of the next byte.
 #[derive(Debug)]
 pub(super) struct Shadow {
-    /// The records: for each memory, a layer for the latest ones and one for each older one.
+    /// The records. Each memory has one layer for the latest accesses and one for each older
+    /// access.
     records: Labels,
     scratch: Vec<Record>,
 }
@@ -73,8 +75,8 @@ impl Default for Shadow {
 }
 
 impl Shadow {
-    /// Notes a load of at most 16 bytes, which are then available from it. Returns the latest
-    /// access that it could have taken its value from.
+    /// Notes a load of at most 16 bytes, from which these bytes are then available. Returns the
+    /// latest access from which it could have taken its value.
     #[inline]
     pub fn load(&mut self, range: Range, place: u32, now: u32) -> Option<Available> {
         let (address, length) = (range.address, range.length);
@@ -85,8 +87,8 @@ impl Shadow {
         let chunk = self.records.chunk(layer(range, 0), address / CHUNK);
         let records = &mut chunk[at..at + length as usize];
         let first = records[0];
-        // The usual case: the record reaches as far as this access, or less far, and there is no
-        // older one.
+        // In the usual case, each record reaches as far as this access, or less far without any
+        // older records.
         let mut plain = true;
         for (k, &known) in records.iter().enumerate() {
             let (here, new) = (reach(known), length - k as u64);
@@ -121,7 +123,8 @@ impl Shadow {
         found.map(Available::of)
     }
 
-    /// Notes a store of at most 16 bytes, which are then available only from it.
+    /// Notes a store of at most 16 bytes. Afterwards these bytes are available only from this
+    /// store.
     #[inline]
     pub fn store(&mut self, range: Range, place: u32, now: u32) {
         let (address, length) = (range.address, range.length);
@@ -148,14 +151,14 @@ impl Shadow {
         }
     }
 
-    /// Notes a write without a source: nothing makes the bytes available.
+    /// Notes a write that is not a source. Afterwards no access makes the bytes available.
     pub fn write(&mut self, range: Range) {
         if range.length == 0 {
             return;
         }
         let (first, end) = (range.address, range.address + range.length);
         self.records.fill(layer(range, 0), first, end, 0);
-        // Accesses that reached into these bytes from before now end there.
+        // Earlier accesses that reached into these bytes now end where they begin.
         for before in 1..LONGEST.min(first + 1) {
             if !self.shorten(range, first - before, before) {
                 break;
@@ -163,7 +166,7 @@ impl Shadow {
         }
     }
 
-    /// Limits the reach from this byte. Returns whether something reached further.
+    /// Limits the reach of the accesses at this byte. Returns whether any of them reached further.
     fn shorten(&mut self, range: Range, at: u64, to: u64) -> bool {
         let limited = |known: Record| known & !(31 << 1) | reach(known).min(to) << 1;
         let mut list = std::mem::take(&mut self.scratch);
@@ -193,7 +196,7 @@ impl Shadow {
         }
     }
 
-    /// Sets the records of a byte. Layers beyond these are ignored.
+    /// Sets the records of a byte. Layers beyond the last record are ignored.
     fn put(&mut self, range: Range, at: u64, list: &[Record]) {
         for (older, &known) in list.iter().enumerate() {
             let more = u64::from(older + 1 < list.len());
@@ -201,7 +204,7 @@ impl Shadow {
         }
     }
 
-    /// Changes when each access happened.
+    /// Changes the time of each access.
     pub fn renumber(&mut self, new: impl Fn(u32) -> u32) {
         self.records.change(|known| match known {
             0 => 0,
@@ -210,7 +213,7 @@ impl Shadow {
     }
 }
 
-/// The layer of a range's memory that has each byte's record with `older` newer ones.
+/// The layer that holds a byte's record preceded by `older` newer records, in a range's memory.
 #[inline(always)]
 fn layer(range: Range, older: usize) -> usize {
     range.memory as usize * LAYERS + older
@@ -241,7 +244,7 @@ mod tests {
         let does =
             prop_oneof![4 => Just(Does::Load), 3 => Just(Does::Store), 1 => Just(Does::Write)];
         let length = prop_oneof![Just(1u64), Just(2), Just(4), Just(4), Just(8), Just(16)];
-        // Around the boundaries of chunks, and at the beginning of memory.
+        // Addresses around the boundaries of chunks, and at the beginning of memory.
         let first = prop_oneof![CHUNK - 20..CHUNK + 6, 0..8u64];
         (does, first, length, 0..40u64).prop_map(|(does, first, length, long)| Access {
             does,
@@ -250,8 +253,8 @@ mod tests {
         })
     }
 
-    /// Finds the latest access that covers these bytes without a later write to any of them, by
-    /// examining all accesses.
+    /// Finds the latest access that covers these bytes and was not followed by a write to any of
+    /// them. Examines all accesses.
     fn naive(before: &[Access], of: Access) -> Option<Available> {
         let end = of.first + of.length;
         for (k, access) in before.iter().enumerate().rev() {

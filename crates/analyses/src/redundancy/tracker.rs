@@ -11,9 +11,9 @@ use super::ways::Ways;
 pub(super) struct Tracker {
     memories: Shadow,
     ways: Ways,
-    /// The number of paths and activations that have begun: the time of an access.
+    /// The number of paths and activations that have begun. It serves as the time of an access.
     now: u32,
-    /// When each open activation began, the innermost last.
+    /// The time at which each open activation began, innermost last.
     open: Vec<u32>,
     /// The value of `now` at which the times are renumbered.
     most: u32,
@@ -94,7 +94,7 @@ impl Tracker {
         }
     }
 
-    /// The results for the loads, in program order. `places` lists the places by number.
+    /// Returns the results for the loads, in program order. `places` lists the places by number.
     pub fn finish(self, places: &[PathOperator]) -> Vec<OperatorRedundancy> {
         self.ways.finish(places)
     }
@@ -110,13 +110,15 @@ mod tests {
     use super::{PathOperator, Range, Tracker};
     use afterimage_replay::steps::AccessSite;
 
-    /// Places 0 to 3 are four operators in one path; 4 and 5 are the first two of these in another.
+    /// Places 0 to 3 are four operators in one path. Places 4 and 5 are the first two of these
+    /// operators in another path.
     const PLACES: usize = 6;
     const SITES: usize = 4;
 
     #[derive(Clone, Copy, Debug)]
     enum Event {
-        /// Place, memory, address and number of bytes. Even places are loads, odd ones stores.
+        /// The place, memory, address and number of bytes. Even places are loads, and odd places
+        /// are stores.
         Access(usize, u32, u64, u64),
         Written(u32, u64, u64),
         Path,
@@ -136,8 +138,9 @@ mod tests {
         ]
     }
 
-    /// Counts for a load: executions, redundant ones, and those within the activation; by source,
-    /// and by whether both were in the same execution of a path.
+    /// The counts for a load: all executions, redundant executions, and redundant executions within
+    /// the activation. Then the counts by source, and by whether both were in the same execution of
+    /// a path.
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Count {
         sums: (u64, u64, u64),
@@ -145,12 +148,12 @@ mod tests {
         /// By the load's place, the source's place, and whether both were in the same execution of
         /// a path.
         by_way: BTreeMap<(usize, usize, bool), u64>,
-        /// By place: executions and redundant ones.
+        /// By place: the numbers of executions and of redundant executions.
         by_path: BTreeMap<usize, (u64, u64)>,
     }
     type Counts = BTreeMap<usize, Count>;
 
-    /// Counts by searching all earlier events for each load.
+    /// Counts redundant loads by searching all earlier events for each load.
     fn naive(events: &[Event]) -> Counts {
         let mut counts = Counts::new();
         let mut open = Vec::new();
@@ -268,7 +271,7 @@ mod tests {
         fn counts_are_those_of_a_search(events in proptest::collection::vec(event(), 1..150)) {
             let expected = naive(&events);
             prop_assert_eq!(&tracked(&events, u32::MAX), &expected);
-            // Renumbers again and again.
+            // This renumbers times again and again.
             prop_assert_eq!(&tracked(&events, 3), &expected);
         }
     }

@@ -10,11 +10,11 @@ use super::answer::{InPath, OperatorRedundancy, OperatorSource, Way};
 use super::places::PathOperator;
 use afterimage_replay::steps::AccessSite;
 
-/// Counts.
+/// The counts.
 #[derive(Debug, Default)]
 pub(super) struct Ways {
     sums: Vec<Sum>,
-    /// The number of times a place had its value from each source.
+    /// How many times a place had its value from each source.
     from: FxHashMap<(u32, Source), u64>,
 }
 
@@ -31,7 +31,7 @@ struct Sum {
     executions: u64,
     redundant: u64,
     within: u64,
-    /// The last source, and its occurrences not counted yet.
+    /// The last source, and the number of its occurrences that are not in `from` yet.
     last: Source,
     times: u64,
 }
@@ -48,7 +48,7 @@ impl Ways {
         self.sums[place as usize].executions += 1;
     }
 
-    /// Counts it as redundant.
+    /// Counts an execution of a place as redundant.
     #[inline]
     pub fn redundant(&mut self, place: u32, source: u32, same: bool, within: bool) {
         let sum = &mut self.sums[place as usize];
@@ -69,7 +69,7 @@ impl Ways {
         }
     }
 
-    /// The results by operator, in program order. `places` lists the places by number.
+    /// Returns the results by operator, in program order. `places` lists the places by number.
     pub fn finish(mut self, places: &[PathOperator]) -> Vec<OperatorRedundancy> {
         for (place, sum) in (0u32..).zip(&self.sums) {
             if sum.times > 0 {

@@ -8,7 +8,7 @@ use afterimage_replay::steps::StepsError;
 /// Why a run cannot be simulated. `E` says why a segment of its path cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulateError<E: Error + 'static> {
-    /// It cannot be followed.
+    /// The run cannot be followed.
     #[error(transparent)]
     Steps(#[from] StepsError<E>),
     /// The module's bytes are not those of the program.

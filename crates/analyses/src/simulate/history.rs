@@ -9,12 +9,12 @@ use super::stored::{StoredError, StoredSimulation};
 /// The outcome of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// It was predicted, or found in the first level.
+    /// A branch was predicted correctly, or an access hit the first level.
     Hit,
-    /// It was mispredicted, or it missed the first level but was found in the second, if there is
-    /// one.
+    /// A branch was mispredicted, or an access missed the first level but hit the second, if there
+    /// is one.
     Missed,
-    /// It also missed in the second level.
+    /// An access missed both levels.
     MissedBoth,
 }
 
@@ -25,20 +25,20 @@ pub struct OutcomeRun {
     pub first: u64,
     /// The number of executions.
     pub count: u64,
-    /// Their outcome.
+    /// The outcome of these executions.
     pub outcome: Outcome,
 }
 
-/// One execution.
+/// The outcome of one execution, with its neighbours that missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneOutcome {
-    /// Its outcome.
+    /// The outcome of the execution.
     pub outcome: Outcome,
-    /// The number of misses up to it, itself included.
+    /// The number of misses up to and including this execution.
     pub missed: u64,
-    /// The last execution before it that missed.
+    /// The number of the last execution before this one that missed.
     pub before: Option<u64>,
-    /// The first execution after it that missed.
+    /// The number of the first execution after this one that missed.
     pub after: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ fn unless_enough(ended: Result<(), Ended>) -> Result<(), StoredError> {
 
 impl StoredSimulation {
     /// Passes the history of a site, by its number in the summary, to `each` in runs as long as
-    /// possible, until `each` returns a break. Memory: the misses of one epoch.
+    /// possible, until `each` returns a break. Memory holds the misses of one epoch.
     ///
     /// # Errors
     /// If the history is damaged.
@@ -117,8 +117,8 @@ impl StoredSimulation {
         Ok(())
     }
 
-    /// Returns the outcome of an execution of a site, by its number from 1; `None` if there is no
-    /// such execution.
+    /// Returns the outcome of an execution of a site. Executions are numbered from 1. Returns
+    /// `None` if there is no such execution.
     ///
     /// # Errors
     /// If the history is damaged.
@@ -153,8 +153,9 @@ impl StoredSimulation {
         Ok(found)
     }
 
-    /// Up to `most` executions of the site that missed, spread evenly, including the first and the
-    /// last. If at least a tenth also missed in the second level, only those are sampled.
+    /// Returns up to `most` executions of the site that missed, spread evenly, including the first
+    /// and the last. If at least a tenth of the misses also missed the second level, samples only
+    /// those.
     ///
     /// # Errors
     /// If the history is damaged.

@@ -12,24 +12,24 @@ use afterimage_wpp::Node;
 use afterimage_profile::body::{Decoded, decode};
 use afterimage_profile::{ProfileError, Stop};
 
-/// A branch of a node; the path says where it goes.
+/// A branch of a node. The path shows where it goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Branch {
-    /// Its instruction.
+    /// The branch's instruction.
     pub inst: usize,
-    /// Its number among the sites.
+    /// The branch's number among the sites.
     pub site: u32,
-    /// Its offset in the module.
+    /// The branch's offset in the module.
     pub place: u64,
     pub way: Way,
 }
 
-/// The target of a branch.
+/// Where a branch goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
-    /// Whether its condition is true.
+    /// Whether the branch's condition is true.
     Taken(bool),
-    /// The block that it goes to.
+    /// The block to which the branch goes.
     Target(u64),
 }
 
@@ -38,16 +38,16 @@ pub(super) enum Way {
 pub(super) struct NodePlan {
     /// The branches, in order.
     pub branches: Box<[Branch]>,
-    /// The number of the site and the place of a final call through a table.
+    /// The site's number and the place of the final call, if it is a call through a table.
     pub call: Option<(u32, u64)>,
     /// For each instruction, the number of its access among the sites plus one; 0 for none. Empty
     /// if there are no accesses.
     pub accesses: Box<[u32]>,
-    /// The number of instructions in its blocks.
+    /// The number of instructions in the node's blocks.
     pub instructions: u64,
 }
 
-/// Sites, numbered as they are met: branches and accesses separately.
+/// Sites, numbered as they are met. Branches and accesses are numbered separately.
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     pub branches: Vec<Site>,
@@ -111,14 +111,14 @@ impl<'a> NodePlans<'a> {
         Ok(body)
     }
 
-    /// One past the last operator of the block in which a run ended.
+    /// The number one past the last operator of the block in which a run ended.
     pub fn block_end(&self, stop: &Stop) -> usize {
         let function = self.program.function(stop.function);
         let block = function.and_then(|function| function.cfg.blocks.get(stop.block));
         block.map_or(0, |block| block.ops.end.index())
     }
 
-    /// Makes the plan of a new node. O(its operators · log of its blocks).
+    /// Makes the plan of a new node. O(the node's operators · log of its blocks).
     pub fn add(
         &mut self,
         id: NodeId,
@@ -139,7 +139,7 @@ impl<'a> NodePlans<'a> {
             let ops = known.ops.start.index()..known.ops.end.index();
             let ops = body.get(ops).unwrap_or_default();
             instructions += ops.iter().filter(|op| op.instruction).count() as u64;
-            // A function's end is the exit of its graph.
+            // The end of a function is the exit vertex of its graph.
             let to = node.blocks.get(i + 1).copied().or(code.next);
             let to = to.or(cfg.map(|cfg| cfg.graph.exit()));
             ends.push((known.ops.end, to.map_or(0, |to| to.as_u32())));

@@ -1,19 +1,20 @@
-//! Finds who computed the addresses of accesses and the conditions of branches: their direct
-//! dependences.
+//! Finds the direct dependences of accesses and branches: the operators that computed the addresses
+//! and the conditions.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::Program;
 
 use afterimage_replay::values::{Executions, Origin, RecordedValues, ValuesError, dependences};
 
-/// The source of a site's first operand: the address of an access, the condition of a branch.
+/// The source of a site's first operand, which is the address of an access or the condition of a
+/// branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Producer {
-    /// An operator computed or read it.
+    /// An operator computed or read the operand.
     Operator(FuncId, OpId),
-    /// It is a constant, or a variable that nothing wrote.
+    /// The operand is a constant, or a variable that nothing wrote.
     Constant,
-    /// The host passed it as an argument or result.
+    /// The host passed the operand as an argument or result.
     Host,
 }
 

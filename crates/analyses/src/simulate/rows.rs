@@ -33,13 +33,13 @@ pub enum MissesPlace {
     Instruction {
         /// The site's number in the summary.
         site: usize,
-        /// Its kind.
+        /// The kind of site.
         kind: SiteKind,
-        /// Its function.
+        /// The function that contains the instruction.
         function: FuncId,
-        /// Its operator.
+        /// The instruction's operator.
         op: OpId,
-        /// Its name and offset.
+        /// The operator's name and offset.
         place: OperatorPlace,
     },
 }
@@ -49,13 +49,13 @@ pub enum MissesPlace {
 pub struct MissesRow {
     /// The place.
     pub place: MissesPlace,
-    /// Executions and misses of all sites there.
+    /// Executions and misses of all sites at the place.
     pub tally: Tally,
 }
 
-/// Misses by place: most misses first, then most executions, then in program order.
-/// Places that were not executed have no row. O(sites · log sites), plus the bodies of their
-/// functions.
+/// Returns misses by place. Rows with the most misses come first, then rows with the most
+/// executions; equal rows are in program order. Places that were not executed have no row. O(sites
+/// · log sites), plus the bodies of their functions.
 ///
 /// # Errors
 /// If the summary names something that the program does not have.

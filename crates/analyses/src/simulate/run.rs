@@ -20,9 +20,9 @@ use afterimage_replay::steps::{Follower, Run, StepsError};
 pub type Keep<'k> = dyn FnMut(usize, u64, &[u8]) -> Result<(), Box<dyn Error + Send + Sync>> + 'k;
 
 /// Simulates a run for all specs at once, and passes on histories as they come. `stops` says where
-/// the run's activations were at its end. If the recording was cut off, the simulation goes as far
-/// as the log; the summaries state the number of blocks. Memory does not depend on the length of
-/// the run.
+/// each open activation stood at the end of the run. If the recording was cut off, the simulation
+/// goes as far as the log. The summaries state the number of blocks. Memory does not depend on the
+/// length of the run.
 ///
 /// # Errors
 /// If the run cannot be followed, or `keep` fails.
@@ -96,14 +96,14 @@ where
     Ok(summaries)
 }
 
-/// Counts the instructions of the blocks in which the run ended that were not executed.
+/// Counts the instructions that were not executed in the blocks in which the run ended.
 fn not_executed<E: Error + 'static>(
     plans: &mut NodePlans<'_>,
     stops: &[Stop],
 ) -> Result<u64, SimulateError<E>> {
     let (mut sum, mut known) = (0u64, None);
     for &stop in stops {
-        // Deep recursion repeats the same stop over and over.
+        // In deep recursion, the same stop occurs many times.
         let missed = match known {
             Some((same, missed)) if same == stop => missed,
             _ => {

@@ -17,22 +17,22 @@ pub enum StoredError {
     /// A simulation's history is damaged.
     #[error("{simulation}: {error}; simulate it again with --again")]
     History {
-        /// The simulation: the section's name.
+        /// The simulation, which is also the name of its section.
         simulation: String,
-        /// The fault.
+        /// The fault in the history.
         error: HistoryError,
     },
-    /// Its parts are inconsistent.
+    /// Parts of a simulation are inconsistent.
     #[error("{simulation}: {what}; simulate it again with --again")]
     Inconsistent {
-        /// The simulation: the section's name.
+        /// The simulation, which is also the name of its section.
         simulation: String,
         /// The inconsistent part.
         what: &'static str,
     },
 }
 
-/// Appends simulations to a file: epochs as they come, then summaries.
+/// Appends simulations to a file: first epochs as they come, then summaries.
 pub struct SimulationWriter {
     sections: Vec<SectionWriter>,
 }
@@ -78,27 +78,28 @@ impl SimulationWriter {
 #[derive(Debug)]
 pub struct StoredSimulation {
     file: TraceFile,
-    /// The position of its section.
+    /// The position of the simulation's section.
     position: usize,
-    /// Its summary, which is read at once.
+    /// The simulation's summary, which is read at once.
     pub summary: Summary,
 }
 
-/// The simulations of a file, in the order of its sections; if several share a name, only the last.
+/// The simulations of a file, in the order of its sections. If several share a name, only the last
+/// one counts.
 #[derive(Debug, Default)]
 pub struct StoredSimulations {
-    /// Those whose summaries are readable.
+    /// The simulations whose summaries are readable.
     pub sound: Vec<StoredSimulation>,
-    /// The others.
+    /// The simulations whose summaries cannot be read.
     pub damaged: Vec<DamagedSimulation>,
 }
 
 /// A simulation that cannot be read.
 #[derive(Debug)]
 pub struct DamagedSimulation {
-    /// The specification, if it can be read.
+    /// The simulation's specification, if it can be read.
     pub spec: Option<Spec>,
-    /// Why it cannot be read.
+    /// Why the simulation cannot be read.
     pub error: StoredError,
 }
 
@@ -120,10 +121,10 @@ pub fn stored_simulations(file: &TraceFile) -> Result<StoredSimulations, TraceEr
     Ok(found)
 }
 
-/// A simulation of a file; `None` if it does not exist.
+/// Reads a simulation of a file. Returns `None` if there is no such simulation.
 ///
 /// # Errors
-/// If it is damaged.
+/// If the simulation is damaged.
 pub fn stored_simulation(
     file: &TraceFile,
     spec: &Spec,
@@ -139,14 +140,15 @@ pub fn stored_simulation(
     found.transpose()
 }
 
-/// The complete sections of simulations, by position; if several share a name, only the last.
+/// The complete sections of simulations, by position. If several share a name, only the last one
+/// counts.
 pub(super) fn simulation_sections(file: &TraceFile) -> Result<Vec<usize>, TraceError> {
     let found = named_sections(file)?.into_iter();
     Ok(found.map(|(position, _)| position).collect())
 }
 
 /// The complete sections of simulations, with their names. If the first chunk of a section is
-/// damaged, its name is doubtful: the section replaces no other, but a sound section of the same
+/// damaged, its name is doubtful. Such a section replaces no other, but a sound section of the same
 /// name replaces it.
 fn named_sections(file: &TraceFile) -> Result<Vec<(usize, Option<String>)>, TraceError> {
     let sections = file.sections()?;
@@ -194,7 +196,7 @@ impl StoredSimulation {
         })
     }
 
-    /// Its size in the file in bytes, without the headers of chunks.
+    /// The simulation's size in the file in bytes, without the headers of chunks.
     pub fn stored_bytes(&self) -> u64 {
         self.reader().map_or(0, |section| section.stored())
     }
@@ -222,7 +224,7 @@ impl StoredSimulation {
 
     /// Passes the misses of a site to `each`, epoch by epoch: the number of earlier executions, the
     /// counts in the epoch, and the executions that missed, numbered from the beginning of the run.
-    /// Epochs without executions of the site are skipped. Memory: the misses of one epoch.
+    /// Epochs without executions of the site are skipped. Memory holds the misses of one epoch.
     ///
     /// # Errors
     /// If the history is damaged, or `each` fails.
@@ -248,7 +250,7 @@ impl StoredSimulation {
             let read = found.misses(before, &mut misses);
             read.map_err(|error| self.damaged(error))?;
             sum = sum.plus(found.tally);
-            // Keeps the numbers of executions within those of the summary, which are bounded.
+            // Keeps the numbers of executions within the numbers in the summary, which are bounded.
             if sum.executions > expected.executions {
                 return Err(inconsistent().into());
             }

@@ -14,14 +14,14 @@ use afterimage_replay::steps::{Run, StepsError};
 /// The result of checking the simulations in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SimulationsReport {
-    /// The rules that do not hold.
+    /// The violated rules.
     pub findings: Vec<String>,
-    /// The simulations that were repeated, each with the number of executions it has a bit for.
+    /// The simulations that were repeated, each with the number of executions that were compared.
     pub simulations: Vec<(String, u64)>,
 }
 
-/// Repeats the simulations in a file, one after another, and compares every execution; returns
-/// `None` if there are none. `progress` receives the number of blocks executed so far.
+/// Repeats the simulations in a file, one after another, and compares every execution. Returns
+/// `None` if the file has no simulations. `progress` receives the number of blocks executed so far.
 ///
 /// Takes as long as simulating.
 pub fn verify_simulations(
@@ -61,17 +61,18 @@ pub fn verify_simulations(
 /// The result of following a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Followed {
-    /// Everything compared is the same.
+    /// Everything that was compared is the same.
     Whole,
-    /// The run was not followed, because of a limit. This is no fault of the recording.
+    /// The run was not followed, because of a limit. This is not a fault of the recording.
     Refused(String),
-    /// A law that does not hold.
+    /// A violated law.
     Wrong(String),
 }
 
 /// Follows a run along the path in the file, unless another check does so for something stored
 /// there. Compares every branch with the path and every host call with the log. Returns the
-/// violated law; `None` if there is no path, or only that of a part of the run.
+/// violated law, if any. Returns `None` if the file has no path, or only the path of a part of the
+/// run.
 pub fn verify_followed(
     file: &TraceFile,
     program: &Program,

@@ -20,7 +20,7 @@ enum Engine {
     Caches(Box<Caches>),
 }
 
-/// Separates the address ranges of memories: no memory is this large.
+/// Separates the address ranges of different memories. No memory is this large.
 const MEMORY: u32 = 48;
 
 impl Model {
@@ -47,7 +47,7 @@ impl Model {
 pub(super) struct Watch {
     pub models: Vec<Model>,
     pub plan: Rc<NodePlan>,
-    /// Whether the node was executed to its end, and so to its call through a table.
+    /// Whether the node was executed to its end, and thus to its call through a table.
     calls: bool,
 }
 

@@ -17,15 +17,16 @@ pub(super) struct Followed {
     pub stretch: Stretch,
     /// The nodes that were in no earlier stretch.
     pub codes: Vec<(NodeId, NodeCode)>,
-    /// The number of blocks executed before it.
+    /// The number of blocks executed before the stretch.
     pub before: u64,
-    /// The activations that are open before it, outermost first, and the node that each executed
-    /// last.
+    /// The activations that are open before the stretch, outermost first. Each comes with the node
+    /// that it executed last.
     pub open: Vec<(FuncId, NodeId)>,
 }
 
 impl Followed {
-    /// Passes the stretch to a forward slicer, as its first if it has not begun.
+    /// Passes the stretch to a forward slicer. If the slicer has not `begun`, this is its first
+    /// stretch.
     pub fn go_over(&self, slicer: &mut Forward<'_>, begun: &mut bool) {
         for (node, code) in &self.codes {
             slicer.prepare(*node, code);
@@ -45,7 +46,7 @@ pub(super) struct Stretches<'a, S: Segments> {
     given: SyncSender<Followed>,
     /// Processed stretches, to be filled again.
     back: Receiver<Followed>,
-    /// The nodes whose code was sent.
+    /// For each node, whether its code was sent.
     known: Vec<bool>,
 }
 
@@ -56,16 +57,16 @@ pub(super) enum Wanted {
     Enough,
 }
 
-/// The number of stretches at once: one is processed while the other is filled. They take most of
-/// the memory of a slice.
+/// The number of stretches that exist at once: one is processed while the other is filled. They
+/// take most of the memory of a slice.
 const AT_ONCE: usize = 2;
 
 impl<S: Segments> Stretches<'_, S>
 where
     S::Error: Error + 'static,
 {
-    /// Fills a stretch and sends it. Executes nodes while `goes_on` agrees; its arguments are the
-    /// number of nodes in the stretch and the number of blocks executed.
+    /// Fills a stretch and sends it. Executes nodes while `goes_on` returns true. Its arguments are
+    /// the number of nodes in the stretch and the number of blocks executed.
     pub fn give(
         &mut self,
         goes_on: impl Fn(usize, u64) -> bool,
@@ -113,20 +114,21 @@ pub(super) struct Coming {
 }
 
 impl Coming {
-    /// Passes each stretch to `pass`, in order, until there are no more or `pass` has enough.
+    /// Passes each stretch to `pass`, in order, until there are no more stretches or `pass` has
+    /// enough.
     pub fn each(self, mut pass: impl FnMut(&Followed) -> Wanted) {
         while let Ok(followed) = self.stretches.recv() {
             if pass(&followed) == Wanted::Enough {
                 break;
             }
-            // If sending fails, the follower has ended.
+            // If sending fails, the following thread has ended.
             let _ = self.gone_over.send(followed);
         }
     }
 }
 
 /// Follows a run on this thread, using `follow`, while another thread processes the stretches.
-/// Returns the result of `over` if the run could be followed as far as needed.
+/// Returns the result of `over` if the run could be followed as far as necessary.
 pub(super) fn ahead<'a, S: Segments, T: Send>(
     run: Run<'a, S>,
     log: LogReader,

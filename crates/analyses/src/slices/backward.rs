@@ -9,23 +9,24 @@ use afterimage_wpp::Segments;
 use super::ahead::{Wanted, ahead};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// Returns the number of remaining intervals to follow at once: a sixteenth, between 8 and 16.
+/// Returns how many of the remaining intervals to follow at once: a sixteenth of them, but at least
+/// 8 and at most 16.
 ///
 /// A sixteenth keeps the two threads from waiting for each other more than a sixteenth of the time.
-/// Fewer than 8 would spend most of the time on restoring memory; more than 16 would take too much
-/// memory.
+/// With fewer than 8, restoring memory would take most of the time. More than 16 would take too
+/// much memory.
 fn most(left: u64) -> u64 {
     (left / 16).clamp(8, 16)
 }
 
-/// The backward dynamic slice from criteria.
+/// Computes the backward dynamic slice from criteria.
 ///
 /// Follows the run from checkpoint to checkpoint, the last stretch first, and processes each
 /// stretch backward until nothing more is wanted. In long runs, stretches grow from one interval to
 /// 16: near dependences are found soon, and memory is restored less often for distant ones.
 ///
 /// Time is linear in the blocks executed before the last criterion. Memory is the guest's, plus
-/// that of some intervals and of the checkpoints. Without checkpoints, the whole run is one
+/// that of a few intervals and of the checkpoints. Without checkpoints, the whole run is one
 /// stretch.
 ///
 /// # Errors

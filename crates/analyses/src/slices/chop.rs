@@ -10,11 +10,12 @@ use super::ahead::{Wanted, ahead};
 use super::backward::go_back;
 use afterimage_replay::steps::{Run, StepsError};
 
-/// Finds the executions that depend on one of `from` and on which one of `to` depends: how the
-/// first influenced the second (Jackson and Rollins 1994). `logs` are two readers of the run's log.
+/// Finds the executions that depend on a criterion of `from` and on which a criterion of `to`
+/// depends. They show how `from` influenced `to` (Jackson and Rollins 1994). `logs` are two readers
+/// of the run's log.
 ///
-/// The chop is empty if no path of dependences leads from one to the other. Otherwise it may
-/// include calls and throws through which something else passed between the two.
+/// The chop is empty if no path of dependences leads from `from` to `to`. Otherwise it may also
+/// include calls and throws through which unrelated values passed between the two.
 ///
 /// Time is linear in the blocks executed before the last of `to`. Memory is the guest's, plus one
 /// bit for each instruction executed between the two.
@@ -46,7 +47,7 @@ where
     go_back(run, back_log, last, slicer)
 }
 
-/// The executions that depend on the criteria, up to a time.
+/// Finds the executions up to a time that depend on the criteria.
 fn reached<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -67,7 +68,7 @@ where
             loop {
                 let time = stretches.follower.machine.time();
                 (run.progress)(time);
-                // Backward slicing cuts its stretches where intervals begin.
+                // Backward slicing begins its stretches where intervals begin.
                 let interval = match run.checkpoints {
                     Some(checkpoints) => checkpoints.interval_at(time + 1)?.zip(Some(checkpoints)),
                     None => None,

@@ -1,4 +1,4 @@
-//! Slices over dependences between statements, whenever they were exercised.
+//! Slices over the dependences between statements that some execution exercised.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::error::Error;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::ahead::{Wanted, ahead};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// The number of nodes to follow before processing them.
+/// The number of nodes to follow before they are processed.
 const NODES: usize = 1 << 19;
 
 /// Finds which operators depended on which others up to a time. Follows the run from its beginning.
@@ -67,8 +67,9 @@ pub enum Direction {
     Forward,
 }
 
-/// The operators reachable over at most `reach` edges. If the edges are the exercised ones, this is
-/// the slice of Agrawal and Horgan's second approach (1990, section 3.2). Linear in the edges.
+/// Finds the operators reachable over at most `reach` edges. If the edges are the exercised ones,
+/// this is the slice of Agrawal and Horgan's second approach (1990, section 3.2). Linear in the
+/// edges.
 pub fn reachable(
     edges: &BTreeSet<Edge>,
     from: &[Operator],
@@ -100,7 +101,7 @@ pub fn reachable(
     found
 }
 
-/// Whether an edge is followed.
+/// Whether to follow an edge.
 pub fn is_followed(why: Why, follows: Follows) -> bool {
     match why {
         Why::Data => follows.data,
@@ -110,8 +111,8 @@ pub fn is_followed(why: Why, follows: Follows) -> bool {
     }
 }
 
-/// The edges between groups of operators, with the number of edges of each kind. Edges within a
-/// group are left out. Linear in the edges.
+/// Returns the edges between groups of operators, with the number of edges of each kind. Edges
+/// within a group are left out. Linear in the edges.
 pub fn grouped<G: Ord + Copy>(
     edges: &BTreeSet<Edge>,
     group: impl Fn(Operator) -> Option<G>,

@@ -9,11 +9,11 @@ use afterimage_wpp::Segments;
 use super::ahead::{Wanted, ahead};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// The number of nodes to follow before processing them.
+/// The number of nodes to follow before they are processed.
 const NODES: usize = 1 << 19;
 
-/// Computes the forward dynamic slice from criteria: the executions whose backward slice contains
-/// one of them. Follows the run from the checkpoint before the first criterion to its end.
+/// Computes the forward dynamic slice from criteria: the executions whose backward slices contain a
+/// criterion. Follows the run from the checkpoint before the first criterion to its end.
 ///
 /// Time is linear in the blocks executed after that. Memory is the guest's.
 ///
@@ -31,8 +31,8 @@ where
     Ok(influence(run, log, follows, criteria)?.0)
 }
 
-/// Like [`forward`], but also returns the data depending on the criteria that the host read, such
-/// as output, in order.
+/// Like [`forward`], but also returns, in order, the data that depends on the criteria and was read
+/// by the host, such as output.
 ///
 /// # Errors
 /// As for [`forward`].

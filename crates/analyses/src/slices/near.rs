@@ -1,6 +1,7 @@
-//! Slices of a few dependences, read from the stored values without following the run.
+//! Slices of a few dependences, read from the stored values. For these, the run need not be
+//! followed.
 //!
-//! The [slice](super::backward) of a given depth follows the run back to wherever a wanted value
+//! A [slice](super::backward) of limited depth must follow the run back to wherever a wanted value
 //! was made, however few steps away. Here each step is looked up individually, so time depends only
 //! on the size of the slice. Three cases are left to the followers, because slices describe them
 //! differently from the stored values: bytes moved by `memory.copy`, tables that are written, and
@@ -22,20 +23,20 @@ use afterimage_replay::values::{
 /// The largest number of parts that the host may have read in a call.
 const PARTS: u64 = 1000;
 
-/// A point in the slice, or one through which the search continues.
+/// A point in the slice, or a point through which the search continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Point {
     /// An instruction of the execution that begins at this time.
     Inst(u64, usize),
-    /// The end of the node. With `true`, all of its operands are wanted; otherwise only that it
-    /// happened.
+    /// The end of the node whose execution begins at this time. With `true`, all operands of the
+    /// end are wanted. Otherwise only the fact that it was reached is wanted.
     End(u64, bool),
-    /// A block of the node, by its position.
+    /// A block of the node whose execution begins at this time, by its position.
     Block(u64, usize),
 }
 
 impl Point {
-    /// The time of its execution.
+    /// The time at which the point's execution begins.
     pub(super) fn start(self) -> u64 {
         let (Self::Inst(start, _) | Self::End(start, _) | Self::Block(start, _)) = self;
         start
@@ -45,13 +46,13 @@ impl Point {
 /// How one point depends on another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dependence {
-    /// It uses the other's value.
+    /// The point uses a value that the other point produced.
     Data,
-    /// It reads from an address that the other gave.
+    /// The point reads from an address that the other point produced.
     Address,
-    /// It writes to an address that the other gave.
+    /// The point writes to an address that the other point produced.
     Destination,
-    /// It was executed because of the other.
+    /// The point was executed because of the other point.
     Control,
 }
 
@@ -73,14 +74,14 @@ pub(super) struct Steps<'n, 'a> {
 /// A slice that grows from its criteria.
 struct Near<'n, 'a> {
     steps: Steps<'n, 'a>,
-    /// The points still to examine, by remaining depth.
+    /// The points that are still to be examined, by remaining depth.
     waiting: BTreeMap<u8, Vec<Point>>,
     seen: HashSet<Point>,
     /// Executions of operators in the slice: instructions and the ends of nodes.
     marked: BTreeSet<(u64, Option<usize>)>,
 }
 
-/// This case requires following the run.
+/// The stored values do not describe this case as slices do, so the run must be followed.
 pub(super) struct Left;
 
 /// Why a step was not taken.
@@ -111,8 +112,8 @@ impl From<ValuesError> for Stop {
     }
 }
 
-/// The slice of [`backward`](super::backward) for criteria with a limited reach. Returns `None` if
-/// the slice has more than about `most` executions, or needs something that must be followed.
+/// Computes the slice of [`backward`](super::backward) for criteria with a limited reach. Returns
+/// `None` if the slice has more than about `most` executions, or if the run must be followed.
 ///
 /// Takes some tens of microseconds per execution, plus the time to open stored data.
 ///
@@ -145,7 +146,7 @@ impl Near<'_, '_> {
                 self.want(point, criterion.reach)?;
             }
         }
-        // The longest reach comes first, so that no point is examined twice.
+        // Points with the longest remaining reach come first, so that no point is examined twice.
         while let Some((left, points)) = self.waiting.pop_last() {
             for point in points {
                 if self.seen.len() > most {
@@ -190,7 +191,7 @@ impl Near<'_, '_> {
         Ok(())
     }
 
-    /// The slice that was found.
+    /// Returns the slice that was found.
     fn slice(&mut self) -> Result<Slice, Stop> {
         let mut slice = Slice::default();
         let mut seen = HashSet::new();
@@ -202,7 +203,8 @@ impl Near<'_, '_> {
                 Some(inst) => code.insts.get(inst).ok_or(Left)?.op,
                 None => {
                     let op = end_of(self.steps.values, instance)?;
-                    // A function may end after an instruction.
+                    // The last instruction of a function may also be its end, which is then no
+                    // statement of its own.
                     if code.insts.iter().any(|inst| inst.op == op) {
                         continue;
                     }
@@ -220,7 +222,7 @@ impl Near<'_, '_> {
 }
 
 impl<'n, 'a> Steps<'n, 'a> {
-    /// Starts from nothing.
+    /// Starts without any points.
     pub(super) fn new(host: &'n HostReads<'n, 'a>, module: &'a [u8], follows: Follows) -> Self {
         Self {
             values: host.values(),
@@ -304,7 +306,8 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(std::mem::take(&mut self.found))
     }
 
-    /// The operator of a point, unless it is only a block, or an end that is no statement.
+    /// The operator of a point. Returns `None` if the point is only a block, or an end that is not
+    /// a statement.
     pub(super) fn operator(&mut self, point: Point) -> Result<Option<(FuncId, OpId)>, Stop> {
         let instance = self.instance(point.start())?;
         let compiled = self.values.compiled(instance.node)?;
@@ -316,7 +319,8 @@ impl<'n, 'a> Steps<'n, 'a> {
             Point::End(..) => end_of(self.values, instance)?,
             Point::Block(..) => return Ok(None),
         };
-        // A function may end after an instruction.
+        // The last instruction of a function may also be its end, which is then no statement of its
+        // own.
         let is_end = matches!(point, Point::End(..));
         if is_end && compiled.code.insts.iter().any(|inst| inst.op == op) {
             return Ok(None);
@@ -324,7 +328,8 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(Some((compiled.code.function, op)))
     }
 
-    /// The operator of a point with the time of its block, if [`operator`](Self::operator) has one.
+    /// The operator of a point, as [`operator`](Self::operator) returns it, with the time of its
+    /// block.
     pub(super) fn spot(&mut self, point: Point) -> Result<Option<(FuncId, OpId, u64)>, Stop> {
         let Some((function, op)) = self.operator(point)? else {
             return Ok(None);
@@ -403,7 +408,8 @@ impl<'n, 'a> Steps<'n, 'a> {
     }
 
     /// Marks the data that a statement takes and reads as wanted. The first `where_to` operands are
-    /// addresses. The arguments that it passes on are wanted only if it `takes` all.
+    /// addresses. The arguments that the statement passes on are wanted only if it `takes` all
+    /// operands.
     fn data(
         &mut self,
         instance: Instance,
@@ -428,7 +434,7 @@ impl<'n, 'a> Steps<'n, 'a> {
                 self.origin(origin, how)?;
             }
         }
-        // Bytes read so far.
+        // The number of bytes read so far.
         let mut read = 0;
         for one in reads(self.values, instance, statement)? {
             match (one.role, one.origin) {
@@ -448,7 +454,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(())
     }
 
-    /// Part of the bytes that a load reads: `length` of them, or all if it is 0.
+    /// Marks a part of the bytes that a load reads as wanted: `length` of them, or all if it is 0.
     fn read(
         &self,
         instance: Instance,
@@ -489,7 +495,7 @@ impl<'n, 'a> Steps<'n, 'a> {
                 self.add(Point::End(instance.time, true), how);
             }
             Origin::Host { call } => {
-                // Actions of the host outside calls lead nowhere.
+                // Actions of the host outside calls depend on nothing in the run.
                 self.values.host()?.of_guest(call).ok_or(Left)?;
                 let caller = self.host.caller_of(call)?;
                 self.instances.insert(caller.time, caller);
@@ -584,7 +590,7 @@ fn where_to(code: Code) -> usize {
     }
 }
 
-/// Whether the first of them is the address it writes to.
+/// Whether the first of these operands is the address that the operator writes to.
 fn writes(code: Code) -> bool {
     matches!(
         code,
@@ -596,7 +602,7 @@ fn writes(code: Code) -> bool {
     )
 }
 
-/// Whether the operator is followed byte by byte, or taken as a whole.
+/// Whether slices follow the operator byte by byte, while the stored values treat it as a whole.
 fn is_left(code: Code) -> bool {
     matches!(
         code,
@@ -611,7 +617,7 @@ fn is_left(code: Code) -> bool {
     )
 }
 
-/// The same bytes, in order and without duplicates.
+/// Joins ranges: the same bytes, in order and without duplicates.
 fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.sort_unstable_by_key(|range| (range.memory, range.address));
     let mut all: Vec<Range> = Vec::new();

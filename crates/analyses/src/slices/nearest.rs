@@ -1,4 +1,4 @@
-//! The lines nearest to an execution, among those that it depends on.
+//! The lines nearest to an execution, among those on which it depends.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -13,20 +13,21 @@ use super::near::{Dependence, Point, Steps, Stop};
 /// The place of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place<L> {
-    /// A line that may be shown.
+    /// The operator belongs to a line that may be shown.
     Line(L),
-    /// It lies elsewhere; the search passes through it.
+    /// The operator belongs to code that is not shown. The search passes through it.
     Elsewhere,
-    /// Its value says nothing about the program's data: it is not followed.
+    /// The operator's value says nothing about the program's data, so the search does not follow
+    /// it.
     Origin,
 }
 
 /// The kind of a chain of dependences from one execution to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Through {
-    /// Each execution uses the value of the next.
+    /// Each execution uses the value of the next one.
     Values,
-    /// Some value is used as an address to read or write.
+    /// Some execution uses a value as an address to read or write.
     Addresses,
     /// Some execution happened only because of a branch or call.
     Control,
@@ -37,9 +38,9 @@ pub enum Through {
 pub struct Nearby<L> {
     /// The line.
     pub line: L,
-    /// The execution by which it is nearest, with the time of its block.
+    /// The nearest execution of the line, with the time of its block.
     pub spot: (FuncId, OpId, u64),
-    /// The total length of the dependences in between.
+    /// The total length of the dependences on the shortest chain.
     pub distance: u32,
     /// The kind of the shortest chain.
     pub through: Through,
@@ -50,17 +51,17 @@ pub struct Nearby<L> {
 pub struct Nearest<L> {
     /// The lines.
     pub lines: Vec<Nearby<L>>,
-    /// Whether executions were left out, because enough were examined.
+    /// Whether executions were left out because the largest number had been examined.
     pub cut: bool,
 }
 
-/// The lines of executions that some executions depend on, by distance.
+/// Finds the lines of the executions on which some executions depend, by distance.
 ///
-/// A data dependence within a line counts 1 and between lines 3, an address 10, a branch 30, and the
-/// address of a write 60. Values thus come before addresses, and these before branches, as in thin
-/// slices (Sridharan, Fink and Bodík 2007). The distance of a line is the shortest over all its
-/// executions (Dijkstra 1959). At most `most` executions are examined, each in some 10 µs, so time
-/// is bounded whatever the size of the slice.
+/// A data dependence within a line counts 1 and between lines 3, an address 10, a branch 30, and
+/// the address of a write 60. Values thus come before addresses, and these before branches, as in
+/// thin slices (Sridharan, Fink and Bodík 2007). The distance of a line is the shortest over all
+/// its executions (Dijkstra 1959). At most `most` executions are examined, each in about 10 µs. So
+/// time is bounded, whatever the size of the slice.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -73,7 +74,7 @@ pub fn nearest<'v, 'a, L: Copy + Eq + Hash>(
 ) -> Result<Nearest<L>, HostReadsError> {
     let mut steps = Steps::new(host, module, Follows::ALL);
     let mut heap = BinaryHeap::new();
-    // Of the same distance, the latest comes first.
+    // Among points at the same distance, the latest comes first.
     let push = |heap: &mut BinaryHeap<_>, far: u32, through: Through, point: Point| {
         heap.push((Reverse(far), point.start(), point, Reverse(through)));
     };
@@ -121,7 +122,7 @@ pub fn nearest<'v, 'a, L: Copy + Eq + Hash>(
         }
         let found = match steps.of(point) {
             Ok(found) => found,
-            // What the stored values do not describe ends the way.
+            // A chain ends where the stored values do not describe the point as slices do.
             Err(Stop::Left) => continue,
             Err(Stop::Error(error)) => return Err(error),
         };
@@ -144,7 +145,7 @@ fn kind(how: Dependence) -> Through {
     }
 }
 
-/// The length of a dependence: `same` within a line.
+/// The length of a dependence. `same` says that both ends are on the same line.
 fn weight(how: Dependence, same: bool) -> u32 {
     match (how, same) {
         (Dependence::Data, true) => 1,

@@ -1,18 +1,18 @@
-//! A slice as a user asks for it.
+//! A slice, as a user requests it.
 
 use afterimage_slice::{Follows, Reach};
 use serde::{Deserialize, Serialize};
 
 use super::{Algorithm, Direction};
 
-/// Selects a slice. Places are text, resolved in the recording.
+/// A request for a slice. Places are strings, which are resolved in the recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SliceQuery {
-    /// Its starting point.
+    /// The starting point of the slice.
     pub about: SliceAbout,
-    /// The direction.
+    /// The direction of the slice.
     pub direction: Direction,
-    /// The precision.
+    /// The precision of the slice.
     pub algorithm: Algorithm,
     /// The dependences to follow.
     pub along: SliceAlong,
@@ -39,7 +39,7 @@ pub enum SliceAbout {
         /// The operand: `left`, `address`, or its number from 1.
         operand: String,
     },
-    /// The value of a variable of the source, or of an expression such as `p->next`, at a moment.
+    /// The value of a source variable at a moment, or of an expression such as `p->next`.
     Variable {
         /// The moment.
         at: String,
@@ -76,18 +76,19 @@ impl SliceAbout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SliceAlong {
-    /// All.
+    /// All dependences.
     All,
-    /// Data only.
+    /// Data dependences only.
     Data,
-    /// Control only.
+    /// Control dependences only.
     Control,
-    /// Values only, not how addresses were computed (Sridharan, Fink and Bodík 2007).
+    /// Dependences through values only, not through the computation of addresses (Sridharan, Fink
+    /// and Bodík 2007).
     Thin,
 }
 
 impl SliceAlong {
-    /// The dependences.
+    /// The dependences to follow.
     pub fn follows(self) -> Follows {
         Follows {
             control: matches!(self, Self::All | Self::Control),
@@ -98,10 +99,10 @@ impl SliceAlong {
 }
 
 impl SliceQuery {
-    /// The largest depth.
+    /// The largest depth that a slice may be limited to.
     pub const DEEPEST: u8 = Reach::DEEPEST;
 
-    /// A backward slice with defaults: by executions, along all dependences.
+    /// A backward slice with default settings: by executions, along all dependences.
     pub fn new(about: SliceAbout) -> Self {
         Self {
             about,

@@ -14,7 +14,7 @@ use super::report::executions;
 use super::{backward, chop, forward};
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
-/// The precision of a slice, least precise first. Each slice is contained in those before it.
+/// The precision of a slice, least precise first. Each slice is contained in the less precise ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
@@ -38,8 +38,8 @@ pub struct Question {
     pub follows: Follows,
     /// The starting criteria of the slice. Their reach also limits slices by statements.
     pub criteria: Vec<Criterion>,
-    /// Where a slice by statements starts: the statements that the criteria executed, or those that
-    /// [produced](by_statements) the value in question.
+    /// The starting statements of a slice by statements. They are the statements that the criteria
+    /// executed, or those that [produced](by_statements) the value in question.
     pub operators: Vec<Operator>,
     /// For a chop, what everything in the slice must also depend on.
     pub from: Option<Origin>,
@@ -50,12 +50,12 @@ pub struct Question {
 pub struct Origin {
     /// The executions.
     pub criteria: Vec<Criterion>,
-    /// Their statements.
+    /// The statements of these executions.
     pub operators: Vec<Operator>,
 }
 
 impl Question {
-    /// The last time at which an exercised dependence counts.
+    /// The last time up to which exercised dependences count.
     fn until(&self) -> u64 {
         let starts = self.criteria.iter().map(|criterion| criterion.start);
         match self.direction {

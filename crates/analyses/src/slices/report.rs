@@ -16,30 +16,30 @@ use afterimage_replay::steps::Operators;
 pub struct SliceCounts {
     /// The operators in the slice, by function and position.
     pub operators: Vec<SlicedOperator>,
-    /// Their source lines, by file and number.
+    /// The source lines of these operators, by file and number.
     pub lines: Vec<SlicedLine>,
     /// The number of executions of operators in the slice.
     pub executions: u64,
     /// The number of lines that the run executed, wholly or in part.
     pub executed_lines: usize,
-    /// The number of bytes of initial memory that it depends on, from the module or zero.
+    /// The number of bytes of initial memory on which the slice depends, from the module or zero.
     pub initial: u64,
 }
 
 /// An operator of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlicedOperator {
-    /// Its function.
+    /// The function that contains the operator.
     pub function: FuncId,
     /// The operator.
     pub op: OpId,
-    /// Its offset in the module.
+    /// The operator's offset in the module.
     pub offset: OrigOffset,
-    /// Its source line.
+    /// The operator's source line.
     pub line: Option<Line>,
-    /// The number of its executions in the slice.
+    /// The number of the operator's executions in the slice.
     pub sliced: u64,
-    /// The number of its executions.
+    /// The total number of the operator's executions.
     pub executed: u64,
 }
 
@@ -48,11 +48,11 @@ pub struct SlicedOperator {
 pub struct SlicedLine {
     /// The line.
     pub line: Line,
-    /// The number of its operators in the slice.
+    /// The number of the line's operators in the slice.
     pub operators: usize,
-    /// The largest number of executions in the slice of one of its operators.
+    /// The largest number of executions in the slice of any one operator of the line.
     pub sliced: u64,
-    /// The number of executions of that operator.
+    /// The total number of executions of that operator.
     pub executed: u64,
 }
 
@@ -115,7 +115,7 @@ impl SliceCounts {
     }
 }
 
-/// Returns the executions of operators in the whole run.
+/// Returns the number of executions of each operator in the whole run.
 pub(super) fn executions<S: Segments>(
     operators: &BTreeSet<Operator>,
     program: &Program,
@@ -133,7 +133,7 @@ where
     operators.iter().map(count).collect()
 }
 
-/// Returns the executions of each block.
+/// Returns the number of executions of each block.
 fn executed_blocks<S: Segments>(path: &WholePath<S>) -> HashMap<(FuncId, BlockId), u64> {
     let mut nodes: HashMap<_, u64> = HashMap::new();
     for summary in path.segments().summaries() {

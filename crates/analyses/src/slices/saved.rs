@@ -14,8 +14,8 @@ use super::question::{Algorithm, Origin, Question};
 
 /// The largest size of a stored slice, in bytes.
 const LARGEST: u64 = 1 << 28;
-/// The largest number of bytes of memory that a stored question may cover, and the limit of their
-/// addresses.
+/// The largest number of bytes of memory that a stored question may cover, and the limit of the
+/// addresses of these bytes.
 const MOST_BYTES: u64 = 1 << 24;
 const LAST_BYTE: u64 = 1 << 34;
 /// The version of the stored form.
@@ -26,13 +26,13 @@ const VERSION: u32 = 3;
 pub struct SavedSlice {
     /// The question.
     pub question: Question,
-    /// The question in words. For a stored slice these are [made](in_words) from the question; the
-    /// words in the file serve people who inspect it.
+    /// The question in words. For a stored slice, these are [made](in_words) from the question. The
+    /// words in the file are only for people who inspect the file.
     pub about: String,
     /// The operators in question, or those at the place in question.
     pub offsets: Vec<OrigOffset>,
-    /// The number of blocks that the run executed, and of different paths. They identify the path
-    /// that the question is about.
+    /// The number of blocks that the run executed, and the number of different paths. They identify
+    /// the path that the question is about.
     pub path: (u64, u64),
     /// The slice.
     pub slice: Slice,
@@ -87,8 +87,8 @@ fn is_bounded(question: &Question) -> bool {
     bytes <= MOST_BYTES
 }
 
-/// The slices of a file by name; if several share a name, the last. A slice that is damaged or
-/// belongs to another program appears as an error.
+/// Reads the slices of a file, by name. If several share a name, the last one counts. A slice that
+/// is damaged or belongs to another program appears as an error.
 ///
 /// # Errors
 /// If the file's sections cannot be listed.
@@ -122,7 +122,7 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
         ));
     }
     let mut saved = SavedSlice::try_from(stored)?;
-    // The question does not determine the place at which it asks about a variable or memory.
+    // A question about a variable or memory does not contain the place of the moment.
     if saved.question.algorithm != Algorithm::Full || saved.question.operators.is_empty() {
         saved.offsets.clear();
     }
@@ -166,7 +166,7 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
     Ok(saved)
 }
 
-/// Puts a question into words that follow from the question alone. `offsets` are the operators in
+/// Expresses a question in words that depend on the question alone. `offsets` are the operators in
 /// question.
 pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
     let is_full = question.algorithm == Algorithm::Full;
@@ -239,7 +239,7 @@ fn subject(question: &Question, criteria: &[Criterion], offsets: &[OrigOffset]) 
     }
 }
 
-/// The number of places listed.
+/// The number of places to list.
 const SHOWN: usize = 4;
 
 #[derive(Serialize, Deserialize)]
@@ -248,7 +248,7 @@ struct Stored {
     about: String,
     algorithm: StoredAlgorithm,
     forward: bool,
-    /// Control, addresses, data.
+    /// Whether to follow control, addresses and data.
     follows: [bool; 3],
     criteria: Vec<StoredCriterion>,
     operators: Vec<(u32, u32)>,
@@ -259,9 +259,9 @@ struct Stored {
     offsets: Vec<u64>,
     blocks: u64,
     nodes: u64,
-    /// Function, operator, executions.
+    /// Function, operator and number of executions.
     slice: Vec<(u32, u32, u64)>,
-    /// Memory, address, length.
+    /// Memory, address and length.
     initial: Vec<(u32, u64, u64)>,
 }
 
@@ -286,7 +286,7 @@ enum StoredWant {
     Inst(usize),
     End,
     Variable(u32),
-    /// Memory, address, length, and the number of instructions executed before.
+    /// Memory, address, length, and the number of instructions executed before the moment.
     Bytes(u32, u64, u64, usize),
     Global(u32, usize),
     Block(usize),

@@ -18,15 +18,15 @@ use super::saved::{SavedSlice, saved_slices};
 /// The result of checking the slices in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlicesReport {
-    /// The rules that do not hold.
+    /// The violated rules.
     pub findings: Vec<String>,
     /// The slices that were computed again, with the number of executions in each.
     pub slices: Vec<(String, u64)>,
 }
 
-/// Computes the slices stored in a file again and compares; `None` if there are none. Slices of a
-/// path other than the file's present one are skipped. `progress` receives the number of blocks
-/// processed so far.
+/// Computes the slices stored in a file again and compares them. Returns `None` if the file has no
+/// slices. Slices of a path other than the file's present one are skipped. `progress` receives the
+/// number of blocks processed so far.
 ///
 /// Takes as long as computing them.
 pub fn verify_slices(
@@ -47,7 +47,7 @@ pub fn verify_slices(
     // Other checks report faults in the path.
     let path = recorded_path(file, program).ok()??;
     let identity = (path.length(), path.nodes().len() as u64);
-    // No report shows a slice where the path has gaps.
+    // No report shows slices of a path with gaps.
     let is_whole = path.nodes().values().all(|node| node.left_out == 0);
     for (name, saved) in saved {
         let again = match &saved {
@@ -123,7 +123,7 @@ fn message(error: impl ToString) -> String {
 }
 
 /// Whether the offsets match the statements in question. A question about memory or a variable has
-/// neither.
+/// neither offsets nor statements.
 fn are_of(offsets: &[OrigOffset], question: &Question, program: &Program, module: &[u8]) -> bool {
     let index = OperatorIndex::new(program, module);
     let places = offsets.iter().map(|&offset| index.find(offset));
@@ -135,8 +135,8 @@ fn are_of(offsets: &[OrigOffset], question: &Question, program: &Program, module
     places.is_some_and(|places| places == own)
 }
 
-/// Whether the criteria begin where paths of the run begin, and with executions or operands of
-/// these statements, if any. Each statement must be among the criteria, and no others may be.
+/// Whether the criteria begin where paths of the run begin. If the question is about statements,
+/// the criteria must be executions or operands of exactly these statements.
 fn begin(
     criteria: &[Criterion],
     operators: &[Operator],
@@ -174,7 +174,7 @@ fn begin(
                 statement: Statement::find(run.program, code, position, op, is_last),
             };
             let begins = criteria::all_of(&execution, code).any(|wants| wants == criterion.wants);
-            // An operator that is not a statement appears beside others of its line.
+            // An operator that is not a statement may appear with the statements of its line.
             if begins || execution.statement.is_none() {
                 left.remove(operator);
             }

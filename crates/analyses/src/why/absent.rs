@@ -17,24 +17,24 @@ use afterimage_replay::values::{Instance, ValuesError};
 /// A block of a function.
 pub type CodeBlock = (FuncId, BlockId);
 
-/// A step from unexecuted code to a place that it depends on.
+/// A step from unexecuted code to a place on which the code depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hop {
-    /// The code is executed only if this block, which was not, ends in a certain way.
+    /// The code is executed only if this block ends in a certain way. The block was not executed.
     Branch(CodeBlock),
-    /// The code is executed whenever its function is called. This block, which was not executed,
-    /// would call it.
+    /// The code is executed whenever its function is called. This block would call the function,
+    /// but it was not executed.
     Call(CodeBlock),
 }
 
 /// Why a block was not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A branch was executed, and never went the way that leads there.
+    /// A branch was executed, but never in the direction of the code.
     Branch {
-        /// The block that it ends.
+        /// The block that ends with the branch.
         place: CodeBlock,
-        /// The edge in that direction.
+        /// The edge in the direction of the code.
         edge: EdgeId,
         /// The number of executions after the given time.
         times: u64,
@@ -43,31 +43,32 @@ pub enum Cause {
         /// The execution to report: the last one, or the first after the given time.
         execution: BranchOutcome,
     },
-    /// A branch did go that way, or the function was entered, but the activation ended before it
-    /// got there.
+    /// A branch did go in the direction of the code, or the function was entered, but the
+    /// activation ended before it reached the code.
     Ended {
         /// The block that was executed.
         place: CodeBlock,
-        /// The number of times that control went that way.
+        /// The number of times that control went in this direction.
         times: u64,
-        /// The last time.
+        /// The last time that control went in this direction.
         time: u64,
     },
-    /// The run ended in this block, before the block's end.
+    /// The run ended in this block, before the end of the block.
     Stopped(CodeBlock),
-    /// A call through a table that could have called the function was executed, and called others.
+    /// A call through a table was executed. It could have called the function, but called other
+    /// functions.
     Table {
-        /// The block that it ends.
+        /// The block that ends with the call.
         place: CodeBlock,
-        /// The function that it did not call.
+        /// The function that was not called.
         function: FuncId,
-        /// The number of executions after the given time.
+        /// The number of executions of the call after the given time.
         times: u64,
-        /// The number of executions in the whole run.
+        /// The number of executions of the call in the whole run.
         executions: u64,
-        /// The execution to report.
+        /// The execution of the call to report.
         execution: BranchOutcome,
-        /// The function it called then, unless it was a host function.
+        /// The function that this execution called, unless it was a host function.
         called: Option<FuncId>,
     },
     /// Only the host could have called the function.
@@ -79,11 +80,11 @@ pub enum Cause {
 /// An execution of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BranchOutcome {
-    /// The execution of its node.
+    /// The execution of the branch's node.
     pub instance: Instance,
-    /// The time of its block.
+    /// The time of the branch's block.
     pub time: u64,
-    /// The block it went to in the function; `None` if the run ended.
+    /// The next block in the function. `None` if the run ended.
     pub to: Option<BlockId>,
 }
 
@@ -92,21 +93,22 @@ pub struct BranchOutcome {
 pub struct Absent {
     /// The steps from the place to the cause.
     pub hops: Vec<Hop>,
-    /// The cause of its absence.
+    /// The reason why the place was not executed.
     pub cause: Cause,
 }
 
 /// Finds out why blocks were not executed after a time.
 ///
-/// A block depends on edges (Ferrante, Ottenstein and Warren 1987). If the block of an edge was
-/// executed, the edge is a cause. Otherwise, the search continues with that block. Some blocks are
-/// reached whenever their function is entered, such as the body of a loop that depends only on its
-/// own end. For these, the question continues with the calls of the function.
+/// A block depends on edges of the control-flow graph (Ferrante, Ottenstein and Warren 1987). If
+/// the block where such an edge begins was executed, the edge is a cause. Otherwise, the search
+/// continues with that block. Some blocks are reached whenever their function is entered, such as
+/// the body of a loop that depends only on its own end. For these, the question continues with the
+/// calls of the function.
 pub struct Absence<'v, 'a> {
     walk: Walk<'v, 'a>,
     after: u64,
     stopped: Option<Stop>,
-    /// Nodes by the blocks that they contain, with the position.
+    /// For each block, the nodes that contain it, with its position in them.
     nodes: HashMap<CodeBlock, Vec<(NodeId, u64)>>,
     dependences: RefCell<HashMap<FuncId, Rc<Dependence>>>,
     callers: RefCell<Option<Rc<Callers>>>,
@@ -130,11 +132,11 @@ struct Callers {
 struct PlaceQuery {
     place: CodeBlock,
     depth: usize,
-    /// How the preceding place depends on this one.
+    /// How the previous place in the queue depends on this one.
     hop: Option<(Hop, usize)>,
 }
 
-/// Returns the steps from the first place to a place that it depends on.
+/// Returns the steps from the first place to one on which it depends.
 fn way(queue: &[PlaceQuery], mut this: usize) -> Vec<Hop> {
     let mut hops = Vec::new();
     while let Some((hop, before)) = queue[this].hop {
@@ -149,9 +151,10 @@ fn way(queue: &[PlaceQuery], mut this: usize) -> Vec<Hop> {
 const TOLD: usize = 10;
 
 impl<'v, 'a> Absence<'v, 'a> {
-    /// Asks about the time after block T began; 0 for the whole run. The end of block T itself
-    /// counts, since it may have gone the other way. `stopped` is where the innermost activation
-    /// stood at the end of the run, if one was open. O(blocks of the path's nodes).
+    /// Asks about the time after block T began. With 0, asks about the whole run. The end of block
+    /// T itself counts, since control may have gone the other way there. `stopped` is where the
+    /// innermost activation stood at the end of the run, if one was open. O(blocks of the path's
+    /// nodes).
     pub fn new(walk: Walk<'v, 'a>, after: u64, stopped: Option<Stop>) -> Self {
         let mut nodes: HashMap<CodeBlock, Vec<(NodeId, u64)>> = HashMap::new();
         for (id, node) in walk.values.path().nodes() {
@@ -173,7 +176,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     /// The executions of a block in the whole run.
     ///
     /// # Errors
-    /// If they cannot be counted.
+    /// If the executions cannot be counted.
     pub fn runs(&self, place: CodeBlock) -> Result<Occurrences<'a, FileSegments>, WhyError> {
         let nodes = self.nodes.get(&place).into_iter().flatten().copied();
         self.occurrences(nodes)
@@ -190,14 +193,15 @@ impl<'v, 'a> Absence<'v, 'a> {
     /// Returns the number of times a block was begun after the time.
     ///
     /// # Errors
-    /// If it cannot be counted.
+    /// If the executions cannot be counted.
     pub fn times(&self, place: CodeBlock) -> Result<u64, WhyError> {
         let all = self.runs(place)?;
         let before = all.rank(self.after).map_err(path)?;
         Ok(all.count() - before)
     }
 
-    /// Returns the executions of a block after the time, including the execution in progress then.
+    /// Returns the number of executions of a block after the time, including an execution that was
+    /// in progress then.
     fn executed(&self, place: CodeBlock) -> Result<u64, WhyError> {
         if self.nodes.contains_key(&place) {
             self.later(&self.runs(place)?)
@@ -227,13 +231,13 @@ impl<'v, 'a> Absence<'v, 'a> {
         Ok(all.count() - before)
     }
 
-    /// The last block that had ended at the time.
+    /// The number of blocks that had ended by the time in question.
     fn began_before(&self) -> u64 {
         self.after.saturating_sub(1)
     }
 
-    /// Returns the nearest causes for places that were not executed: all that are the fewest steps
-    /// away. Looks at each block once.
+    /// Returns the nearest causes for which places were not executed: all causes at the smallest
+    /// number of steps. Examines each block once.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -280,7 +284,7 @@ impl<'v, 'a> Absence<'v, 'a> {
             let edges = dependence.edges.controllers(block);
             for &edge in edges {
                 let from = (function, cfg.graph.from(edge));
-                // A vertex that dispatches exceptions executes nothing itself.
+                // A vertex that dispatches exceptions does not execute code.
                 if cfg.blocks[from.1].kind == BlockKind::Code && self.times_to_end(from)? > 0 {
                     let cause = self.branch_cause(cfg, from, edge)?;
                     let hops = way(&queue, this);
@@ -344,7 +348,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         if found.is_empty() {
             found = rest;
         }
-        // The latest is the most informative.
+        // The latest execution says most.
         found.sort_by_key(|absent| {
             std::cmp::Reverse(match absent.cause {
                 Cause::Branch { execution, .. } | Cause::Table { execution, .. } => execution.time,
@@ -353,7 +357,7 @@ impl<'v, 'a> Absence<'v, 'a> {
                 _ => 0,
             })
         });
-        // A branch or function that leads there in several ways is reported once.
+        // A branch or function that leads to the place in several ways is reported once.
         let mut told = HashSet::new();
         let mut functions = HashSet::new();
         found.retain(|absent| match absent.cause {
@@ -396,7 +400,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         })
     }
 
-    /// The outcome of an executed branch.
+    /// The cause that the outcome of an executed branch shows.
     fn branch_cause(&self, cfg: &Cfg, place: CodeBlock, edge: EdgeId) -> Result<Cause, WhyError> {
         let to = cfg.graph.to(edge);
         let throws = matches!(cfg.edges[edge].kind, EdgeKind::CallThrow | EdgeKind::Throw);

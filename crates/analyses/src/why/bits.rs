@@ -14,8 +14,8 @@ use afterimage_replay::values::Instance;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BitsQuery {
     pub at: At,
-    /// The bits, if not all of the bytes: in a register, counted from its lowest bit; in written
-    /// bytes, from the first byte on.
+    /// The bits, if not all bytes are in question. In a register, they are counted from its lowest
+    /// bit; in written bytes, from the first byte on.
     bits: Option<u64>,
 }
 
@@ -26,7 +26,7 @@ impl From<At> for BitsQuery {
 }
 
 impl BitsQuery {
-    /// Some bits of a value; all of it if `bits` is 0.
+    /// A question about some bits of a value, or about all of it if `bits` is 0.
     pub fn bits(at: At, bits: u64) -> Self {
         match at {
             _ if bits == 0 => at.into(),
@@ -60,7 +60,8 @@ impl BitsQuery {
         walk.back_from(self.at, self.bits)
     }
 
-    /// The bits of a register; `None` for all, or if some are beyond the lowest 64.
+    /// The bits of a register. `None` stands for all bits, and is also returned if any lies beyond
+    /// the lowest 64.
     pub fn mask(self) -> Option<u64> {
         self.bits.or(match self.at {
             At::Part(_, _, part) if part.first + part.length <= 8 => {
@@ -71,7 +72,7 @@ impl BitsQuery {
     }
 }
 
-/// The lowest `count` bits.
+/// A mask with the lowest `count` bits set.
 fn low(count: u64) -> u64 {
     match count {
         0 => 0,
@@ -79,7 +80,7 @@ fn low(count: u64) -> u64 {
     }
 }
 
-/// All bits up to the highest of these.
+/// All bits up to the highest of these bits.
 fn up_to(bits: u64) -> u64 {
     low(64 - u64::from(bits.leading_zeros()))
 }
@@ -104,10 +105,10 @@ fn shifted_up(bits: u64, count: u64) -> u64 {
         .unwrap_or(0)
 }
 
-/// The bits of memory that a load read for these bits of its result.
+/// The bits of memory that a load read to produce these bits of its result.
 pub(super) fn read(load: Load, bits: u64) -> u64 {
     let all = low(8 * u64::from(load.bytes));
-    // Bits above those read repeat the highest of them.
+    // Bits above those that were read repeat the highest bit that was read.
     let is_sign = load.sign != 0 && bits & !all != 0;
     if is_sign {
         bits & all | all ^ (all >> 1)
@@ -116,12 +117,12 @@ pub(super) fn read(load: Load, bits: u64) -> u64 {
     }
 }
 
-/// The bits within these bytes, counted from the first byte.
+/// The part of the bits that lies in these bytes, counted from the first of the bytes.
 pub(super) fn within(bits: u64, bytes: Range<u64>) -> u64 {
     shifted_down(bits, 8 * bytes.start) & low(8 * (bytes.end - bytes.start))
 }
 
-/// The number of links to go back to find bits that are zero for all values.
+/// The number of links to follow back in search of bits that are always zero.
 const ASKED: u32 = 12;
 
 impl Walk<'_, '_> {
@@ -159,7 +160,7 @@ impl Walk<'_, '_> {
     }
 
     /// The non-constant operands from which the bits in question were computed, with their bits.
-    /// All operands if they cannot be separated.
+    /// Returns all operands if they cannot be separated.
     pub(super) fn open(
         &self,
         computed: Computed,
@@ -188,8 +189,8 @@ impl Walk<'_, '_> {
         Ok(if found.is_empty() { all() } else { found })
     }
 
-    /// For each operand, the bits from which those in question were computed, and its width. Empty
-    /// if this is unknown for the operator.
+    /// For each operand, the bits from which those in question were computed, and the operand's
+    /// width. Empty if the operator does not tell.
     fn parts(
         &self,
         instance: Instance,
@@ -202,13 +203,13 @@ impl Walk<'_, '_> {
         };
         let (name, all) = (plain(scalar), low(width));
         let wanted = match asked.mask().unwrap_or(all) & all {
-            // The bits beyond extend the sign.
+            // All bits in question lie above the value, where they extend the sign.
             0 => all,
             wanted => wanted,
         };
         let same = |bits| Ok(vec![(bits, width); 2]);
         let one = |bits, width| Ok(vec![(bits, width)]);
-        // Bits above these repeat the highest of them.
+        // Bits above the first `from` repeat the highest of these.
         let extended = |from: u64, width| {
             let sign = u64::from(wanted & !low(from) != 0) << (from - 1);
             one(wanted & low(from) | sign, width)
@@ -222,7 +223,7 @@ impl Walk<'_, '_> {
                     *zeros = if operand.constant {
                         !operand.value.0
                     } else if any_constant || wanted == all {
-                        // There is then nothing to choose.
+                        // In these cases zeros would not help to choose an operand.
                         0
                     } else {
                         self.zeros(instance, operand.register, &mut left)?
@@ -267,7 +268,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The bits of a register that are zero because of how it was computed, whatever the operands.
+    /// The bits of a register that are zero for any operands, because of how the register was
+    /// computed.
     fn zeros(
         &self,
         instance: Instance,
@@ -323,7 +325,7 @@ impl Walk<'_, '_> {
             }
             "wrap_i64" | "extend_i32_u" => self.zeros(instance, one.a, left)? | !low(32),
             "add" | "mul" => {
-                // The largest value that each may have.
+                // The largest value that each operand may have.
                 let a = u128::from(all & !self.zeros(instance, one.a, left)?);
                 let b = u128::from(all & !self.zeros(instance, one.b, left)?);
                 let most = match name {

@@ -1,4 +1,4 @@
-//! The chain from a value back to its origin. At each computation it follows one operand.
+//! The chain from a value back to its origin. At each computation, the chain follows one operand.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -11,32 +11,32 @@ use super::nearest::{Choice, Part, nearest};
 use super::{At, Computed, End, Move, StepBack, Walk, WhyError};
 use afterimage_replay::values::{Bits, Controller, Controllers, Execution, Instance};
 
-/// The total number of links to examine when searching for operands that lead to host input.
+/// The total number of links to examine in the search for operands that lead to host input.
 const LOOKED_AT: u32 = 1000;
-/// The number of moves of a step to list; further moves are only counted.
+/// The number of moves to list for a step. Further moves are only counted.
 const TOLD: usize = 8;
-/// The number of moves to follow to an operand's maker.
+/// The number of moves to follow back to the maker of an operand.
 const MOVES: usize = 64;
 
 /// An operator of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spot {
-    /// Its function.
+    /// The function that contains the operator.
     pub function: FuncId,
     /// The operator.
     pub op: OpId,
-    /// The time of its block.
+    /// The time of the operator's block.
     pub time: u64,
-    /// The execution of its node.
+    /// The execution of the operator's node.
     pub instance: Instance,
 }
 
-/// A step: how a value was made, and how it was moved from there.
+/// A step: how a value was made, and how it was moved afterwards.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// The moves since it was made, the latest first.
+    /// The moves since the value was made, latest first.
     pub moves: Vec<Moved>,
-    /// The number of earlier moves left out, between the listed ones and the maker.
+    /// The number of moves left out between the maker and the listed moves.
     pub more_moves: u64,
     /// The maker of the value.
     pub link: Link,
@@ -47,13 +47,13 @@ pub struct Step {
 pub struct Moved {
     /// The kind of move.
     pub how: Move,
-    /// The place of the move.
+    /// The place where the value was moved.
     pub spot: Spot,
-    /// The value there, if it is one.
+    /// The value at that place. `None` for a copy of memory.
     pub value: Option<Bits>,
-    /// The number of other parts read. Only one part is followed.
+    /// The number of other parts that were read. Only one part is followed.
     pub besides: u64,
-    /// Whether it was read from an address that is not a constant.
+    /// Whether the value was read from an address that is not a constant.
     pub address_computed: bool,
 }
 
@@ -62,47 +62,48 @@ pub struct Moved {
 pub enum Link {
     /// An operator.
     Made(Made),
-    /// It has no earlier origin.
+    /// An end: the value has no earlier origin.
     End(End),
-    /// It comes from further back than requested.
+    /// The value comes from further back than requested.
     Cut,
 }
 
 /// A computed value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Made {
-    /// The place of the operator.
+    /// The place of the operator that computed the value.
     pub spot: Spot,
     /// The value.
     pub value: Bits,
-    /// The operands it was computed from.
+    /// The operands from which the value was computed.
     pub operands: Vec<Operand>,
-    /// The operand that is followed; `None` if there are none, or only constants.
+    /// The operand that is followed. `None` if there are no operands, or only constants.
     pub followed: Option<usize>,
-    /// Whether it was looked up in a constant table; the operand is then the address.
+    /// Whether the value was looked up in a constant table. In this case the operand is the
+    /// address.
     pub lookup: bool,
 }
 
 /// An operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Operand {
-    /// Its role in the operator.
+    /// The role of the operand in the operator.
     pub role: &'static str,
-    /// Its value.
+    /// The value of the operand.
     pub value: Bits,
-    /// Whether it is a constant of the code.
+    /// Whether the operand is a constant of the code.
     pub constant: bool,
-    /// Whether it is a constant like all other operands, and was passed, returned, or set in
-    /// another block.
+    /// Whether all operands are constants and this one was passed, returned, or set in another
+    /// block.
     pub elsewhere: bool,
-    /// Its register.
+    /// The register of the operand.
     pub register: Register,
 }
 
-/// How much more of the run may be built.
+/// How much more of the run's values may be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// Enough to also search for operands that lead to host input.
+    /// Enough to continue, and also to search for operands that lead to host input.
     Looking,
     /// Enough to continue.
     GoingOn,
@@ -121,7 +122,7 @@ pub enum Room {
 ///
 /// Constants are not followed if there are other operands. If only some bits are in question, such
 /// as those kept by a mask, only operands that these bits depend on are followed. On the way to
-/// host input, a read of a table that nothing ever wrote counts as computed from its address.
+/// host input, a read from a table that nothing ever wrote counts as computed from its address.
 pub struct Chain<'v, 'a> {
     walk: Walk<'v, 'a>,
     controllers: &'v Controllers<'a>,
@@ -135,7 +136,7 @@ pub struct Chain<'v, 'a> {
 }
 
 impl<'v, 'a> Chain<'v, 'a> {
-    /// A chain from a value.
+    /// A chain that starts at a value.
     pub fn new(walk: Walk<'v, 'a>, controllers: &'v Controllers<'a>, at: At) -> Self {
         Self {
             walk,
@@ -150,14 +151,14 @@ impl<'v, 'a> Chain<'v, 'a> {
         }
     }
 
-    /// Goes back at most `most` moves and computations. The last step is then cut, even between two
-    /// moves.
+    /// Limits the chain to `most` moves and computations. The last step is cut at this limit, even
+    /// between two moves.
     #[must_use]
     pub fn at_most(self, most: u64) -> Self {
         Self { most, ..self }
     }
 
-    /// Goes back as far as `room` allows, which is called now and then.
+    /// Goes back as far as `room` allows. `room` is called now and then.
     #[must_use]
     pub fn within(self, room: impl Fn() -> Room + 'v) -> Self {
         Self {
@@ -195,7 +196,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         };
         match self.link(asked, &mut step) {
             Ok(link) => step.link = link,
-            // Links found before are still returned.
+            // Links found before the error are still returned.
             Err(error) if error.is_too_many() && (self.room)() == Room::Nothing => {}
             Err(error) => return Err(error),
         }
@@ -270,8 +271,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(found)
     }
 
-    /// Whether to continue from the address of a read of what nothing wrote, because the address
-    /// leads to host input.
+    /// Whether to continue from the address of a read whose value nothing wrote, because the
+    /// address leads to host input.
     fn is_lookup(&mut self, computed: Computed) -> Result<bool, WhyError> {
         let instance = computed.instance;
         let read = (computed, None);
@@ -289,7 +290,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(self.choices.get(&read) == Some(&Choice::Address))
     }
 
-    /// A value at the place where it was moved.
+    /// The value at the place of a move.
     fn moved(&self, how: Move, instance: Instance, inst: usize) -> Result<Option<Bits>, WhyError> {
         let values = self.walk.values;
         let compiled = values.compiled(instance.node)?;
@@ -339,9 +340,9 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok((made, from))
     }
 
-    /// Chooses among constants one that was passed, returned, or set in another block, since a
-    /// decision led there. Constants with a branch of their own come first, followed by returned
-    /// ones.
+    /// Among constants, chooses one that was passed, returned, or set in another block, because a
+    /// decision led to it. Constants with a branch of their own come first, then returned
+    /// constants.
     fn chosen_before(
         &self,
         computed: Computed,
@@ -377,8 +378,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(best.map(|(_, operand)| operand))
     }
 
-    /// When the branch that led to an operator of its activation was executed; `None` if only the
-    /// call led there.
+    /// The time at which the branch that led to an operator of its activation was executed. `None`
+    /// if only the call led there.
     fn branch_to(&self, spot: Spot) -> Result<Option<u64>, WhyError> {
         let execution = Execution {
             number: 0,
@@ -427,8 +428,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(best.map(|(_, operand)| operand))
     }
 
-    /// When a value was computed. Values that were not computed come after all others, and
-    /// constants last.
+    /// The time at which a value was computed. Values that were not computed come after all others,
+    /// and constants last.
     fn age(&self, mut at: At) -> Result<(Age, u64), WhyError> {
         for _ in 0..MOVES {
             match self.walk.back(at) {
@@ -448,7 +449,7 @@ impl<'v, 'a> Chain<'v, 'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Age {
     Computed,
-    /// It comes from something that was not computed, or from too far away.
+    /// The operand comes from something that was not computed, or from too far away.
     InputSource,
     Constant,
 }
@@ -456,9 +457,9 @@ enum Age {
 /// How a constant became an operand in another block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Chosen {
-    /// A branch of its own led to it.
+    /// The constant has a branch of its own that led to it.
     Led,
     Returned,
-    /// It was passed, or was in a local before.
+    /// The constant was passed, or was in a local before.
     Before,
 }

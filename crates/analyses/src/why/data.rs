@@ -1,4 +1,4 @@
-//! Memory before the run: data segments.
+//! The contents of memory before the run, from data segments.
 
 use afterimage_machine::{MachineError, Range, State};
 use afterimage_program::Program;
@@ -9,19 +9,20 @@ use wasmparser::{KnownCustom, Name, Parser, Payload};
 pub struct DataPart {
     /// The segment.
     pub segment: u32,
-    /// Its name in the module, if it has one.
+    /// The segment's name in the module, if it has one.
     pub name: Option<String>,
     /// The offset of the first byte in the segment.
     pub offset: u64,
-    /// Some bytes from there on.
+    /// The segment's bytes from this offset on, up to a limit.
     pub bytes: Vec<u8>,
 }
 
 /// The number of bytes of a segment to show.
 const SHOWN: usize = 16;
 
-/// The part of a data segment that initializes bytes of memory: of the last segment that covers the
-/// first byte. `None` if there is none and the bytes are zero. Linear in the module.
+/// Finds the part of a data segment that initialises bytes of memory. If several segments cover the
+/// first byte, the last one counts. Returns `None` if no segment does, so that the bytes are zero.
+/// Linear in the module.
 ///
 /// # Errors
 /// If the module cannot be read.

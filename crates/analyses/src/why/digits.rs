@@ -10,10 +10,10 @@ use wasmparser::ValType;
 use super::chain::{Room, Spot};
 use super::{At, Computed, End, Move, StepBack, Walk, WhyError};
 
-/// A number as a text contains it: `-41`, `3.14`, `1.5e+10`, `0x1f`.
+/// A number as it appears in a text: `-41`, `3.14`, `1.5e+10`, `0x1f`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Digits {
-    /// The range of its digits in the text.
+    /// The range of the number's characters in the text.
     pub at: Range<usize>,
     /// The number as written.
     pub text: String,
@@ -33,25 +33,25 @@ enum Number {
     },
 }
 
-/// A value that may be the printed one.
+/// A value that may be the printed number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Printed {
-    /// The execution that has the value.
+    /// The execution in which the value is in the register.
     pub instance: Instance,
     /// The register with the value.
     pub register: Register,
-    /// Its type.
+    /// The type of the value.
     pub ty: ValType,
     /// The value.
     pub bits: Bits,
-    /// The operator that produces or uses it.
+    /// The operator that produces or uses the value.
     pub spot: Spot,
 }
 
-/// How well a value agrees with digits.
+/// How well a value agrees with the digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Agrees {
-    /// They agree except for the sign, which may have been printed before.
+    /// The magnitudes agree. The sign may have been printed before.
     Magnitude,
     Exactly,
 }
@@ -60,7 +60,7 @@ impl Digits {
     /// The number with a digit, sign or point at `position` in a text. O(text).
     pub fn around(text: &[u8], position: usize) -> Option<Self> {
         let mut at = 0;
-        // A sign precedes its digits.
+        // Looks one byte further, since a sign at the position precedes its digits.
         while at < text.len() && at <= position + 1 {
             if !text[at].is_ascii_digit() {
                 at += 1;
@@ -103,7 +103,7 @@ impl Digits {
             ValType::F32 => f64::from(f32::from_bits(low as u32)),
             _ => f64::from_bits(low),
         };
-        // A number of fewer bits needs fewer digits.
+        // A narrower floating-point type needs fewer digits.
         let shortest = || match ty {
             ValType::F32 => f32::from_bits(low as u32).to_string(),
             _ => float.to_string(),
@@ -163,7 +163,7 @@ impl Digits {
         }
     }
 
-    /// Whether this text was printed, or the shortest text for the value.
+    /// Whether this text, or the shortest text for the value, was printed.
     fn reads(&self, text: String, shortest: String) -> Option<Agrees> {
         if text == self.text || shortest == self.text {
             return Some(Agrees::Exactly);
@@ -224,9 +224,9 @@ fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
 /// The number of links back to examine.
 const LOOKED_AT: u32 = 20_000;
 
-/// Finds the value of the digits: the nearest, by links, among the values from which the digits
-/// were made. Constants of the code are skipped, since they may match by chance. Returns `None` if
-/// none is near.
+/// Finds the value that the digits show. It is the nearest matching value, by links, among those
+/// from which the digits were made. Constants of the code are skipped, since they may match by
+/// chance. Returns `None` if there is no matching value nearby.
 ///
 /// # Errors
 /// If the trace is damaged.
@@ -279,7 +279,7 @@ pub fn printed_value(
         if let Some(&ty) = gives.first() {
             values.push((register, ty, walk.value(made)?));
         }
-        // Initial memory is a table if it is looked up at a computed address.
+        // Initial memory counts as a table if its address was computed.
         let is_table = matches!(next, Some(At::End(End::Memory(_))));
         if next.is_none() || is_table {
             for (operand, ty) in walk.operands(made)?.iter().zip(takes) {

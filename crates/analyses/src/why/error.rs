@@ -13,7 +13,7 @@ pub enum WhyError {
     /// The bytes that the host read cannot be found.
     #[error(transparent)]
     Host(#[from] HostReadsError),
-    /// The program does not match.
+    /// The module does not match the program.
     #[error(transparent)]
     Program(#[from] ProfileError),
     /// The boundary log cannot be read.

@@ -18,14 +18,15 @@ struct Open {
     named: Named,
     /// The position of the next read or write, if known.
     offset: Option<u64>,
-    /// Whether writes go to its end.
+    /// Whether writes go to the end of the file.
     append: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Named {
     Stream(Stream),
-    /// Where the opening call read its path, which is relative to this folder.
+    /// An opened file. Contains the place where the call that opened it read its path, which is
+    /// relative to this folder.
     Opened {
         call: u64,
         path: Range,
@@ -45,7 +46,7 @@ pub(super) enum Who {
 #[derive(Debug)]
 pub(super) struct Files {
     open: HashMap<u32, Open>,
-    /// The number of bytes output to the stream of interest.
+    /// The number of bytes written so far to the stream in question.
     pub put: u64,
 }
 
@@ -54,7 +55,7 @@ pub(super) struct Calls<'p> {
     log: LogReader,
     imports: &'p [Import],
     number: u64,
-    /// The open files. Callers that take a call must pass it to these.
+    /// The open files. A caller that takes a call must apply it to these.
     pub files: Files,
 }
 
@@ -107,20 +108,20 @@ impl<'p> Calls<'p> {
 
 /// A host call that returned.
 pub(super) struct Call<'p> {
-    /// Its number, from 1.
+    /// The number of the call, from 1.
     pub number: u64,
     /// The called import.
     pub import: &'p Import,
-    /// Its name in WASI; empty if it is another import.
+    /// The name of the import in WASI; empty if it is not from WASI.
     pub name: &'p str,
     args: Vec<RawValue>,
-    /// The bytes it wrote to memory.
+    /// The bytes that the call wrote to memory.
     pub writes: Vec<HostWrite>,
-    /// The bytes it read from memory.
+    /// The bytes that the call read from memory.
     pub reads: Vec<HostRead>,
     /// The CRC-32 of the bytes read.
     pub digest: u32,
-    /// Whether it returned 0.
+    /// Whether the call returned 0.
     pub succeeded: bool,
 }
 
@@ -133,8 +134,8 @@ impl Call<'_> {
         }
     }
 
-    /// The number that it wrote to the address in this argument. If it wrote there several times,
-    /// the last counts.
+    /// The number that the call wrote to the address in this argument. If the call wrote there
+    /// several times, the last write counts.
     pub fn word(&self, argument: usize) -> Option<u64> {
         let at = self.argument(argument);
         let found = self.writes.iter().rev().find(|write| write.address == at)?;

@@ -11,24 +11,24 @@ const LONGEST: usize = 32;
 /// The least number of occurrences in total.
 const LEAST: usize = 3;
 
-/// An entry of the report.
+/// An entry in the report.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
     /// A step.
     Step(Step),
-    /// A repetition of the preceding steps, further back in time: the same operators.
+    /// A repetition of the preceding steps, further back in time, by the same operators.
     Again {
         /// The number of steps that repeat.
         period: usize,
         /// The number of further repetitions.
         times: u64,
-        /// The last of these steps, which is the first in time.
+        /// The last of the repeated steps, which is the first one in time.
         last: Step,
     },
 }
 
-/// The key by which steps are equal: the operator that made the value, and the operand that is
-/// followed. Ends equal nothing.
+/// The key by which steps are compared: the operator that made the value, and the operand that is
+/// followed. Ends are equal to nothing.
 type Key = Option<(FuncId, OpId, Option<usize>)>;
 
 /// Folds steps, keeping no more than a few of them.
@@ -56,8 +56,8 @@ impl Folder {
         Self::default()
     }
 
-    /// Takes the next step, and reports entries that belong to no further repetition. O(the longest
-    /// period).
+    /// Takes the next step. Reports the entries that can no longer belong to a repetition. O(the
+    /// longest period).
     pub fn push(&mut self, step: Step, told: &mut Vec<Entry>) {
         if let Some(again) = &mut self.again {
             if key(&step).is_some() && again.keys[again.begun.len()] == key(&step) {
@@ -94,7 +94,7 @@ impl Folder {
         }
     }
 
-    /// Reports the rest.
+    /// Reports the remaining entries.
     pub fn finish(mut self, told: &mut Vec<Entry>) {
         self.end(told);
         told.extend(self.pending.into_iter().map(Entry::Step));

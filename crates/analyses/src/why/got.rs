@@ -1,4 +1,4 @@
-//! Program input: which host call read a byte of it, and where in memory that put the byte.
+//! Finds which host call read a byte of the program's input, and where in memory the byte was put.
 
 use afterimage_machine::Range;
 use afterimage_program::Import;
@@ -9,20 +9,20 @@ use super::files::Calls;
 use super::input::Stream;
 use afterimage_replay::values::HostReads;
 
-/// Where a byte of input entered memory.
+/// The place where a byte of input entered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Got {
     /// The number of the host call, from 1.
     pub call: u64,
     /// The byte in memory.
     pub at: Range,
-    /// Its value.
+    /// The value of the byte.
     pub byte: u8,
 }
 
 impl Got {
-    /// The first read of a byte of a stream or file with `fd_read`; bytes are numbered from 0.
-    /// `None` if it was not read. O(events of the log).
+    /// Finds the first `fd_read` of a byte of a stream or file. Bytes are numbered from 0.
+    /// Returns `None` if the byte was not read. O(events of the log).
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -44,7 +44,7 @@ impl Got {
             if let Some(mut skip) = skip
                 && calls.files.stream(host, fd)? == *stream
             {
-                // The last write is how many bytes were read.
+                // The last write of the call is the number of bytes read, not data.
                 let bytes = call.writes.split_last().map_or(&[][..], |(_, data)| data);
                 for write in bytes {
                     let length = write.bytes.len() as u64;

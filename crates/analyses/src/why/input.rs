@@ -1,4 +1,4 @@
-//! Identifies bytes that the host wrote: the byte and the file, or the argument.
+//! Identifies bytes that the host wrote: which byte of which file, or which argument.
 
 use afterimage_machine::Range;
 use afterimage_program::Import;
@@ -15,8 +15,8 @@ pub enum InputSource {
     File {
         /// The file.
         file: Stream,
-        /// The offset of the first byte, from 0; `None` if the file was not read from its
-        /// beginning, and the start is unknown.
+        /// The offset of the first byte, from 0; `None` if the file was not read from its beginning
+        /// and the starting offset is unknown.
         offset: Option<u64>,
         /// The number of bytes.
         bytes: u64,
@@ -32,7 +32,7 @@ pub enum InputSource {
         /// The number of bytes.
         bytes: u64,
     },
-    /// Bytes of an environment variable, `NAME=VALUE`.
+    /// Bytes of an environment variable, written as `NAME=VALUE`.
     Variable {
         /// The whole variable.
         text: Box<[u8]>,
@@ -41,13 +41,13 @@ pub enum InputSource {
         /// The number of bytes.
         bytes: u64,
     },
-    /// Anything else that a host function wrote.
+    /// Any other bytes that a host function wrote.
     Other {
-        /// The function, as `module.name`.
+        /// The host function, as `module.name`.
         function: String,
-        /// A description of its data, if known.
+        /// A description of the function's data, if known.
         what: Option<&'static str>,
-        /// The file that it describes.
+        /// The file that the data describes.
         file: Option<Stream>,
     },
 }
@@ -61,7 +61,7 @@ pub enum Stream {
     Output,
     /// Standard error.
     Error,
-    /// A granted folder, by its name.
+    /// A folder that was granted to the program, by its name.
     Folder(String),
     /// An opened file, by its path.
     Path(String),
@@ -70,8 +70,8 @@ pub enum Stream {
 }
 
 impl InputSource {
-    /// Identifies the bytes of a range that a host call wrote; calls are counted from 1. O(events
-    /// of the log before).
+    /// Identifies the bytes of a range that a host call wrote. Calls are numbered from 1. O(events
+    /// of the log before the call).
     ///
     /// # Errors
     /// If the recording is damaged.

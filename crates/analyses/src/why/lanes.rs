@@ -1,4 +1,4 @@
-//! Tracks which bytes of a vector an operator moves where.
+//! Tracks how operators move the bytes of vectors.
 
 use std::ops::Range;
 
@@ -28,8 +28,8 @@ impl Bytes {
         }
     }
 
-    /// The same bytes in lane 0, where all lanes are equal. The whole lane if they are in several
-    /// lanes.
+    /// The same bytes in lane 0, where all lanes are equal. Returns the whole lane if the bytes are
+    /// in several lanes.
     fn repeated(self, size: u64) -> Self {
         let first = self.first % size;
         if first + self.length <= size {
@@ -39,8 +39,8 @@ impl Bytes {
         }
     }
 
-    /// The bytes within a value of `size` bytes. All of the value if there are none: the bytes
-    /// above it extend the sign.
+    /// The bytes that lie within a value of `size` bytes. Returns the whole value if none does,
+    /// because bytes above the value extend its sign.
     fn within(self, size: u64) -> Self {
         if self.first < size {
             Self {
@@ -61,9 +61,9 @@ impl Bytes {
     }
 }
 
-/// The operand, 0 or 1, that holds some bytes of an operator's result, and where in it. `part`
-/// selects the bytes; `None` for all. Returns `None` if they are computed, or come from several
-/// places.
+/// Finds the operand, 0 or 1, that holds some bytes of an operator's result, and their position in
+/// it. `part` selects the bytes; `None` stands for all. Returns `None` if the bytes are computed,
+/// or come from several places.
 pub(super) fn moved(
     operator: Vector,
     immediate: u128,
@@ -132,16 +132,16 @@ pub(super) fn moved(
     }
 }
 
-/// Where bytes of a loaded vector come from.
+/// The origin of some bytes of a loaded vector.
 pub(super) enum Loaded {
-    /// From these bytes in memory, counted from the address.
+    /// These bytes in memory, counted from the address.
     Memory(Range<u64>),
-    /// From these bytes of the vector that supplied the other lanes.
+    /// These bytes of the vector that supplied the other lanes.
     Kept(Bytes),
 }
 
-/// Returns the origin of some bytes of a load's result; `part` selects them, `None` for all. For
-/// bytes that are zero or extend a sign, everything else that the load read.
+/// Returns the origin of some bytes of a load's result. `part` selects the bytes; `None` stands for
+/// all. For bytes that are zero or extend a sign, returns everything else that the load read.
 pub(super) fn loaded(load: VectorLoad, lane: u64, part: Option<Bytes>) -> Loaded {
     let size = load.bytes() as u64;
     let Some(part) = part else {
@@ -179,7 +179,7 @@ pub(super) fn loaded(load: VectorLoad, lane: u64, part: Option<Bytes>) -> Loaded
     Loaded::Memory(found.first..found.end())
 }
 
-/// The bytes in memory that a vector was loaded from, given the vector.
+/// The bytes in memory from which a vector was loaded, computed from the vector.
 pub(super) fn in_memory(load: VectorLoad, lane: u64, vector: [u8; 16]) -> Vec<u8> {
     let size = load.bytes();
     let at = |byte: usize| match shape(load) {
@@ -190,7 +190,7 @@ pub(super) fn in_memory(load: VectorLoad, lane: u64, vector: [u8; 16]) -> Vec<u8
     (0..size).map(|byte| vector[at(byte)]).collect()
 }
 
-/// The first byte of a vector that a store writes.
+/// The position in the vector of the first byte that a store writes.
 pub(super) fn stored(store: VectorStore, lane: u64) -> u64 {
     let size = store.bytes() as u64;
     lane % (16 / size) * size
@@ -198,13 +198,13 @@ pub(super) fn stored(store: VectorStore, lane: u64) -> u64 {
 
 /// How a load forms a vector from the bytes it reads.
 enum Shape {
-    /// They are the lowest; the others are zero.
+    /// The bytes are the lowest of the vector; the others are zero.
     Low,
-    /// They are repeated.
+    /// The bytes are repeated in each lane.
     Repeated,
     /// Each group of this many bytes is extended to twice as many.
     Extended(u64),
-    /// They form a lane; the others are kept.
+    /// The bytes form a lane. The other lanes are kept.
     Lane,
 }
 

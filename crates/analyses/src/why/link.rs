@@ -1,4 +1,4 @@
-//! The links of the way back.
+//! The links of a value's way back to its origin.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Range, Register};
@@ -10,15 +10,16 @@ use afterimage_replay::values::{Bits, Instance};
 pub enum At {
     /// The contents of a register in an execution of a node.
     Register(Instance, Register),
-    /// Some bytes of a register in an execution of a node, if not all of it is in question.
+    /// Some bytes of a register in an execution of a node, if not the whole register is in
+    /// question.
     Part(Instance, Register, Bytes),
     /// A result of the call that ends an execution.
     Result(Instance, u32),
     /// Bytes that an instruction wrote.
     Written {
-        /// The execution of its node.
+        /// The execution of the instruction's node.
         instance: Instance,
-        /// Its position.
+        /// The position of the instruction.
         inst: usize,
         /// The bytes; empty for a global.
         range: Range,
@@ -36,35 +37,35 @@ pub struct Bytes {
     pub length: u64,
 }
 
-/// The end of a way back.
+/// The origin of a value, where the way back ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// A constant of the code.
     Constant {
-        /// Its bits.
+        /// The bits of the constant.
         bits: Bits,
-        /// The execution of its node.
+        /// The execution of the node that uses the constant.
         instance: Instance,
         /// The operator of the constant.
         op: OpId,
     },
     /// A local that nothing wrote: zero or null.
     Zero,
-    /// The host passed it to the activation that begins with this execution.
+    /// The host passed the value to the activation that begins with this execution.
     Argument {
         /// The execution.
         instance: Instance,
         /// The number of the argument, from 0.
         index: u32,
     },
-    /// The host returned it.
+    /// The host returned the value.
     Returned {
         /// The execution that ends with the call.
         instance: Instance,
         /// The number of the result, from 0.
         index: u32,
     },
-    /// The host wrote it to memory.
+    /// The host wrote the value to memory.
     Host {
         /// The number of the host call, from 1.
         call: u64,
@@ -82,71 +83,71 @@ pub enum End {
     },
     /// A global before the run.
     Global(u32),
-    /// There is no value: the call did not return. The call ends this execution.
+    /// There is no value, because the call did not return. The call ends this execution.
     Open(Instance),
-    /// It came with the exception that this execution threw. It is a reference to the exception, or
-    /// one of the values that it carries.
+    /// The value came with the exception that this execution threw. It is a reference to the
+    /// exception, or one of the values that the exception carries.
     Thrown(Instance),
 }
 
 /// How a value was moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// Read from memory.
+    /// The value was read from memory.
     Load(Range),
-    /// Written to memory.
+    /// The value was written to memory.
     Store(Range),
-    /// Copied within memory.
+    /// The value was copied within memory.
     Copy {
         /// The source.
         from: Range,
         /// The destination.
         to: Range,
     },
-    /// Memory was filled with it.
+    /// Memory was filled with the value.
     Fill(Range),
-    /// Read from a global.
+    /// The value was read from a global.
     GlobalGet(u32),
-    /// Written to a global.
+    /// The value was written to a global.
     GlobalSet(u32),
-    /// One of two values that a condition chose; `true` for the first.
+    /// A condition chose the value from two. `true` means the first one.
     Select(bool),
-    /// Bytes of a vector that stay the same: taken from a lane, put into one, repeated or shuffled.
+    /// The bytes of a vector were taken from a lane, put into a lane, repeated or shuffled.
     Lanes {
-        /// The operand, from 0.
+        /// The operand that contains the bytes, from 0.
         operand: usize,
-        /// Its bytes.
+        /// The bytes of the operand.
         bytes: Bytes,
     },
 }
 
-/// A link.
+/// The result of following a value back by one link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepBack {
-    /// It was moved.
+    /// The value was moved.
     Moved {
-        /// How it was moved.
+        /// How the value was moved.
         how: Move,
         /// The execution of the instruction's node.
         instance: Instance,
         /// The instruction's position.
         inst: usize,
-        /// Its previous place.
+        /// The previous place of the value.
         next: At,
-        /// The number of other parts read. Only one part is followed.
+        /// The number of other parts that were read. Only one part is followed.
         besides: u64,
     },
-    /// An instruction computed it.
+    /// An instruction computed the value.
     Computed(Computed),
-    /// It has no earlier origin.
+    /// The value has no earlier origin.
     End(End),
 }
 
 /// An instruction that computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Computed {
-    /// The execution of its node.
+    /// The execution of the instruction's node.
     pub instance: Instance,
-    /// Its position.
+    /// The position of the instruction.
     pub inst: usize,
 }

@@ -2,9 +2,10 @@
 //! time.
 //!
 //! [`Walk`] goes back one link at a time: a value was moved, was computed, or has no earlier
-//! origin. [`Chain`] groups links into steps, and at each computation follows one operand: it is a
-//! chain, not a slice. It follows values, not the addresses that they were read from (Sridharan,
-//! Fink and Bodik 2007, Thin slicing), except into constant tables. [`Folder`] folds repetitions.
+//! origin. [`Chain`] groups links into steps and follows one operand of each computation, so it is
+//! a chain and not a slice. It follows values, not the addresses that they were read from
+//! (Sridharan, Fink and Bodík 2007, "Thin slicing"), except into constant tables. [`Folder`] folds
+//! repetitions.
 //!
 //! All answers come from the stored trace, in a fraction of a millisecond per link, without
 //! following the run.

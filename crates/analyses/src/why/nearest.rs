@@ -1,4 +1,4 @@
-//! Finds the shortest way back to host input.
+//! Finds the shortest way from a value back to host input.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -9,16 +9,16 @@ use super::bits::BitsQuery;
 use super::chain::Room;
 use super::{At, Computed, End, StepBack, Walk, WhyError};
 
-/// How the search continued at an instruction.
+/// How the search continues at an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// Back through this operand.
+    /// The search goes back through this operand.
     Operand(usize),
-    /// Back through the address, because the read value is constant.
+    /// The search goes back through the address, because the value that was read is constant.
     Address,
 }
 
-/// A computation, and its bits in question; `None` for all.
+/// A computation, with the bits of its value that are in question. `None` stands for all.
 pub(super) type Part = (Computed, Option<u64>);
 
 /// A node of the search.
@@ -47,8 +47,8 @@ const INPUT: [&str; 9] = [
     "sock_recv",
 ];
 
-/// The choices on the shortest way from some operands of an instruction to host input, counted in
-/// computing operators (Dijkstra). `None` if there is none.
+/// Finds the choices on the shortest way from some operands of an instruction to host input,
+/// counted in computing operators (Dijkstra). Returns `None` if there is no such way.
 ///
 /// `left` is the number of links that may still be examined; `room` is called before each one.
 pub(super) fn nearest(
@@ -153,7 +153,7 @@ fn way(items: &[Item], last: usize) -> Vec<(Part, Choice)> {
     choices
 }
 
-/// Whether an end is host input, which the guest works on.
+/// Whether an end is host input that the guest works on.
 fn gives(walk: &Walk<'_, '_>, end: End) -> Result<bool, WhyError> {
     Ok(match end {
         End::Argument { .. } => true,
@@ -162,7 +162,7 @@ fn gives(walk: &Walk<'_, '_>, end: End) -> Result<bool, WhyError> {
                 return Ok(false);
             };
             let import = walk.program.imports.get(call.import.as_u32() as usize);
-            // The last write holds the number of bytes read.
+            // The last write of the call is the number of bytes read.
             let is_count = |import: &Import| {
                 let last = call.writes.last();
                 import.name.ends_with("read") && last.is_some_and(|it| it.address == range.address)

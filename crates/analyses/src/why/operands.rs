@@ -1,4 +1,4 @@
-//! Finds where an instruction of an execution is, and its operands.
+//! Finds the place of an instruction in an execution, and its operands.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, NodeEnd, Register, Taker};
@@ -40,7 +40,7 @@ impl Walk<'_, '_> {
         Ok(self.spot_of(instance, end_of(self.values, instance)?))
     }
 
-    /// The call in the same block that takes a constant as an argument, if any.
+    /// The call in the constant's block that takes the constant as an argument, if any.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -60,7 +60,7 @@ impl Walk<'_, '_> {
         Ok(Some(call).filter(|call| call.time == self.spot_of(instance, constant).time))
     }
 
-    /// Whether a function returned the register's value on its way there.
+    /// Whether a function returned the register's value on the value's way to its use.
     pub(super) fn was_returned(
         &self,
         instance: Instance,
@@ -75,7 +75,7 @@ impl Walk<'_, '_> {
         Ok(false)
     }
 
-    /// The value that an instruction gave.
+    /// The value that an instruction produced.
     pub(super) fn value(&self, computed: Computed) -> Result<Bits, ValuesError> {
         let compiled = self.values.compiled(computed.instance.node)?;
         let register = compiled.code.first_result() + computed.inst as u32;
@@ -102,7 +102,7 @@ impl Walk<'_, '_> {
             block: 0,
         };
         let mut operands = statement.operands(&compiled.code);
-        // For a read the address matters; for a copy, the address of its source.
+        // For a load, only the address matters. For a copy, only the address of its source does.
         match compiled.code.insts[inst].code {
             Code::Load(_) | Code::LoadVector(_) => operands.truncate(1),
             Code::MemoryCopy => operands.retain(|operand| operand.role == "from"),

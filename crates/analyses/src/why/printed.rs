@@ -1,4 +1,4 @@
-//! Program output: which host call wrote a byte, and from where in memory.
+//! Finds which host call wrote a byte of the program's output, and from where in memory.
 
 use afterimage_machine::Range;
 use afterimage_program::Import;
@@ -14,15 +14,16 @@ use afterimage_replay::values::{HostPart, HostReads, HostReadsError, Instance, O
 pub struct Put {
     /// The number of the host call, from 1.
     pub call: u64,
-    /// The number of bytes output before.
+    /// The number of bytes that were output before the call.
     pub before: u64,
-    /// The number of bytes it output.
+    /// The number of bytes that the call output.
     pub bytes: u64,
-    /// The source ranges, in order. They may be longer than the output.
+    /// The ranges of memory from which the output was read, in order. They may be longer than the
+    /// output.
     pub from: Vec<Range>,
-    /// The number of bytes the host read before these, for the list of ranges.
+    /// The number of bytes that the host read first, for the list of ranges.
     list: u64,
-    /// The CRC-32 of everything it read.
+    /// The CRC-32 of everything that the host read.
     digest: u32,
 }
 
@@ -34,8 +35,8 @@ pub struct PutBytes {
 }
 
 impl PutBytes {
-    /// The execution that ends with the call. Finding it opens a segment of the path; the output is
-    /// known without it.
+    /// Finds the execution that ends with the call. This opens a segment of the path, which is not
+    /// needed for the output itself.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -59,8 +60,8 @@ impl Put {
         })
     }
 
-    /// Up to `most` bytes from `first` on. If the file does not have them, follows the run from the
-    /// last checkpoint.
+    /// Returns up to `most` bytes from `first` on. If the file does not have the bytes, follows the
+    /// run from the last checkpoint.
     ///
     /// # Errors
     /// If the recording is damaged, or the run cannot be followed.
@@ -89,8 +90,8 @@ impl Put {
         Ok(host.bytes(opened.caller(host)?, &ranges)?.concat())
     }
 
-    /// Returns where the bytes from `byte` on were in memory: at most `most` of them, within one of
-    /// the ranges.
+    /// Returns where the bytes from `byte` on were in memory. Returns at most `most` bytes, within
+    /// one of the ranges.
     pub fn range(&self, byte: u64, most: u64) -> Option<Range> {
         let mut skip = byte.checked_sub(self.before)?;
         let mut left = self.bytes.checked_sub(skip)?;
@@ -139,7 +140,7 @@ impl<'p> Printed<'p> {
             if bytes == 0 {
                 continue;
             }
-            // The first range that it read lists the others.
+            // The first range that the call read lists the other ranges.
             let from = call.reads.iter().skip(1).map(|read| Range {
                 memory: read.memory,
                 address: read.address,
@@ -158,7 +159,7 @@ impl<'p> Printed<'p> {
     }
 }
 
-/// Finds who wrote a byte of memory that the host read in the call at the end of an execution.
+/// Finds the writer of a byte of memory that the host read in the call at the end of an execution.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -172,9 +173,9 @@ pub fn written_before(
     written_in(walk, parts.first())
 }
 
-/// Finds who last wrote some bytes of memory before the given instruction of an execution of a
-/// node. If several statements wrote parts, chooses the first part with a byte other than zero;
-/// `held` contains the bytes, as far as known. Also returns whether there are several.
+/// Finds the last writer of some bytes of memory before an instruction of an execution of a node.
+/// If several statements wrote parts, chooses the first part with a byte other than zero. `held`
+/// contains the bytes, as far as they are known. Also returns whether there are several parts.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -207,7 +208,7 @@ pub fn written_until(
     first.ok_or(WhyError::Damaged("bytes that nothing put there"))
 }
 
-/// Finds the writer of the first of some bytes, and the number of them that it wrote at once.
+/// Finds the writer of the first of some bytes, and how many of the bytes it wrote at once.
 fn first_until(
     walk: &Walk<'_, '_>,
     host: &HostReads<'_, '_>,
@@ -239,7 +240,7 @@ fn first_until(
                 return Ok((at, length));
             }
             Some(_) => {}
-            // Later writes after the first byte belong to others.
+            // A later write that begins after the first byte writes only the bytes that follow.
             None => length = length.min(own.address - range.address),
         }
     }

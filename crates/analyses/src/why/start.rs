@@ -8,8 +8,9 @@ use super::{At, Walk, WhyError};
 use afterimage_replay::values::{Instance, Kind, Statement};
 
 impl Walk<'_, '_> {
-    /// Returns the value of a statement in an execution of its node: the value that it computed,
-    /// read, wrote or returned, or the condition that decided it. `None` if it has none.
+    /// Returns the value of a statement in an execution of its node. This is the value that the
+    /// statement computed, read, wrote or returned, or the condition that decided it. Returns
+    /// `None` if the statement has no value.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -55,8 +56,8 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// The statement of an operator in an execution of its node; `None` if it is not a statement
-    /// there.
+    /// The statement of an operator in an execution of its node. Returns `None` if the operator is
+    /// not a statement in that node.
     pub fn statement(&self, instance: Instance, op: OpId) -> Result<Option<Statement>, WhyError> {
         let node = &self.values.path().nodes()[instance.node];
         let function = self.program.function(node.function);
@@ -77,7 +78,8 @@ impl Walk<'_, '_> {
         ))
     }
 
-    /// The offset that a load or store adds to its address, if not 0; `None` for other operators.
+    /// The offset that a load or store adds to its address. Returns `None` if the offset is 0, and
+    /// for other operators.
     ///
     /// # Errors
     /// If the trace is damaged.

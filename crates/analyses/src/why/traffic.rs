@@ -13,15 +13,15 @@ use super::input::Stream;
 /// The traffic between a run and one stream or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// The stream; `None` for an opened file whose path is unknown without values.
+    /// The stream. `None` for an opened file whose path cannot be known without values.
     pub stream: Option<Stream>,
-    /// The number of bytes that the program read; for a folder, those of its listing.
+    /// The number of bytes that the program read. For a folder, the bytes of its listing.
     pub read: u64,
     /// The number of bytes that the program wrote.
     pub written: u64,
 }
 
-/// The number of files whose paths are looked up, which takes one look at memory each.
+/// The number of files whose paths are looked up. Each look-up examines memory once.
 const NAMED: usize = 100;
 
 /// The traffic between a run and the host's streams and files, in the order of first use. `host`

@@ -10,14 +10,14 @@ use super::lanes::{self, Loaded};
 use super::{At, Bytes, Computed, End, Move, StepBack, WhyError};
 use afterimage_replay::values::{Instance, RecordedValues};
 
-/// The range that stands for anything outside memory.
+/// The range that stands for everything outside memory.
 const NOTHING: Range = Range {
     memory: 0,
     address: 0,
     length: 0,
 };
 
-/// Some bytes of a value, and their bits in question, if not all.
+/// Some bytes of a value, and the bits of these that are in question, if not all.
 #[derive(Clone, Copy)]
 struct Part {
     bytes: Bytes,
@@ -42,7 +42,7 @@ impl Walk<'_, '_> {
         self.back_from(at, None)
     }
 
-    /// Like [`back`](Self::back), for bytes some of which may contain no bit in question.
+    /// Like [`back`](Self::back), for bytes of which some may contain no bit in question.
     pub(super) fn back_from(&self, at: At, bits: Option<u64>) -> Result<StepBack, WhyError> {
         match at {
             At::Register(instance, register) => self.register(instance, register, None),
@@ -99,8 +99,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The only value that an exception carries, if no other can come from it. Looks at each time
-    /// that it was rethrown.
+    /// The only value that an exception carries, if no other value can come from it. Examines each
+    /// place where the exception was rethrown.
     fn carried(&self, mut source: Source) -> Result<Option<(Instance, Register)>, WhyError> {
         while let Source::Thrown { instance } = source {
             let compiled = self.values.compiled(instance.node)?;
@@ -232,7 +232,7 @@ impl Walk<'_, '_> {
                 }
             }
             Code::Load(load) => match part.map(|part| part.bytes) {
-                // Bytes that were not in memory extend the sign of one that was.
+                // Bytes that were not in memory extend the sign of a byte that was.
                 Some(part) if part.first < load.bytes.into() => {
                     part.first..(part.first + part.length).min(load.bytes.into())
                 }
@@ -254,7 +254,7 @@ impl Walk<'_, '_> {
         let mut parts = Vec::with_capacity(readings.len());
         let mut first = 0;
         for reading in &readings {
-            // Length 0 means all of it.
+            // Length 0 means the whole range.
             let length = if reading.length == 0 {
                 range.length
             } else {
@@ -306,7 +306,7 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// Bytes that an instruction wrote.
+    /// Goes back from bytes that an instruction wrote.
     fn written(&self, instance: Instance, inst: usize, range: Range) -> Result<StepBack, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         let one = &compiled.code.insts[inst];
@@ -372,7 +372,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// The origin of bytes with this writer.
+/// The origin of the bytes that this writer wrote.
 fn written_in(writer: Writer, range: Range) -> At {
     match writer {
         Writer::Initial => At::End(End::Memory(range)),
@@ -393,7 +393,8 @@ fn in_register(instance: Instance, register: Register, part: Option<Part>) -> At
     }
 }
 
-/// Among parts that were read, the most telling: the first with a byte other than zero.
+/// Among parts that were read, chooses the one that says most: the first with a byte other than
+/// zero.
 fn telling(parts: &[(std::ops::Range<u64>, Writer)], bytes: &[u8]) -> usize {
     let tells = |part: &std::ops::Range<u64>| {
         let own = bytes.get(part.start as usize..part.end as usize);

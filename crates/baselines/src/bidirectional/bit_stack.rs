@@ -13,7 +13,7 @@ impl BitStack {
         self.len
     }
 
-    /// Pushes the low `count` bits of `bits`; `count <= 64`, and the higher bits are 0.
+    /// Pushes the low `count` bits of `bits`. `count` is at most 64, and the higher bits must be 0.
     pub(super) fn push(&mut self, bits: u64, count: u32) {
         debug_assert!(count == 64 || bits >> count == 0);
         if count == 0 {
@@ -30,7 +30,7 @@ impl BitStack {
         self.len += u64::from(count);
     }
 
-    /// Pops `count` bits, or returns `None` if there are fewer.
+    /// Pops `count` bits. Returns `None` if there are fewer.
     pub(super) fn pop(&mut self, count: u32) -> Option<u64> {
         let start = self.len.checked_sub(count.into())?;
         let (word, used) = ((start / 64) as usize, (start % 64) as u32);

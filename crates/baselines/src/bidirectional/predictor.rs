@@ -1,7 +1,7 @@
 //! The predictors of section 4. Each is reversible: it looks up a value, adds it, and can remove it
 //! again.
 
-/// Log2 of the number of entries in the tables of FCM and differential FCM.
+/// The base-2 logarithm of the number of entries in the tables of FCM and differential FCM.
 pub const TABLE_LOG: u32 = 12;
 
 /// A prediction method.
@@ -9,24 +9,24 @@ pub const TABLE_LOG: u32 = 12;
 pub enum Method {
     /// Predicts the value that last followed the same `context` values (Sazeides and Smith 1997).
     Fcm {
-        /// The number of values, at least 1.
+        /// The number of context values, at least 1.
         context: usize,
     },
     /// Predicts the difference that last followed the same `context` differences (Goeman,
     /// Vandierendonck and De Bosschere 2001).
     DifferentialFcm {
-        /// The number of differences, at least 1.
+        /// The number of context differences, at least 1.
         context: usize,
     },
     /// Predicts one of the last `n` mispredicted values (Lipasti and Shen 1996; Burtscher and Zorn
     /// 1999).
     LastN {
-        /// The table size, a power of two.
+        /// The size of the table, a power of two.
         n: usize,
     },
     /// Predicts one of the last `n` mispredicted differences.
     LastNStride {
-        /// The table size, a power of two.
+        /// The size of the table, a power of two.
         n: usize,
     },
 }
@@ -55,7 +55,7 @@ impl Method {
 pub(super) enum Token {
     /// The entry at this index predicted the value. The index is always 0 except in last n.
     Hit(u64),
-    /// No prediction was right; this is the evicted table entry.
+    /// No prediction was right. This is the evicted table entry.
     Miss(u64),
 }
 
@@ -63,10 +63,10 @@ pub(super) enum Token {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Predictor {
     method: Method,
-    /// Numbers are taken modulo 2^width.
+    /// The mask for numbers, which are taken modulo 2^width.
     mask: u64,
     table: Vec<u64>,
-    /// In last n: the index of the entry that the next miss evicts.
+    /// In last n, the index of the entry that the next miss evicts.
     next: usize,
 }
 
@@ -87,7 +87,7 @@ impl Predictor {
         }
     }
 
-    /// Returns the bits needed for the index of a hit.
+    /// Returns the number of bits needed for the index of a hit.
     pub(super) fn hit_bits(&self) -> u32 {
         match self.method {
             Method::Fcm { .. } | Method::DifferentialFcm { .. } => 0,
@@ -95,8 +95,8 @@ impl Predictor {
         }
     }
 
-    /// Adds a value next to its context, and returns its stored form. The nearest context value
-    /// comes first.
+    /// Adds a value next to its context, and returns the value's stored form. The context begins
+    /// with the nearest value.
     pub(super) fn put(&mut self, value: u64, context: &[u64]) -> Token {
         let number = if self.method.is_differential() {
             value.wrapping_sub(context[0]) & self.mask
@@ -123,7 +123,7 @@ impl Predictor {
         Token::Miss(std::mem::replace(&mut self.table[place], number))
     }
 
-    /// Undoes [`put`](Self::put): restores the table and returns the value.
+    /// Undoes [`put`](Self::put): restores the table, and returns the value.
     pub(super) fn take(&mut self, token: Token, context: &[u64]) -> u64 {
         let place = match (self.method, token) {
             (Method::Fcm { .. } | Method::DifferentialFcm { .. }, _) => self.place(context),

@@ -3,7 +3,7 @@
 use super::predictor::Method;
 use super::walk::Bidirectional;
 
-/// The candidates: every kind of method, in three sizes.
+/// The candidates: every kind of method in three sizes.
 pub const METHODS: [Method; 12] = [
     Method::Fcm { context: 1 },
     Method::Fcm { context: 2 },
@@ -22,7 +22,7 @@ pub const METHODS: [Method; 12] = [
 /// The number of values on which methods are compared.
 pub const TRIAL: usize = 10_000;
 
-/// Compresses a stream with the method that makes its first [`TRIAL`] values smallest.
+/// Compresses a stream with the method under which its first [`TRIAL`] values are smallest.
 pub fn select(values: &[u64]) -> (Method, Bidirectional) {
     let trial = &values[..values.len().min(TRIAL)];
     let best = METHODS

@@ -3,7 +3,7 @@
 use super::bit_stack::BitStack;
 use super::predictor::{Method, Predictor, Token};
 
-/// The bits of a side, and the table needed to undo them.
+/// The bits of a side, and the table that is needed to undo them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Side {
     bits: BitStack,
@@ -25,10 +25,10 @@ impl Side {
         self.bits.len()
     }
 
-    /// FORWARD_COMPRESS and BACKWARD_COMPRESS of Figure 9, corrected. The nearest context value
-    /// comes first.
+    /// FORWARD_COMPRESS and BACKWARD_COMPRESS of Figure 9, corrected. The context begins with the
+    /// nearest value.
     pub(super) fn compress(&mut self, value: u64, context: &[u64]) {
-        // The hit bit goes last because decoding needs it first.
+        // The hit bit goes last, because decoding needs it first.
         match self.predictor.put(value, context) {
             Token::Hit(place) => {
                 self.bits.push(place, self.predictor.hit_bits());

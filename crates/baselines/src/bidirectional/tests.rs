@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::{METHODS, select};
 use super::*;
 
-/// Walks to the end and back to the beginning, turning round at `turns`.
+/// Walks to the end and back to the beginning, with extra turns at `turns`.
 fn check(values: &[u64], method: Method, turns: &[usize]) {
     let mut stream = Bidirectional::new(values, method);
     let start = stream.clone();
@@ -45,7 +45,7 @@ fn check(values: &[u64], method: Method, turns: &[usize]) {
         }
     }
     while stream.step_backward().is_some() {}
-    // The bits and tables are the same as before, and no more bits were used than allocated.
+    // The bits and tables are the same as before, and no more bits were used than were allocated.
     assert!(stream == start, "{method:?}");
 }
 
@@ -71,7 +71,7 @@ proptest! {
 
 #[test]
 fn a_hit_takes_a_bit_and_a_miss_33() {
-    // From left to right, 9 is predicted once a 9 was seen with right context 9.
+    // Going from left to right, 9 is predicted once a 9 with right context 9 has been seen.
     let constant = Bidirectional::new(&[9; 1000], Method::Fcm { context: 1 });
     assert_eq!(constant.bits(), 32 + 33 + 998);
     let strange: Vec<u64> = (0..1000).map(|i| 1 + i * i * 7919 % 1_000_003).collect();

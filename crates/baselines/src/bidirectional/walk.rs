@@ -14,12 +14,12 @@ pub struct Bidirectional {
     /// The values right of the window, coded by left contexts.
     right: Side,
     width: u32,
-    /// The largest size of both sides together so far, in bits.
+    /// The largest total size of both sides so far, in bits.
     peak: u64,
 }
 
 impl Bidirectional {
-    /// Compresses a stream and walks back to its beginning, as in Figure 12. Time: linear.
+    /// Compresses a stream and walks back to its beginning, as in Figure 12. Time is linear.
     pub fn new(values: &[u64], method: Method) -> Self {
         let width = if values.iter().all(|&value| value <= u32::MAX.into()) {
             32
@@ -52,8 +52,8 @@ impl Bidirectional {
         self.window.iter().copied()
     }
 
-    /// Moves the window right by one place and returns the value that enters it, or `None` at the
-    /// end. Time: O(1).
+    /// Moves the window right by one place. Returns the value that enters it, or `None` at the end.
+    /// O(1).
     pub fn step_forward(&mut self) -> Option<u64> {
         let context: Vec<_> = self.window().rev().collect();
         let entering = self.right.uncompress(&context)?;
@@ -64,8 +64,8 @@ impl Bidirectional {
         Some(entering)
     }
 
-    /// Moves the window left by one place and returns the value that enters it, or `None` at the
-    /// beginning. Time: O(1).
+    /// Moves the window left by one place. Returns the value that enters it, or `None` at the
+    /// beginning. O(1).
     pub fn step_backward(&mut self) -> Option<u64> {
         let entering = self.left.uncompress(self.window.make_contiguous())?;
         self.window.push_front(entering);
@@ -82,8 +82,9 @@ impl Bidirectional {
         self.left.bits() + self.right.bits() + self.window.len() as u64 * u64::from(self.width)
     }
 
-    /// Returns the bits to allocate so that the window can go anywhere: the paper's `Strm` with its
-    /// buffer, and the window. This is the exact need; Figure 12 rounds it up.
+    /// Returns the number of bits to allocate so that the window can go anywhere: the paper's
+    /// `Strm` with its buffer, and the window. This is exactly what is needed. Figure 12 rounds it
+    /// up.
     pub fn allocated_bits(&self) -> u64 {
         self.peak + self.window.len() as u64 * u64::from(self.width)
     }

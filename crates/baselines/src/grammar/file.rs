@@ -1,7 +1,7 @@
 //! A grammar as a plain file: 32-bit words, little-endian.
 //!
-//! A terminal is stored as itself, a use of rule n as 2³¹ + n; 2³² − 1 ends a rule. Rules are in
-//! order of their numbers.
+//! A terminal is stored as itself, and a use of rule n as 2³¹ + n. The word 2³² − 1 ends a rule.
+//! Rules are in the order of their numbers.
 
 use super::{Grammar, Symbol};
 use crate::MAX_TERMINAL;
@@ -11,8 +11,8 @@ const USE: u32 = MAX_TERMINAL + 1;
 const RULE_END: u32 = u32::MAX;
 
 impl Grammar {
-    /// Writes the grammar in [`GrammarSize::word_bytes`](crate::GrammarSize::word_bytes) bytes.
-    /// Buffer a sink that is not memory.
+    /// Writes the grammar in [`GrammarSize::word_bytes`](crate::GrammarSize::word_bytes) bytes. A
+    /// sink that is not memory should be buffered.
     ///
     /// # Errors
     /// If the sink fails.
@@ -30,11 +30,11 @@ impl Grammar {
         sink.flush()
     }
 
-    /// Reads the output of [`Self::write_to`], to the end.
+    /// Reads the output of [`Self::write_to`], up to the end of the source.
     ///
     /// # Errors
-    /// If the source fails; `InvalidData` if it does not hold a grammar whose rules name only rules
-    /// with larger numbers.
+    /// If the source fails. `InvalidData` if it does not contain a grammar whose rules name only
+    /// rules with larger numbers.
     pub fn read_from(mut source: impl Read) -> io::Result<Self> {
         let mut bytes = Vec::new();
         source.read_to_end(&mut bytes)?;

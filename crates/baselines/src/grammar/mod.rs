@@ -10,9 +10,9 @@ use std::ops::Range;
 /// A symbol on a rule's right-hand side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Symbol {
-    /// A symbol of the string.
+    /// A terminal symbol of the string.
     Terminal(u32),
-    /// A use of a rule, by number.
+    /// A use of the rule with this number.
     Rule(u32),
 }
 
@@ -21,16 +21,16 @@ pub enum Symbol {
 /// Rule 0 is the start rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grammar {
-    /// All right-hand sides, concatenated. Each names only rules with larger numbers than its own,
-    /// so there is no cycle.
+    /// All right-hand sides, concatenated. Each of them names only rules with larger numbers than
+    /// its own, so there is no cycle.
     symbols: Vec<Symbol>,
-    /// The end of each rule's right-hand side in `symbols`; it begins where the previous one ends.
+    /// The end of each rule's right-hand side in `symbols`. The next right-hand side begins there.
     ends: Vec<usize>,
 }
 
 impl Grammar {
-    /// Creates a grammar from right-hand sides. The caller guarantees that each names only rules
-    /// with larger numbers.
+    /// Creates a grammar from right-hand sides. The caller guarantees that each rule names only
+    /// rules with larger numbers.
     pub(crate) fn new(symbols: Vec<Symbol>, ends: Vec<usize>) -> Self {
         Self { symbols, ends }
     }
@@ -48,8 +48,8 @@ impl Grammar {
         &self.symbols[self.range(rule as usize)]
     }
 
-    /// Iterates over the string. The average time per symbol is constant if rules have at least two
-    /// symbols, as Sequitur's do.
+    /// Iterates over the string. The average time per symbol is constant if all rules have at least
+    /// two symbols, as Sequitur's do.
     pub fn expand(&self) -> Expansion<'_> {
         Expansion {
             grammar: self,
@@ -58,11 +58,11 @@ impl Grammar {
     }
 
     /// Returns a grammar for the same string, reduced to the terminals that `keep` accepts. Rules
-    /// that generate none of them are dropped. Time: linear in the size of this grammar. This
-    /// extracts one function's trace from a whole program path without expanding all of it (Zhang
-    /// and Gupta 2001, section 3, Table 5: "process").
+    /// that do not generate any of these are dropped. Time is linear in the size of this grammar.
+    /// This extracts one function's trace from a whole program path without expanding all of it
+    /// (Zhang and Gupta 2001, section 3, Table 5: "process").
     pub fn restricted(&self, mut keep: impl FnMut(u32) -> bool) -> Self {
-        // Visit the last rule first, so each rule comes before those that name it.
+        // Visits the last rule first, so that each rule comes before the rules that name it.
         let mut generates = vec![false; self.rules()];
         let mut kept = vec![false; self.symbols.len()];
         for rule in (0..self.rules()).rev() {
@@ -99,11 +99,13 @@ impl Grammar {
     }
 }
 
-/// The string of a [`Grammar`], symbol by symbol. Its memory is bounded by the grammar's depth.
+/// The string of a [`Grammar`], symbol by symbol. The memory needed is bounded by the depth of the
+/// grammar.
 #[derive(Clone, Debug)]
 pub struct Expansion<'a> {
     grammar: &'a Grammar,
-    /// The unread rest of each rule being expanded, innermost last. Empty remainders are not kept.
+    /// The unread rest of each rule that is being expanded, innermost last. Empty rests are not
+    /// kept.
     open: Vec<&'a [Symbol]>,
 }
 

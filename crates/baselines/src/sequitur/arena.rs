@@ -1,19 +1,19 @@
-//! Right-hand sides as doubly linked rings of nodes, each closed by its rule's guard.
+//! Right-hand sides, as doubly linked rings of nodes. The guard of its rule closes each ring.
 
 /// The index of a node in the arena.
 pub(super) type NodeId = u32;
 
-/// Means no node, or no rule.
+/// Stands for no node, or no rule.
 pub(super) const END: u32 = u32::MAX;
 
-/// The content of a node: a terminal (the number itself), the use of a rule, a rule's guard, or
-/// nothing.
+/// The content of a node: a terminal (the number itself), the use of a rule, the guard of a rule,
+/// or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Code(pub(super) u32);
 
 impl Code {
     pub(super) const MAX_TERMINAL: u32 = USE - 1;
-    /// Marks an unused node. It would read as the guard of an impossible rule.
+    /// Marks an unused node. As a guard, it would be that of an impossible rule.
     const FREE: Self = Self(u32::MAX);
 
     pub(super) fn terminal(symbol: u32) -> Option<Self> {
@@ -28,17 +28,17 @@ impl Code {
         Self(GUARD | rule)
     }
 
-    /// Whether this is a terminal or the use of a rule.
+    /// Whether the node is a terminal or the use of a rule.
     pub(super) fn is_symbol(self) -> bool {
         self.0 < GUARD
     }
 
-    /// Returns the rule that this node uses.
+    /// Returns the rule that the node uses, if any.
     pub(super) fn used_rule(self) -> Option<u32> {
         (USE..GUARD).contains(&self.0).then(|| self.0 - USE)
     }
 
-    /// Returns the rule whose guard this is.
+    /// Returns the rule whose guard the node is, if any.
     pub(super) fn guarded_rule(self) -> Option<u32> {
         (self.0 >= GUARD && self != Self::FREE).then(|| self.0 - GUARD)
     }
@@ -56,16 +56,17 @@ struct Node {
 
 #[derive(Clone, Copy, Debug)]
 struct Rule {
-    /// The node between the last symbol and the first. For a free rule, the next free rule.
+    /// The node between the last symbol and the first. For a free rule, this is the next free rule.
     guard: NodeId,
     uses: u32,
 }
 
-/// All nodes and rules. Released ones are reused, so memory is that of the largest grammar so far.
+/// All nodes and rules. Released ones are reused, so the memory needed is that of the largest
+/// grammar so far.
 #[derive(Clone, Debug)]
 pub(super) struct Arena {
     nodes: Vec<Node>,
-    /// The first unused node; they are chained by `next`.
+    /// The first unused node. Unused nodes are chained by `next`.
     free_node: NodeId,
     rules: Vec<Rule>,
     free_rule: u32,
@@ -110,7 +111,7 @@ impl Arena {
         self.rules[rule as usize].guard
     }
 
-    /// Returns the number of uses of a rule on right-hand sides.
+    /// Returns how many times a rule is used on right-hand sides.
     pub(super) fn uses(&self, rule: u32) -> u32 {
         self.rules[rule as usize].uses
     }
@@ -135,7 +136,7 @@ impl Arena {
         self.nodes[right as usize].prev = left;
     }
 
-    /// Adds an unlinked node for a symbol.
+    /// Adds a node for a symbol, which is not linked yet.
     pub(super) fn add_node(&mut self, code: Code) -> NodeId {
         self.live_symbols += 1;
         self.use_rule(code);
@@ -149,7 +150,7 @@ impl Arena {
         self.use_rule(code);
     }
 
-    /// Releases the node of a symbol. The caller must link its neighbours.
+    /// Releases the node of a symbol. The caller must link the node's neighbours.
     pub(super) fn release_node(&mut self, node: NodeId) {
         self.live_symbols -= 1;
         self.unuse_rule(self.code(node));
@@ -179,7 +180,7 @@ impl Arena {
         rule
     }
 
-    /// Releases an unused rule and its guard, but not the nodes of its symbols.
+    /// Releases an unused rule and its guard. Does not release the nodes of its symbols.
     pub(super) fn release_rule(&mut self, rule: u32) {
         debug_assert_eq!(self.uses(rule), 0);
         self.give_node(self.guard(rule));

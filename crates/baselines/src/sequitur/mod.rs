@@ -2,8 +2,8 @@
 //!
 //! Source: C. Nevill-Manning and I. Witten, *Identifying hierarchical structure in sequences: a
 //! linear-time algorithm*, JAIR 7, 1997, sections 2 and 3. J. Larus, *Whole program paths*, PLDI
-//! 1999, stores control-flow traces in this form. His variant, which looks one symbol ahead before
-//! making a rule, is not implemented.
+//! 1999, stores control-flow traces in this form. Larus's variant, which looks one symbol ahead
+//! before making a rule, is not implemented.
 //!
 //! Between calls, the grammar has two properties:
 //! - *digram uniqueness*: no pair of neighbours occurs twice without overlap on all right-hand
@@ -11,19 +11,20 @@
 //! - *rule utility*: every rule except the start rule is used at least twice.
 //!
 //! # Linear time
-//! Let Φ be twice the number of symbols on right-hand sides, less the number of rules. It is never
+//! Let Φ be twice the number of symbols on right-hand sides, less the number of rules. Φ is never
 //! negative, because each rule has at least two symbols. Reading a symbol adds 2 to Φ. Reusing a
-//! rule removes a symbol (Φ − 2). Making a rule leaves the number of symbols and adds a rule (Φ −
+//! rule removes a symbol (Φ − 2). Making a rule keeps the number of symbols and adds a rule (Φ −
 //! 1). Dissolving a rule that is used once removes a symbol and a rule (Φ − 1). So, on average,
 //! there are at most two of these steps for each symbol read, and each takes constant time.
 //!
 //! # Differences from the published program
-//! - No recursion: pairs that need examining wait on a stack.
-//! - Runs. In `aaa` the pair `aa` occurs twice with overlap, so only one occurrence is in the
-//!   index. Two things can go wrong. The indexed occurrence may disappear while the other is
-//!   forgotten. Or the run may grow on the far side of the indexed occurrence, so that two separate
-//!   occurrences each overlap with it. So when a link is removed, its neighbours in a run are
-//!   examined again. A pair that overlaps with the indexed one is examined as a run of up to four.
+//! - There is no recursion. Pairs that must be examined wait on a stack.
+//! - Runs are handled. In `aaa`, the pair `aa` occurs twice with overlap, so only one occurrence is
+//!   in the index. Two things can go wrong. The indexed occurrence may disappear while the other
+//!   one is forgotten. Or the run may grow on the far side of the indexed occurrence, so that two
+//!   separate occurrences each overlap with it. So when a link is removed, its neighbours in a run
+//!   are examined again. A pair that overlaps with the indexed one is examined as a run of up to
+//!   four.
 //! - Both symbols of a newly matched rule are checked for rules that became underused. Both new
 //!   pairs around a dissolved rule are checked for repetitions.
 
@@ -36,12 +37,12 @@ use crate::{Grammar, Symbol};
 use arena::{Arena, Code, END, NodeId};
 use index::DigramIndex;
 
-/// The largest symbol that [`Sequitur`] accepts; the upper half of the numbers names rules.
+/// The largest symbol that [`Sequitur`] accepts. The upper half of the numbers stands for rules.
 pub const MAX_TERMINAL: u32 = Code::MAX_TERMINAL;
 
-/// The largest number of symbols on all right-hand sides. With one guard per rule, and at most half
-/// as many rules, they stay well below 2³² nodes. Rules stay below the 2³⁰ that a [`Code`] can
-/// name.
+/// The largest number of symbols on all right-hand sides. There is one guard for each rule, and
+/// there are at most half as many rules as symbols. So nodes stay well below 2³², and rules stay
+/// below the 2³⁰ that a [`Code`] can name.
 const MAX_SYMBOLS: usize = 1 << 30;
 
 /// Why [`Sequitur`] rejected a symbol. The grammar is unchanged.
@@ -60,8 +61,8 @@ pub enum SequiturError {
 
 /// Reads symbols one at a time and maintains a grammar that generates them.
 ///
-/// Time is linear in the number of symbols read. Memory is linear in the size of the grammar: about
-/// 20 to 40 bytes per symbol on right-hand sides.
+/// Time is linear in the number of symbols read. Memory is linear in the size of the grammar, at
+/// about 20 to 40 bytes for each symbol on right-hand sides.
 ///
 /// ```
 /// use afterimage_baselines::Sequitur;
@@ -77,12 +78,12 @@ pub enum SequiturError {
 #[derive(Clone, Debug)]
 pub struct Sequitur {
     arena: Arena,
-    /// One occurrence of each distinct pair of neighbours. Of overlapping occurrences, only one is
-    /// included.
+    /// One occurrence of each distinct pair of neighbours. If occurrences overlap, only one of them
+    /// is included.
     index: DigramIndex,
-    /// Nodes at which a pair begins that may be missing from the index or may be a repetition. Some
-    /// may since have been released or reused; examining a pair again changes nothing. Empty
-    /// between calls.
+    /// The nodes at which a pair begins that may be missing from the index or may be a repetition.
+    /// Some of these nodes may since have been released or reused. Examining a pair again does no
+    /// harm. The list is empty between calls.
     pending: Vec<NodeId>,
     len: u64,
     limit: usize,
@@ -115,8 +116,8 @@ impl Sequitur {
     /// Reads the next symbol of the string, in amortised constant time.
     ///
     /// # Errors
-    /// If the symbol is larger than [`MAX_TERMINAL`], or the grammar is full. The symbol is then
-    /// not part of the string.
+    /// If the symbol is larger than [`MAX_TERMINAL`], or the grammar is full. In that case, the
+    /// symbol does not become part of the string.
     pub fn push(&mut self, symbol: u32) -> Result<(), SequiturError> {
         self.append(symbol)?;
         self.settle();
@@ -138,8 +139,8 @@ impl Sequitur {
         Ok(())
     }
 
-    /// Examines all pending pairs. Any order restores the two properties, but the resulting grammar
-    /// depends on the order.
+    /// Examines all pending pairs. Any order restores the two properties, but the grammar depends
+    /// on the order.
     fn settle(&mut self) {
         while let Some(node) = self.pending.pop() {
             self.look_at(node);
@@ -151,7 +152,7 @@ impl Sequitur {
         self.len
     }
 
-    /// Whether no symbol was read.
+    /// Whether no symbol has been read.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -195,8 +196,8 @@ impl Sequitur {
             self.merge(known, node);
             return;
         };
-        // A run of three begins at `run`. If it is part of a run of four, that holds two separate
-        // pairs.
+        // A run of three begins at `run`. If it is part of a run of four, that run contains two
+        // separate pairs.
         let middle = self.arena.next(run);
         let last = self.arena.next(middle);
         let before = self.arena.prev(run);
@@ -209,9 +210,10 @@ impl Sequitur {
 
     /// Replaces the equal, non-overlapping pairs that begin at `first` and `second` by a rule.
     ///
-    /// Both pairs may be whole rules. The second rule then keeps a single symbol, the first rule,
-    /// and the invariants still hold. This needs an order of examining pairs that [`Self::push`]
-    /// does not use: its grammars of ten million short strings contain no such rule.
+    /// Both pairs may be whole rules. In that case, the second rule keeps a single symbol, the
+    /// first rule, and the invariants still hold. This only happens with an order of examining
+    /// pairs that [`Self::push`] does not use. Its grammars of ten million short strings contain no
+    /// such rule.
     fn merge(&mut self, first: NodeId, second: NodeId) {
         let rule = match (self.whole_rule(first), self.whole_rule(second)) {
             (Some(rule), _) => {
@@ -239,7 +241,7 @@ impl Sequitur {
     }
 
     /// Returns the rule whose whole right-hand side is the pair that begins at `node`. If the pair
-    /// also occurs elsewhere, this is not the start rule. Otherwise the pair's two symbols would
+    /// also occurs elsewhere, this is not the start rule. If it were, the pair's two symbols would
     /// lead to all rules, and one rule would contain itself.
     fn whole_rule(&self, node: NodeId) -> Option<u32> {
         let before = self.arena.prev(node);
@@ -249,7 +251,7 @@ impl Sequitur {
             .flatten()
     }
 
-    /// Replaces the pair that begins at `node` by a use of `rule`, in the same node.
+    /// Replaces the pair that begins at `node` by a use of `rule`. The use is in the same node.
     fn substitute(&mut self, node: NodeId, rule: u32) {
         let second = self.arena.next(node);
         let (before, after) = (self.arena.prev(node), self.arena.next(second));
@@ -297,7 +299,7 @@ impl Sequitur {
         }
     }
 
-    /// Returns the current grammar. Time: linear in its size.
+    /// Returns the current grammar. Time is linear in its size.
     pub fn grammar(&self) -> Grammar {
         let order = self.topological_order();
         let mut numbers = vec![END; self.arena.rule_names()];
@@ -322,7 +324,7 @@ impl Sequitur {
         Grammar::new(symbols, ends)
     }
 
-    /// Returns all rules, each before the rules that it names: reversed depth-first postorder.
+    /// Returns all rules, each before the rules that it names, in reversed depth-first postorder.
     /// Right-hand sides are searched from their ends, so independent rules keep their order from
     /// left to right.
     fn topological_order(&self) -> Vec<u32> {

@@ -19,8 +19,8 @@ fn rules(grammar: &Grammar) -> Vec<&[Symbol]> {
         .collect()
 }
 
-/// Checks that no pair of neighbours occurs twice without overlap, by comparing the places of all
-/// its occurrences.
+/// Checks that no pair of neighbours occurs twice without overlap, by comparing the positions of
+/// all its occurrences.
 fn digrams_are_unique(grammar: &Grammar) -> Result<(), String> {
     let mut places: HashMap<(Symbol, Symbol), Vec<(usize, usize)>> = HashMap::new();
     for (rule, symbols) in rules(grammar).into_iter().enumerate() {
@@ -131,7 +131,7 @@ fn runs_and_overlaps() {
     assert_eq!(shown("aaa"), "S→aaa");
     assert_eq!(shown("aaaa"), "S→AA A→aa");
     assert_eq!(shown("aaaaa"), "S→AAa A→aa");
-    // In bbb, the index knows the occurrence of bb that disappears.
+    // In bbb, the index contains the occurrence of bb that disappears.
     assert_eq!(shown("abbbabcbb"), "S→ABAcB A→ab B→bb");
 }
 
@@ -192,7 +192,8 @@ fn what_cannot_be_taken_is_refused_and_changes_nothing() {
     assert_eq!(sequitur.len(), 4);
 }
 
-/// Nested repetitions, as made by loops and calls: a list of phrases, each built from earlier ones.
+/// Nested repetitions, as loops and calls make them: a list of phrases, each built from earlier
+/// phrases.
 fn nested() -> impl Strategy<Value = Vec<u32>> {
     let phrase = prop::collection::vec((any::<prop::sample::Index>(), 1usize..5), 1..5);
     prop::collection::vec(phrase, 1..7).prop_map(|phrases| {
@@ -209,7 +210,7 @@ fn nested() -> impl Strategy<Value = Vec<u32>> {
     })
 }
 
-/// A string with a few changed letters.
+/// A string in which a few letters are changed.
 fn disturbed(string: impl Strategy<Value = Vec<u32>>) -> impl Strategy<Value = Vec<u32>> {
     let changes = prop::collection::vec((any::<prop::sample::Index>(), 0u32..4), 0..4);
     (string, changes).prop_map(|(mut string, changes)| {
@@ -223,14 +224,14 @@ fn disturbed(string: impl Strategy<Value = Vec<u32>>) -> impl Strategy<Value = V
     })
 }
 
-/// A short string, repeated.
+/// A short string that is repeated.
 fn periodic() -> impl Strategy<Value = Vec<u32>> {
     (prop::collection::vec(0u32..3, 1..12), 1usize..60)
         .prop_map(|(period, times)| period.repeat(times))
 }
 
-/// A rule is also reused if the index knows its pair by another place. Reading symbol by symbol
-/// never causes this.
+/// A rule is also reused if the index contains another occurrence of its pair. Reading symbol by
+/// symbol never causes this.
 #[test]
 fn a_whole_rule_is_used_again_from_either_side() {
     let mut sequitur = build(&[1, 2, 1, 2]);
@@ -266,8 +267,9 @@ proptest! {
         prop_assert_eq!(check(&string), Ok(()));
     }
 
-    /// Reading symbol by symbol rarely, if ever, makes a run grow at its front or leaves the second
-    /// symbol of a rule underused. Examining the pairs of the whole string in arbitrary order does.
+    /// Reading symbol by symbol rarely, if ever, makes a run grow at its front, or leaves the
+    /// second symbol of a rule underused. Examining the pairs of the whole string in arbitrary
+    /// order does both.
     #[test]
     fn any_order_will_do(
         string in prop_oneof![
@@ -282,7 +284,7 @@ proptest! {
         for &symbol in &string {
             sequitur.append(symbol).unwrap();
         }
-        // splitmix64
+        // This is splitmix64.
         sequitur.pending.sort_by_cached_key(|&node| {
             let z = seed.wrapping_add(u64::from(node).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! The first approach: timestamps only say which nodes were executed.
+//! The first approach: timestamps are used only to tell which nodes were executed.
 
 use rustc_hash::FxHashSet;
 
@@ -55,7 +55,7 @@ struct Search<'s> {
     asked: FxHashSet<Query>,
     slice: Slice,
     next: Vec<Query>,
-    /// The same as `next`.
+    /// The same queries as in `next`.
     new: FxHashSet<Query>,
     row: Row,
     observed: bool,

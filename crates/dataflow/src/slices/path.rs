@@ -1,4 +1,4 @@
-//! The second and third approach: queries follow the path.
+//! The second and third approaches: queries follow the path.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ pub(super) fn slice(
             break;
         }
         for ((node, subject), mut times) in frontier {
-            // Nothing precedes the first step.
+            // Nothing precedes the first step of the path.
             times.take(1);
             let moved = times.earlier(1);
             for &before in slicing.graph.towards(Direction::Backward, node) {
@@ -82,18 +82,18 @@ struct Search<'s> {
     instances: bool,
     asked: FxHashMap<Query, RaisedTimestamps>,
     slice: Slice,
-    /// The executions in the slice, if they are distinguished.
+    /// The executions in the slice, if executions are distinguished.
     in_slice: BTreeMap<usize, RaisedTimestamps>,
     /// The queries that reached nodes in this step.
     arrived: BTreeMap<Query, Vec<Times>>,
-    /// The nodes with queries for all of their executions.
+    /// The nodes that have queries for all of their executions.
     whole: FxHashSet<usize>,
     row: Row,
     observed: bool,
 }
 
 impl Search<'_> {
-    /// A query meets executions of a node.
+    /// Handles a query that meets executions of a node.
     fn meet(&mut self, node: usize, subject: Subject, times: Times) {
         let Some(kind) = self.slicing.answers(node, subject) else {
             self.arrive(node, subject, times);
@@ -105,8 +105,8 @@ impl Search<'_> {
         let raised = if self.instances {
             self.in_slice.entry(node).or_default().add(times).0
         } else if self.whole.insert(node) || self.observed {
-            // One query covers all executions, however they are found. It is repeated only to
-            // report that it was solved.
+            // One query covers all executions, however they are found. It is only repeated to
+            // report that it was solved before.
             Times::from(self.slicing.graph.timestamps(node))
         } else {
             return;

@@ -11,18 +11,18 @@ pub struct Variable(pub u32);
 /// A statement: a node of the graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statement {
-    /// The variables that it defines.
+    /// The variables that the statement defines.
     pub defines: Vec<Variable>,
-    /// The variables whose values it uses.
+    /// The variables whose values the statement uses.
     pub uses: Vec<Variable>,
-    /// The statements that it is directly control dependent on.
+    /// The statements on which the statement is directly control dependent.
     pub controlled_by: Vec<usize>,
 }
 
-/// The subject of a query.
+/// The subject of a query: the thing that it looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
-    /// A definition of this.
+    /// A definition of this variable.
     Variable(Variable),
     /// An execution of a statement that controls statements of this kind. Statements with equal
     /// control dependences are of one kind.
@@ -32,9 +32,9 @@ pub enum Subject {
 /// How a statement came into a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// By a data dependence.
+    /// Through a data dependence.
     Data,
-    /// By a control dependence.
+    /// Through a control dependence.
     Control,
 }
 
@@ -46,13 +46,13 @@ pub struct Slicing<'a> {
     pub(super) before: &'a [Vec<usize>],
     /// For each node, its kind of control dependences.
     kinds: Vec<Option<u32>>,
-    /// For each kind, the statements that decide.
+    /// For each kind, the statements that decide its executions.
     parents: Vec<&'a [usize]>,
 }
 
 impl<'a> Slicing<'a> {
     /// Prepares a path through statements, one per node. `before` lists each statement's
-    /// predecessors in the program's control-flow graph; only
+    /// predecessors in the program's control-flow graph. Only
     /// [`Approach::Nodes`](super::Approach::Nodes) uses it.
     ///
     /// # Panics

@@ -1,10 +1,10 @@
-//! Tracks which queries were already raised.
+//! Keeps track of the queries that were already raised.
 
 use afterimage_wpp::twpp::Series;
 
 use crate::times::Times;
 
-/// Timestamps for which queries were raised. New ones are kept apart until they outnumber the
+/// Timestamps for which queries were raised. New timestamps are kept apart until they outnumber the
 /// ordered ones.
 #[derive(Debug, Default)]
 pub(super) struct RaisedTimestamps {
@@ -15,8 +15,8 @@ pub(super) struct RaisedTimestamps {
 }
 
 impl RaisedTimestamps {
-    /// Adds timestamps, and returns the new ones and the known ones. Amortised O(log) for each
-    /// series if few sets are added at a time.
+    /// Adds timestamps. Returns the new ones, and those that were known already. Amortised O(log)
+    /// for each series if few sets are added at a time.
     pub fn add(&mut self, times: Times) -> (Times, Times) {
         let (mut known, mut new) = times.split(&self.ordered);
         for recent in &self.recent {

@@ -1,4 +1,4 @@
-//! Slices.
+//! Computes slices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use super::program::{Kind, Slicing, Subject, Variable};
 use super::{nodes, path};
 use crate::times::Times;
 
-/// Agrawal and Horgan's approaches, in the order of the paper: each slice contains the next
-/// approach's slice.
+/// Agrawal and Horgan's approaches, in the order of the paper. Each approach's slice contains the
+/// slice of the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Approach {
     /// 1: nodes that were executed.
@@ -25,38 +25,38 @@ pub enum Approach {
 pub struct Criterion {
     /// The node.
     pub node: usize,
-    /// The time of its execution. [`Approach::Nodes`] ignores it.
+    /// The time at which the node executes. [`Approach::Nodes`] ignores it.
     pub time: u64,
-    /// The queried variables, at the time right before it.
+    /// The variables in question, at the moment right before this execution.
     pub variables: Vec<Variable>,
 }
 
 /// A slice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
-    /// The nodes in it, including the criterion's.
+    /// The nodes in the slice, including the criterion's node.
     pub nodes: BTreeSet<usize>,
-    /// With [`Approach::Instances`], the executions in it.
+    /// With [`Approach::Instances`], the executions in the slice.
     pub instances: BTreeMap<usize, Series>,
     /// The number of queries raised.
     pub queries: u64,
 }
 
-/// The queries considered at the same time: a row of the paper's Figure 11.
+/// The queries that are considered at the same time: a row of the paper's Figure 11.
 #[derive(Debug, Default)]
 pub struct Row {
-    /// Each with its timestamps; `None` is the paper's `*`.
+    /// The new queries, each with its timestamps. `None` is the paper's `*`.
     pub queries: Vec<(Option<Times>, usize, Subject)>,
-    /// Queries that were raised before; they are not followed again.
+    /// Queries that were raised before. They are not followed again.
     pub solved: Vec<(Option<Times>, usize, Subject)>,
-    /// The additions to the slice, and the kind of each.
+    /// The statements added to the slice, and how each came into it.
     pub added: Vec<(usize, Kind)>,
 }
 
 /// Computes the slice of a criterion.
 ///
-/// [`Approach::Nodes`] takes O(edges × variables and control dependences). In the worst case the
-/// others take O(steps × subjects, log series), and less where series stay whole.
+/// [`Approach::Nodes`] takes O(edges × variables and control dependences). In the worst case, the
+/// other approaches take O(steps × subjects, log series). They take less where series stay whole.
 ///
 /// # Panics
 /// If the criterion's node does not execute at its time.

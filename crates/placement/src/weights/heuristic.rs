@@ -1,4 +1,4 @@
-//! The ten-iterations heuristic, loop by loop.
+//! The heuristic of ten iterations per loop, loop by loop.
 
 use afterimage_graph::{DepthFirst, FlowGraph, Loop, LoopForest};
 use afterimage_ids::{BlockId, EdgeId, EntityRef, LoopId};
@@ -8,7 +8,7 @@ use super::{Likelihood, Weights};
 /// The executions of a loop's body per entry, including the last, incomplete iteration.
 const TURNS: f64 = 11.0;
 
-/// Above this, the product of nested loops is meaningless.
+/// The largest meaningful weight. Beyond it, the product of nested loops says nothing.
 const LARGEST: f64 = 1e100;
 
 pub(super) fn weights(graph: &FlowGraph, likelihood: &dyn Fn(EdgeId) -> Likelihood) -> Weights {
@@ -33,7 +33,8 @@ pub(super) fn weights(graph: &FlowGraph, likelihood: &dyn Fn(EdgeId) -> Likeliho
     one_path(graph, &search)
 }
 
-/// One execution along a depth-first path: to EXIT if it is reached, otherwise to the search's end.
+/// Weights for one execution along a depth-first path. The path leads to EXIT if EXIT is reached,
+/// and otherwise to the end of the search.
 fn one_path(graph: &FlowGraph, search: &DepthFirst) -> Weights {
     let mut edges = vec![0.0; graph.edge_count()];
     let mut leaks = vec![0.0; graph.vertex_count()];
@@ -57,41 +58,42 @@ fn one_path(graph: &FlowGraph, search: &DepthFirst) -> Weights {
     }
 }
 
-/// A vertex at its own level, or an inner loop seen from outside.
+/// A vertex at its own level, or an inner loop as seen from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Item {
     Vertex(BlockId),
     Loop(LoopId),
 }
 
-/// The target of an edge, seen from the level at which it is considered.
+/// The target of an edge, as seen from the level at which the edge is considered.
 enum Target {
-    /// Back to the loop's header.
+    /// The edge leads back to the loop's header.
     Header,
-    /// Forward to an item of this level.
+    /// The edge leads forward to an item of this level.
     Inside(Item),
-    /// Out of the loop, and of this many further loops.
+    /// The edge leads out of the loop, and out of this many further loops.
     Outside(u32),
 }
 
-/// Weights are first relative to one entry of the innermost loop around the edge's source (its
-/// *level*), and made absolute at the end.
+/// The state of the heuristic. Weights are first relative to one entry of the innermost loop around
+/// the edge's source (its *level*). They are made absolute at the end.
 struct Heuristic<'a> {
     graph: &'a FlowGraph,
     likelihood: &'a dyn Fn(EdgeId) -> Likelihood,
     forest: &'a LoopForest,
     search: &'a DepthFirst,
-    /// By level (the outermost last): its items, each before its successors.
+    /// For each level (the outermost last), its items. Each item comes before its successors.
     items: Vec<Vec<Item>>,
-    /// By level: the edges found so far that leave the loop from within it or from inner loops.
+    /// For each level, the edges found so far that leave the loop. They begin in the loop itself or
+    /// in inner loops.
     exits: Vec<Vec<EdgeId>>,
-    /// By edge: the flow found so far, per entry of the outermost loop that the edge leaves.
+    /// For each edge, the flow found so far, per entry of the outermost loop that the edge leaves.
     exit_flow: Vec<f64>,
-    /// By loop: the part of an entry that leaks in the loop itself and in inner loops.
+    /// For each loop, the part of an entry that leaks in the loop itself and in inner loops.
     loop_leaks: Vec<f64>,
     edges: Vec<f64>,
     leaks: Vec<f64>,
-    /// The flow into each vertex and each loop at its level.
+    /// The flow into each vertex and each loop, at its level.
     into_vertex: Vec<f64>,
     into_loop: Vec<f64>,
 }
@@ -106,8 +108,9 @@ impl<'a> Heuristic<'a> {
         let loops = forest.loops().len();
         let mut items = vec![Vec::new(); loops + 1];
         let level = |l: Option<LoopId>| l.map_or(loops, |l| l.index());
-        // Reverse postorder, with an inner loop in the place of its header. Whatever enters a loop
-        // comes before its header in that order, and whatever a loop leads to comes after.
+        // This is reverse postorder, with an inner loop in the place of its header. Everything that
+        // enters a loop comes before the loop's header in this order, and everything to which the
+        // loop leads comes after.
         for v in search.reverse_postorder() {
             let inner = forest.innermost(v);
             if let Some(l) = inner.filter(|&l| forest.loops()[l].header == v) {
@@ -182,7 +185,8 @@ impl<'a> Heuristic<'a> {
     }
 
     /// The weight of an exit edge that leaves only this loop: one entry divided by the number of
-    /// likely exits. Exits that leave further loops count less. `None` if there is no likely exit.
+    /// likely exits. Exits that leave further loops count less. Returns `None` if there is no
+    /// likely exit.
     fn exit_share(&self, l: Option<LoopId>, items: &[Item]) -> Option<f64> {
         let count = |e: EdgeId| match self.target(l, e) {
             Target::Outside(further) if (self.likelihood)(e).share().is_none() => {
@@ -222,7 +226,7 @@ impl<'a> Heuristic<'a> {
         let unlikely = |e: EdgeId| (self.likelihood)(e).share();
         let all_unlikely = out.iter().all(|&e| unlikely(e).is_some());
         let unlikely = |e: EdgeId| if all_unlikely { None } else { unlikely(e) };
-        // Unlikely edges get at most half in total, however many there are.
+        // Unlikely edges together get at most half, however many there are.
         let unlikely_total: f64 = out.iter().filter_map(|&e| unlikely(e)).sum();
         let damping = 1.0 / (2.0 * unlikely_total).max(1.0);
         let rest = amount * (1.0 - unlikely_total * damping);
@@ -243,7 +247,7 @@ impl<'a> Heuristic<'a> {
             let flow = match unlikely(e) {
                 Some(unlikely) => amount * unlikely * damping,
                 None => match self.target(l, e) {
-                    // Every likely way from this vertex leads out of the loop.
+                    // All likely edges from this vertex lead out of the loop.
                     Target::Outside(_) if exits == likely_count => rest / likely_count,
                     Target::Outside(further) => exit_weight(further),
                     _ => (rest - exit_total) * (self.likelihood)(e).part() / parts,
@@ -269,8 +273,8 @@ impl<'a> Heuristic<'a> {
         }
     }
 
-    /// Scales a loop so that the flow that leaves it, or leaks, is one entry. Its header is then
-    /// visited `TURNS · scale` times, all but once over back edges.
+    /// Scales a loop so that the flow that leaves it or leaks is one entry. The loop's header is
+    /// then visited `TURNS · scale` times. All but one of these visits come over back edges.
     fn normalise(&mut self, l: LoopId, items: &[Item], scale: f64) {
         for &item in items {
             match item {
@@ -336,8 +340,8 @@ impl<'a> Heuristic<'a> {
         }
     }
 
-    /// Adds the path to the header for flow that enters an irreducible loop at another vertex. So
-    /// far, this flow was treated as if it had arrived at the header.
+    /// Adds the path to the header for flow that enters an irreducible loop at another vertex.
+    /// Until then, this flow is treated as if it had arrived at the header.
     fn lead_to_headers(&mut self) {
         let mut arriving: Vec<Vec<(BlockId, f64)>> = vec![Vec::new(); self.forest.loops().len()];
         for e in self.graph.edges() {
@@ -361,7 +365,7 @@ impl<'a> Heuristic<'a> {
             if arriving.is_empty() {
                 continue;
             }
-            // Breadth-first against the edges, within the loop.
+            // Searches breadth-first against the edges, within the loop.
             let mut order = vec![l.header];
             let mut next = 0;
             while let Some(&v) = order.get(next) {

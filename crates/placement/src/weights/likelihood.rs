@@ -1,4 +1,4 @@
-//! Finds edges that hardly ever run.
+//! Finds edges that are hardly ever executed.
 
 use std::collections::VecDeque;
 
@@ -6,24 +6,24 @@ use afterimage_graph::{FlowGraph, PostDominatorTree};
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 use afterimage_program::{BlockEnd, Callee, Cfg, EdgeKind, Program};
 
-/// The likelihood that an edge is taken, apart from loops and the number of branches.
+/// How likely an edge is to be taken, apart from loops and the number of branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likelihood {
     /// Nothing is known.
     Normal,
-    /// It leads to a call that its source does not always make: the call heuristic of Ball and
-    /// Larus (1993).
+    /// The edge leads to a call that its source does not always make. This is the call heuristic of
+    /// Ball and Larus (1993).
     Calls,
-    /// It leads to a return: the return heuristic of Ball and Larus (1993).
+    /// The edge leads to a return. This is the return heuristic of Ball and Larus (1993).
     Returns,
-    /// An exception: rare, but it may be part of how a program works.
+    /// The edge is that of an exception. It is rare, but may be part of how a program works.
     Exceptional,
-    /// It leads to the program's end, so it runs at most about once in a run.
+    /// The edge leads to the end of the program, so it is executed at most about once in a run.
     Cold,
 }
 
 impl Likelihood {
-    /// An unlikely edge's share of its source's executions.
+    /// The share of its source's executions that an unlikely edge gets.
     pub(super) fn share(self) -> Option<f64> {
         match self {
             Self::Normal | Self::Calls | Self::Returns => None,
@@ -32,7 +32,7 @@ impl Likelihood {
         }
     }
 
-    /// An edge's share of a branch's remaining weight, relative to a normal edge.
+    /// An edge's part of a branch's remaining weight, relative to a normal edge.
     pub(super) fn part(self) -> f64 {
         match self {
             Self::Calls => CALL_PART,
@@ -42,34 +42,35 @@ impl Likelihood {
     }
 }
 
-/// How many blocks without a branch are searched for a call or a return.
+/// The number of blocks without a branch to search for a call or a return.
 const LOOK_AHEAD: usize = 3;
 
-/// Found by trial on nine real programs in C and Rust, where most branches avoid calls. With 0.4
-/// and 0.5, the quick plans execute 2 % fewer increments than with 1 and 1.
+/// The part of an edge to a call. It was found by trial on nine real programs in C and Rust, in
+/// which most branches avoid calls. With 0.4 and 0.5, the quick plans execute 2 % fewer increments
+/// than with 1 and 1.
 const CALL_PART: f64 = 0.4;
 
-/// See [`CALL_PART`].
+/// The part of an edge to a return. See [`CALL_PART`].
 const RETURN_PART: f64 = 0.5;
 
-/// The best possible outcome of execution from a vertex, in ascending order.
+/// The best possible outcome of an execution from a vertex, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Prospect {
-    /// It inevitably runs into `unreachable` or a call that does not return.
+    /// Execution inevitably reaches `unreachable` or a call that does not return.
     Doomed,
-    /// It can stay in the function forever, and never leaves it.
+    /// Execution can stay in the function forever, and never leaves it.
     Endless,
-    /// It leaves the function, or returns to normal execution, only by an exception.
+    /// Execution leaves the function, or returns to normal, only through an exception.
     Throws,
-    /// It reaches EXIT without an exception.
+    /// Execution reaches EXIT without an exception.
     Returns,
 }
 
-/// Computes the likelihood of every edge of a function. `returns` says which functions can return,
-/// by index. O(V + E).
+/// Computes the likelihood of every edge of a function. `returns` says, by index, which functions
+/// can return. O(V + E).
 ///
-/// An edge is unlikely if it leads from better prospects to worse, if it is a call's exception
-/// edge, or if it is the return from a function that does not return.
+/// An edge is unlikely if it leads from a better prospect to a worse one, if it is the exception
+/// edge of a call, or if it is the return from a function that does not return.
 pub(crate) fn likelihoods(cfg: &Cfg, returns: &[bool]) -> Vec<Likelihood> {
     let never: Vec<bool> = cfg
         .edges
@@ -97,7 +98,7 @@ pub(crate) fn likelihoods(cfg: &Cfg, returns: &[bool]) -> Vec<Likelihood> {
         .collect()
 }
 
-/// Whether control goes straight from a block to a call or a return.
+/// Finds whether control goes straight from a block to a call or a return.
 fn leads_to(cfg: &Cfg, mut v: BlockId) -> Likelihood {
     for _ in 0..LOOK_AHEAD {
         match cfg.blocks[v].end {
@@ -211,7 +212,8 @@ mod tests {
 
     #[test]
     fn calls_and_returns_are_less_likely_than_going_on() {
-        // Block 2 calls on the way to the join 3, which branches to the return 4 or on to 5.
+        // Block 2 makes a call on the way to block 3, where paths join. Block 3 branches to the
+        // return in block 4, or on to block 5.
         let edges = vec![
             (0, 1),
             (0, 2),
@@ -256,7 +258,8 @@ mod tests {
 
     #[test]
     fn leaving_a_main_loop_for_the_end_is_cold_where_nothing_returns() {
-        // 1 ⇄ 2 forever, or 3, a dead end.
+        // Control goes back and forth between blocks 1 and 2 forever, or to block 3, which is a
+        // dead end.
         let program = without_calls(5, &[(0, 1), (1, 2), (2, 1), (2, 3)]);
         let (normal, cold) = (Likelihood::Normal, Likelihood::Cold);
         assert_eq!(likelihoods_of(&program), [normal, normal, normal, cold]);

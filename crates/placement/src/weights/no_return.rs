@@ -3,13 +3,13 @@
 use afterimage_ids::{BlockId, EntityRef, FuncId};
 use afterimage_program::{BlockEnd, Callee, EdgeKind, Program};
 
-/// By function index, imports included: whether the function may return, normally or by an
+/// For each function by index, imports included: whether it may return, normally or through an
 /// exception.
 ///
-/// `proc_exit` of WASI does not. A defined function may return if its EXIT can be reached from its
-/// root without returning from a function that does not. This is the least solution, so a recursion
-/// without an exit does not return. Compilers mark only some of these functions themselves.
-/// O(program).
+/// `proc_exit` of WASI does not return. A defined function may return if its EXIT can be reached
+/// from its root without the return of a function that does not return. The result is the least
+/// solution, so a recursion without an exit does not return. Compilers mark only some of these
+/// functions themselves. O(program).
 pub(crate) fn returning_functions(program: &Program) -> Vec<bool> {
     let imports = program.imports.len();
     let mut state = Search {
@@ -43,7 +43,7 @@ struct Search<'a> {
     program: &'a Program,
     returns: Vec<bool>,
     reached: Vec<Vec<bool>>,
-    /// By function: the blocks that wait for it to return.
+    /// For each function, the blocks that wait for it to return.
     waiting: Vec<Vec<(usize, BlockId)>>,
     work: Vec<(usize, BlockId)>,
 }

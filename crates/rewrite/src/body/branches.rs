@@ -1,4 +1,4 @@
-//! Branches, calls and their landings: their targets once there are more labels.
+//! Branches, calls and their landings: how their targets change when there are more labels.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::map::OriginalPlace;
 use crate::types::TypePool;
 
 impl Writer<'_, '_> {
-    /// A label of the original, as numbered at the current place.
+    /// A label of the original, as it is numbered at the current place.
     pub(super) fn label(&self, depth: u32) -> u32 {
         let outer = self.frames.len().checked_sub(depth as usize + 1);
         let outside = outer.map_or(0, |i| self.frames[i].extras);
@@ -92,7 +92,7 @@ impl Writer<'_, '_> {
             Vec::new()
         };
         let ty = self.context.types.block(&carried, &carried)?;
-        // The engine may merge this with the load of its condition.
+        // The engine may merge this branch with the load of its condition.
         let place = OriginalPlace::Operator(OrigOffset(range.start as u32));
         self.map.stops.push((self.out.len() as u32, place));
         self.put(&Instruction::If(ty));
@@ -122,7 +122,7 @@ impl Writer<'_, '_> {
         let mut params = carried.clone();
         params.push(ValType::I32);
         for _ in 0..landings {
-            // Every block takes the index, and passes on the values that the branch carries.
+            // Every block takes the index and passes on the values that the branch carries.
             let ty = self.context.types.block(&params, &carried)?;
             self.put(&Instruction::Block(ty));
         }
@@ -149,7 +149,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// A call, with a landing pad around it if an exception that leaves it is counted.
+    /// Writes a call. If an exception that leaves it is counted, there is a landing pad around it.
     pub(super) fn call(
         &mut self,
         range: &Range<usize>,

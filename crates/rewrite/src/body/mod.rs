@@ -1,7 +1,7 @@
 //! Rewriting one function body.
 //!
-//! Operators are copied byte for byte wherever nothing has to change, which is nearly everywhere;
-//! the stretches copied are the offset map. New code appears between them:
+//! Operators are copied byte for byte wherever nothing has to change, which is nearly everywhere.
+//! The copied stretches form the offset map. New code appears between them:
 //!
 //! ```wat
 //! ;; a probe on the taken edge of `br_if $l` that carries a value
@@ -17,8 +17,8 @@
 //!     (br $done))
 //!   PROBE (throw_ref))
 //! ```
-//! Probes leave the operand stack unchanged, use only added locals, and touch no memory but their
-//! own.
+//! Probes leave the operand stack unchanged, use only added locals, and touch only their own
+//! memory.
 
 mod branches;
 mod probes;
@@ -47,17 +47,17 @@ pub(crate) struct Context<'a> {
     pub program: &'a Program,
     pub bytes: &'a [u8],
     pub types: &'a mut TypePool,
-    /// Types of tags, as indices of function types.
+    /// The types of the tags, as indices of function types.
     pub tags: &'a [u32],
-    /// Index types of tables: whether each is 64 bits wide.
+    /// For each table, whether its index is 64 bits wide.
     pub tables64: &'a [bool],
     pub layout: Layout,
-    /// Index of the probes' memory.
+    /// The index of the probes' memory.
     pub memory: u32,
     /// Whether the module is for other engines. Direct calls of imports then set and clear a flag
-    /// for "inside a host call".
+    /// that means "inside a host call".
     pub external: bool,
-    /// The module's globals for path probes.
+    /// The module's globals for path probes, if it has any.
     pub path_places: Option<PathPlaces>,
     /// Whether the function being rewritten keeps no part of its path in a local, so that a trap in
     /// it loses nothing.
@@ -68,18 +68,18 @@ pub(crate) struct Context<'a> {
     pub carriers: Option<Carriers>,
     /// The type of the function that takes snapshots, and its table, if snapshots are taken.
     pub snapshots: Option<(u32, u32)>,
-    /// Whether the guest must report a full half of the ring, because no fault signals it.
+    /// Whether the guest must report a full half of the ring, because no fault reports it.
     pub tells_full: bool,
-    /// Present if activations capture themselves.
+    /// The definitions for captures. Present if activations capture themselves.
     pub captures: Option<Captures>,
-    /// The offsets between which the engine must not merge a load with the operator that uses its
-    /// value.
+    /// The range of offsets in which the engine must not merge a load with the operator that uses
+    /// its value.
     pub apart: Option<Range<OrigOffset>>,
-    /// The place of the marks, if written lines are marked.
+    /// The place of the marks, if writes are marked.
     pub marks: Option<Marks>,
 }
 
-/// The rewritten body, without its size prefix, and its map.
+/// Rewrites a body. Returns the new body, without its size prefix, and its map.
 pub(crate) fn rewrite_body(
     context: &mut Context<'_>,
     function: &Function,
@@ -152,8 +152,8 @@ pub(crate) fn rewrite_body(
     Ok((writer.out, writer.map))
 }
 
-/// Refuses a function that exceeds a limit which all engines share (WebAssembly JavaScript
-/// Interface, "Limits").
+/// Refuses a function that exceeds a limit shared by all engines (WebAssembly JavaScript Interface,
+/// "Limits").
 fn within(
     function: &Function,
     what: &'static str,
@@ -215,17 +215,18 @@ struct Frame {
     ty: Option<wasmparser::BlockType>,
     is_loop: bool,
     extra: u32,
-    /// The values that enter and leave it through locals: all of them or none.
+    /// The types of the values that enter the block, and of those that leave it, through locals.
+    /// Each list has either all of the values or none.
     through: (Vec<ValType>, Vec<ValType>),
-    /// The sum of `extra` of this block and those around it.
+    /// The sum of `extra` of this block and of the blocks around it.
     extras: u32,
-    /// The steps at the beginning of an `if`'s else-arm.
+    /// The steps at the beginning of the else-arm, if this is an `if`.
     otherwise: Vec<Step>,
     /// Whether this is an `if` without an `else` so far.
     is_if: bool,
     /// The code after the end of a `try_table` with probes on its handlers.
     landings: Option<Landings>,
-    /// Added blocks just inside the function's own block.
+    /// The number of added blocks just inside the function's own block.
     inside: u32,
 }
 
@@ -245,11 +246,12 @@ impl Frame {
     }
 }
 
-/// The blocks around a `try_table` that contain its handlers' probes. The outermost is closed last.
+/// The blocks around a `try_table` that contain the probes of its handlers. The outermost block is
+/// closed last.
 #[derive(Clone, Debug, Default)]
 struct Landings {
-    /// From the innermost block outwards: the steps and the label to continue at, or `None` to
-    /// rethrow. Labels are as seen from outside all of these blocks.
+    /// The landings, from the innermost block outwards: the steps, and the label at which to
+    /// continue, or `None` to rethrow. Labels are as seen from outside all of these blocks.
     blocks: Vec<(Vec<Step>, Option<u32>)>,
 }
 
@@ -257,22 +259,22 @@ pub(crate) struct Writer<'a, 'b> {
     pub(crate) context: &'a mut Context<'b>,
     pub(crate) out: Vec<u8>,
     pub(crate) map: BodyMap,
-    /// Local of type i64 for polls.
+    /// The local of type i64 for polls.
     scratch: u32,
-    /// Local of type i32 that counts loop iterations.
+    /// The local of type i32 that counts loop iterations.
     polls: u32,
-    /// Local of type i64 for the pending bits of the path.
+    /// The local of type i64 for the pending bits of the path.
     path: u32,
-    /// Present if the function gets hinges.
+    /// Decides where hinges go. Present if the function gets hinges.
     pub(crate) hinges: Option<Hinges>,
-    /// Present if values carried by labels go through locals.
+    /// The locals for values carried by labels. Present if these values go through locals.
     pub(crate) carriers: Option<Carriers>,
-    /// Present if activations capture themselves.
+    /// How activations are captured. Present if they capture themselves.
     pub(crate) capture: Option<Capture>,
-    /// Locals for the operands of operators that write memory.
+    /// The locals for the operands of operators that write memory.
     pub(crate) written: SharedLocals,
     frames: Vec<Frame>,
-    /// Result types of the function.
+    /// The result types of the function.
     pub(crate) results: Vec<ValType>,
 }
 
@@ -371,7 +373,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Wraps the whole body, to catch exceptions that leave the function.
+    /// Wraps the whole body, in order to catch exceptions that leave the function.
     fn open_unwind_wrapper(&mut self) -> Result<(), RewriteError> {
         let results = self.results.clone();
         let outer = self
@@ -510,7 +512,8 @@ impl Writer<'_, '_> {
                 if apart.is_some_and(|loads| loads.contains(&start))
                     && (effect.is_load() || effect.is_store())
                 {
-                    // A different number each time: the engine would drop one of two equal stores.
+                    // Each mark stores a different number, because the engine would drop one of two
+                    // equal stores.
                     self.mark(i64::from(start.0));
                 }
             }
@@ -520,7 +523,8 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Stores a value that is never read: the engine moves nothing that may trap across it.
+    /// Stores a value that is never read. The engine does not move anything that may trap across
+    /// such a store.
     fn mark(&mut self, number: i64) {
         let slot = self.slot(MARK_AT);
         self.put(&Instruction::I32Const(0));
@@ -528,8 +532,8 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I64Store(slot));
     }
 
-    /// Replaces waiting and notifying for memory that is not shared: an address check, then a trap
-    /// or 0. The engine is built without threads, so it has neither operator.
+    /// Replaces waiting and notifying for memory that is not shared: checks the address, then traps
+    /// or returns 0. The engine is built without threads, so it has neither of these operators.
     fn wait(&mut self, operator: &Operator<'_>, memarg: &wasmparser::MemArg, at: OrigOffset) {
         let memory = MemArg {
             offset: memarg.offset,
@@ -537,7 +541,7 @@ impl Writer<'_, '_> {
             memory_index: memarg.memory,
         };
         let notifies = matches!(operator, Operator::MemoryAtomicNotify { .. });
-        // The number of waiters, or the expected value and the timeout.
+        // Drops the number of waiters, or the expected value and the timeout.
         self.put(&Instruction::Drop);
         if !notifies {
             self.put(&Instruction::Drop);
@@ -595,8 +599,8 @@ impl Writer<'_, '_> {
         self.bring(&frame.through.1);
         if let Some(landings) = frame.landings {
             let count = landings.blocks.len() as u32;
-            // One more block surrounds the landing blocks; the `try_table`'s own results leave
-            // through it.
+            // One more block surrounds the landing blocks. The results of the `try_table` itself
+            // leave through it.
             self.put(&Instruction::Br(count));
             for (i, (steps, next)) in landings.blocks.into_iter().enumerate() {
                 self.put(&Instruction::End);

@@ -1,5 +1,5 @@
-//! The code added between the operators of a body: counters, words of the path, polls of the stop
-//! clock.
+//! The code added between the operators of a body: counters, words of the path, and polls of the
+//! stop clock.
 
 use afterimage_ids::BlockId;
 use wasm_encoder::{BlockType, Instruction, MemArg};
@@ -12,9 +12,11 @@ use crate::layout::{
 use crate::map::OriginalPlace;
 use crate::paths::PathStep;
 
-/// Loop iterations between two polls of the stop clock in one activation: a power of two.
+/// The number of loop iterations between two polls of the stop clock in one activation. It is a
+/// power of two.
 ///
-/// Loops in functions that are called from loops multiply it, so it is small.
+/// It is small, because the iterations of loops in functions that are themselves called from loops
+/// multiply.
 const POLL_INTERVAL: i32 = 128;
 
 impl Writer<'_, '_> {
@@ -59,7 +61,8 @@ impl Writer<'_, '_> {
                     self.put(&Instruction::End);
                 }
                 Step::LoopPoll(block) => {
-                    // Counts up and is never reset: a reset would cost every iteration a move.
+                    // The count goes up and is never reset, because a reset would cost a move in
+                    // every iteration.
                     let loops = MemArg {
                         align: 2,
                         ..self.slot(LOOPS_AT)
@@ -146,7 +149,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Puts the accumulator into the ring and clears it.
+    /// Moves the accumulator into the ring and clears it.
     fn full_word(&mut self, cursor: u32, (get, set): (&Instruction<'_>, &Instruction<'_>)) {
         let layout = self.context.layout;
         let word = self.slot(layout.buffer());
@@ -182,7 +185,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// One tick of the stop clock, which traps at the tick set as the limit.
+    /// Adds one tick to the stop clock. Traps at the tick that is set as the limit.
     fn poll(&mut self, block: BlockId) {
         let (clock, limit) = (self.slot(CLOCK_AT), self.slot(LIMIT_AT));
         self.put(&Instruction::I32Const(0));
@@ -200,7 +203,7 @@ impl Writer<'_, '_> {
     }
 
     /// Calls the function that takes snapshots, if the clock has reached the next one. The pending
-    /// bits of the path are in its global.
+    /// bits of the path are in their global by then.
     fn snapshot(&mut self, block: BlockId) {
         let Some((ty, table)) = self.context.snapshots else {
             return;
@@ -225,8 +228,8 @@ impl Writer<'_, '_> {
         self.put(&Instruction::End);
     }
 
-    /// Traps if the condition on the stack holds. The engine may merge both into one conditional
-    /// trap, reported at the `if` and not at the `unreachable`.
+    /// Traps if the condition on the stack holds. The engine may merge the `if` and the
+    /// `unreachable` into one conditional trap, which is reported at the `if`.
     fn stop(&mut self, place: OriginalPlace) {
         self.map.stops.push((self.out.len() as u32, place));
         self.map.unlikely.push(self.out.len() as u32);
@@ -236,7 +239,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::End);
     }
 
-    /// Traps at the armed moment; otherwise lets control pass.
+    /// Traps at the armed moment. Otherwise lets control pass.
     fn armed(&mut self, place: OriginalPlace) {
         let (clock, at, skip) = (
             self.slot(CLOCK_AT),

@@ -12,24 +12,24 @@ use crate::stretch::{Event, Execution};
 /// The wants at the end of the next node.
 #[derive(Debug, Default)]
 pub(super) struct OfEnd {
-    /// Arguments of its call.
+    /// The wanted arguments of the node's call.
     pub(super) arguments: Wanted,
-    /// Whether the call happened, because something in the callee depends on it.
+    /// How far the call is wanted, because something in the callee depends on it.
     pub(super) called: Reach,
-    /// Whether it called the host, which provided something wanted.
+    /// How far the host's call is wanted, because the host provided something wanted.
     pub(super) host: Reach,
-    /// Values of its exception.
+    /// The wanted values of the node's exception.
     pub(super) thrown: Wanted,
-    /// All values of its exception.
+    /// How far all values of the node's exception are wanted.
     pub(super) all_thrown: Reach,
-    /// What the criterion wants at the throw, and therefore at all its operands.
+    /// How far the criterion wants the throw, and therefore all of its operands.
     pub(super) asked: Reach,
-    /// Whether the throw happened.
+    /// How far the fact that the exception was thrown is wanted.
     pub(super) threw: Reach,
 }
 
 impl Backward<'_> {
-    /// Processes the events after a node's instructions, the last one first. Returns the number of
+    /// Processes the events after a node's instructions, from last to first. Returns the number of
     /// remaining events, which belong to instructions.
     pub(super) fn events(&mut self, events: &[Event]) -> usize {
         let mut left = events.len();
@@ -57,7 +57,7 @@ impl Backward<'_> {
         left
     }
 
-    /// The beginning of the innermost activation.
+    /// Processes the beginning of the innermost activation.
     fn enter(&mut self, function: FuncId, by: Caller) {
         let mut frame = self.frames.pop().unwrap_or_default();
         if by == Caller::Host {
@@ -81,7 +81,8 @@ impl Backward<'_> {
     }
 
     /// Returns the wanted results of a call that were stored in these variables of the innermost
-    /// activation. If nothing follows the call, the activation returned them.
+    /// activation. If no code of the activation follows the call, the activation returned the
+    /// results.
     fn wanted_results(&mut self, first: u32, count: u32) -> Wanted {
         let frame = self.top();
         if let Some((results, wanted)) = frame.returned.take() {
@@ -93,17 +94,17 @@ impl Backward<'_> {
         taken(frame, first, count)
     }
 
-    /// The end of an activation.
+    /// Processes the end of an activation.
     fn leave(&mut self, results: Option<(u32, u32)>) {
         let returned = results.map(|(first, count)| (count, self.wanted_results(first, count)));
         self.frames.push(Frame::that_returned(returned));
     }
 
-    /// An exception caught by the innermost activation.
+    /// Processes an exception that the innermost activation caught.
     fn caught(&mut self, first: u32, count: u32) {
         let frame = self.top();
         if let Some((results, wanted)) = frame.returned.take() {
-            // The handler is the function's own label.
+            // The handler is the label of the function itself.
             for (i, reach) in wanted.into_iter().filter(|(i, _)| *i < results) {
                 frame.want(first + i, reach);
             }
@@ -132,7 +133,7 @@ impl Backward<'_> {
         self.top().waits_for(&decided)
     }
 
-    /// A call of the host.
+    /// Processes a call of the host.
     fn host(&mut self, events: &[Event]) {
         let asked = self.asked.as_ref().map(|asked| asked.end);
         let mut wanted = asked.unwrap_or_default();
@@ -236,7 +237,8 @@ impl Backward<'_> {
             }
             End::Rethrow(exception) => {
                 if data {
-                    // A rethrow takes the reference, and its values are those of the earlier throw.
+                    // A rethrow takes the reference to the exception. The values are those of the
+                    // earlier throw.
                     let thrown = of_end.thrown.iter().map(|(_, reach)| *reach);
                     let carried = thrown.fold(of_end.all_thrown, Reach::max);
                     let reach = carried.max(of_end.asked.max(of_end.threw).next());

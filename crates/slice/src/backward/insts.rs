@@ -52,7 +52,7 @@ impl Backward<'_> {
             Kind::GlobalSet => wanted = wanted.max(take(&mut self.globals, inst.number)),
             Kind::MemorySize if data => want(&mut self.sizes, inst.memory.into(), wanted.next()),
             Kind::MemorySize => {}
-            // The contents of a table, and sizes, are treated as a whole.
+            // The contents of a table are treated as a whole, and so are sizes.
             Kind::MemoryGrow => {
                 wanted = wanted.max(take(&mut self.sizes, inst.memory.into()));
                 if data {
@@ -73,7 +73,7 @@ impl Backward<'_> {
         wanted
     }
 
-    /// Marks the operands of an instruction as wanted, as far as the instruction itself.
+    /// Marks the operands of an instruction as wanted, as far as the instruction itself is wanted.
     #[inline]
     fn want_operands(&mut self, plan: &Plan, i: usize, wanted: Reach) {
         if wanted.is_none() || !self.follows.data {
@@ -115,8 +115,8 @@ impl Backward<'_> {
         wanted
     }
 
-    /// Processes a copy of bytes. Returns how far it must be followed, because some or all of the
-    /// bytes are wanted; their sources are then wanted.
+    /// Processes a copy of bytes. If some of the bytes are wanted, their sources become wanted.
+    /// Returns how far the copy must be followed.
     fn copied(&mut self, from: Range, to: Range, all: Reach) -> Reach {
         let mut parts = std::mem::take(&mut self.parts);
         parts.clear();
@@ -140,10 +140,10 @@ impl Backward<'_> {
     }
 }
 
-/// The loads and stores of an execution, the last one first.
+/// The loads and stores of an execution, from last to first.
 pub(super) struct Accesses<'a> {
     accesses: &'a [u64],
-    /// The number already processed.
+    /// The number of accesses already processed.
     behind: u32,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// The next access, with its range unless an event contains that.
+    /// Returns the next access, with its range unless an event contains the range.
     #[inline]
     fn pop(&mut self, memory: u16) -> (Access, Option<Range>) {
         let behind = self.behind;
@@ -166,7 +166,7 @@ impl<'a> Accesses<'a> {
     }
 }
 
-/// The last event, if it belongs to this instruction.
+/// Returns the last event, if it belongs to this instruction.
 fn pop(events: &mut &[Event], of: usize) -> Option<Event> {
     let (&last, rest) = events.split_last()?;
     match last {

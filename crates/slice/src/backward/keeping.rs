@@ -10,11 +10,11 @@ use crate::plan::{End, Plan};
 use crate::reach::Reach;
 use crate::stretch::Execution;
 
-/// Records a node's processing, to be memoised.
+/// Records how a node is processed, to be memoised.
 #[derive(Debug)]
 pub(super) struct Keeping {
     key: Key,
-    /// The effects of its first stores, which were already processed.
+    /// The effects of the node's first stores, which have already been processed.
     did: Did,
     stores: u32,
     accesses: Vec<Mattered>,
@@ -43,8 +43,8 @@ impl Backward<'_> {
                 self.come_to_the_same(plan, &key, &outcome);
                 true
             }
-            // The caller must know that first accesses were processed, even if the outcome cannot
-            // be memoised.
+            // The caller must know that the first accesses were processed, even if the outcome
+            // cannot be memoised.
             Lookup::Nothing(did) if did.is_over(0) && !memo.has_room(execution.node.index()) => {
                 false
             }
@@ -63,7 +63,7 @@ impl Backward<'_> {
         }
     }
 
-    /// Returns the wanted set after a node; `None` if it has too many different parts.
+    /// Returns the wanted set after a node. Returns `None` if it has too many different parts.
     fn key(&mut self, plan: &Plan) -> Option<Key> {
         let memo = self.memo.as_mut()?;
         let of_end = &self.of_end;

@@ -185,7 +185,7 @@ impl Executed<'_> {
         };
         let ty = self.program.types.get(known.ty);
         let parameters = ty.map_or(0, |ty| ty.params.len() as u32);
-        // At the function's beginning.
+        // Control has reached the function's beginning.
         if block.as_u32() == 0 && variable < parameters {
             found.push((Why::Data, Vertex::Parameter(function, variable)));
         }
@@ -238,7 +238,7 @@ impl Executed<'_> {
         let returns = ty.map_or(0, |ty| ty.results.len() as u32);
         let mut blocks = known.cfg.blocks.values();
         if blocks.any(|block| matches!(block.kind, BlockKind::Dispatch(Some(_)))) {
-            // A handler may be the function's own label.
+            // The handler may be the label of the function itself.
             found.push((Why::Data, Vertex::Thrown));
         }
         let nodes = self.of_function.get(&function);

@@ -36,7 +36,7 @@ impl One {
     }
 }
 
-/// The possible origins of control.
+/// The nodes from which control may arrive at a block.
 pub(super) struct Arrivals {
     pub nodes: Vec<usize>,
     /// Whether the block handles exceptions.
@@ -49,7 +49,7 @@ pub(super) struct Executed<'a> {
     pub nodes: Vec<One>,
     pub of_function: FxHashMap<FuncId, Vec<usize>>,
     pub places: FxHashMap<Operator, Vec<NodePosition>>,
-    /// The nodes that end with calls: by named function, and through tables by type.
+    /// The nodes that end with calls: direct calls by function, and calls through tables by type.
     pub calls: FxHashMap<FuncId, Vec<usize>>,
     pub indirect: Vec<(TypeId, usize)>,
     /// The nodes that may call the host.
@@ -165,8 +165,9 @@ impl<'a> Executed<'a> {
         });
     }
 
-    /// Returns the nodes from which control may reach a block: nodes after which the activation
-    /// continues there, and nodes that end where an exception that it handles may be raised.
+    /// Returns the nodes from which control may reach a block. These are nodes after which the
+    /// activation continues there, and nodes that end where an exception that the block handles may
+    /// be raised.
     pub fn arrivals(&mut self, function: FuncId, block: BlockId) -> Rc<Arrivals> {
         if let Some(known) = self.arrivals.get(&(function, block)) {
             return Rc::clone(known);
@@ -215,7 +216,7 @@ impl<'a> Executed<'a> {
         Some((plan.function, plan.end_op?))
     }
 
-    /// The functions that a call may begin.
+    /// The functions that a call may enter.
     pub fn callees(&self, end: &NodeEnd) -> Vec<FuncId> {
         match callee(end) {
             Some(&Callee::Direct(function)) => vec![function],
@@ -286,7 +287,7 @@ pub(super) fn is_dispatch(cfg: &Cfg, v: BlockId) -> bool {
     block.is_some_and(|block| matches!(block.kind, BlockKind::Dispatch(_)))
 }
 
-/// The vertices where an exception may choose a block as its handler, the inner ones first.
+/// The vertices where an exception may choose a block as its handler, innermost first.
 fn dispatches_to(cfg: &Cfg, block: BlockId) -> Vec<BlockId> {
     let mut found: Vec<BlockId> = Vec::new();
     let mut of = Some(block);

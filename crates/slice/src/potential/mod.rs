@@ -17,7 +17,7 @@ use crate::exercised::Operator;
 use crate::reach::Reach;
 use index::Executed;
 
-/// Something with dependences.
+/// Something that has dependences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Vertex {
     Operator(Operator),
@@ -27,9 +27,9 @@ enum Vertex {
     Control(FuncId, BlockId),
     /// The call of a function.
     Entry(FuncId),
-    /// An argument passed by its callers.
+    /// An argument that the function's callers pass.
     Parameter(FuncId, u32),
-    /// Its results.
+    /// The results of a function.
     Returned(FuncId),
     Memory(u32),
     Global(u32),
@@ -42,8 +42,8 @@ enum Vertex {
     Thrown,
 }
 
-/// Slices over dependences that the code allows, among the statements that were executed: the
-/// executed part of the static slice (Agrawal and Horgan 1990, section 3.1, the first approach).
+/// Slices over dependences that the code allows between executed statements. They are the executed
+/// part of the static slice (Agrawal and Horgan 1990, section 3.1, the first approach).
 ///
 /// Variables are distinguished by the routes that control may take between the executed paths.
 /// Memory is not: a loaded value may come from every store to the same memory, and from every call
@@ -65,8 +65,8 @@ impl<'a> Potential<'a> {
         }
     }
 
-    /// The operators that some operators may depend on, over at most `depth` dependences between
-    /// operators. Linear in the dependences that are followed.
+    /// Returns the operators on which some operators may depend, over at most `depth` dependences
+    /// between operators. Linear in the dependences that are followed.
     pub fn backward(
         &mut self,
         from: &[Operator],
@@ -89,7 +89,7 @@ impl<'a> Potential<'a> {
     }
 
     /// Returns the operators that may depend on some operators, over at most `depth` dependences:
-    /// the operators whose own slice contains one of them. Linear in all dependences.
+    /// the operators whose own slices contain one of these. Linear in all dependences.
     pub fn forward(
         &mut self,
         from: &[Operator],
@@ -119,8 +119,8 @@ impl<'a> Potential<'a> {
     }
 }
 
-/// The operators reachable over at most this many others; vertices between two operators do not
-/// count.
+/// Returns the operators that are reachable over at most this many others. Vertices between two
+/// operators do not count.
 fn levels(
     from: Vec<Vertex>,
     mut reach: Reach,

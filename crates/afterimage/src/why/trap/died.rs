@@ -1,5 +1,5 @@
-//! How a run ended in a library, in terms of the author's own code: the line, and the library's
-//! message.
+//! Describes how a run ended in a library, in terms of the author's own code: the line, and the
+//! library's message.
 
 use std::collections::HashSet;
 
@@ -17,8 +17,8 @@ use crate::steps::follow;
 /// The number of bytes of standard error to search, from its end.
 const LOOKED_AT: u64 = 1 << 16;
 
-/// Explains a run that ended in a library called by the user's code; `None` for others. `how` is
-/// how the run ended, and `frames` are the calls, the innermost first.
+/// Explains a run that ended in a library called by the user's code. Returns `None` for other runs.
+/// `how` describes how the run ended, and `frames` are the calls, innermost first.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -52,7 +52,7 @@ pub fn cause_of_death(
     Ok(death(what, message, own))
 }
 
-/// Explains that a call through a table found a function of another type. `index` is its position
+/// Explains that a call through a table found a function of the wrong type. `index` is its position
 /// in the table.
 ///
 /// # Errors
@@ -100,8 +100,8 @@ pub fn of_wrong_type(
     Ok(death(what, Some(message), &frames[own..]))
 }
 
-/// Explains that `main` returned a code for failure, although nothing killed the run. `None` if it
-/// did not.
+/// Explains that `main` returned a failure code, although nothing killed the run. Returns `None` if
+/// `main` did not.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -134,7 +134,7 @@ pub fn returned(scene: &Scene<'_, '_>, code: i32, ended: u64) -> Result<Option<W
         let name = scene.names.function(function);
         let name = name.split('(').next().unwrap_or(name);
         let is_main = name == "main" || name == "__original_main" || name.ends_with("::main");
-        // Code that formats an error, or runs at the exit, may be the user's own.
+        // Code that formats an error, or runs at exit, may be the user's own.
         if !is_main || block.end != BlockEnd::Return {
             continue;
         }
@@ -160,7 +160,7 @@ pub fn returned(scene: &Scene<'_, '_>, code: i32, ended: u64) -> Result<Option<W
     Ok(None)
 }
 
-/// The number of nodes back to search for the user's own code.
+/// The number of nodes to go back in search of the user's own code.
 const BLOCKS: u32 = 50_000;
 
 /// Whether the last output on standard error is what Rust prints for an error returned by `main`.
@@ -182,16 +182,16 @@ fn is_rust_report(scene: &Scene<'_, '_>) -> Result<bool> {
     }))
 }
 
-/// The number of calls around the printing one to examine.
+/// The number of calls to examine around the call that prints.
 const CALLS: usize = 64;
 
-/// Explains that the stack which compilers keep in memory overflowed.
+/// Explains that the compiler's stack in memory overflowed.
 pub fn overflowed(frames: &[WhyFrame]) -> Option<WhyDeath> {
     let own = frames.iter().position(|frame| frame.own)?;
     death("stack overflow", None, &frames[own..])
 }
 
-/// The event in the first of some calls, or in its callees.
+/// Describes an event in the first of some calls, or in its callees.
 fn death(what: &str, message: Option<String>, own: &[WhyFrame]) -> Option<WhyDeath> {
     let (first, outer) = own.split_first()?;
     let caller = outer.iter().find(|frame| frame.own);
@@ -221,10 +221,10 @@ fn message(scene: &Scene<'_, '_>, find: impl Fn(&str) -> Option<String>) -> Resu
     Ok(find(&String::from_utf8_lossy(&all)))
 }
 
-/// The text of the last panic of a Rust program.
+/// Finds the message of the last panic of a Rust program.
 fn panic(printed: &str) -> Option<String> {
     let (_, last) = printed.rsplit_once(" panicked at ")?;
-    // Until 1.72, the message preceded the place.
+    // Up to Rust 1.72, the message preceded the place.
     if let Some(message) = last.strip_prefix('\'') {
         let (message, _) = message.rsplit_once("', ")?;
         return Some(message.to_owned());
@@ -236,16 +236,16 @@ fn panic(printed: &str) -> Option<String> {
     Some(message[..end].trim_end().to_owned())
 }
 
-/// The last failed assertion of a C program.
+/// Finds the last failed assertion of a C program.
 fn assertion(printed: &str) -> Option<String> {
     let (_, last) = printed.rsplit_once("Assertion failed: ")?;
     let line = last.lines().next()?;
-    // The place follows, but is already known.
+    // The place comes after the text, but is already known.
     let text = line.rsplit_once(" (").map_or(line, |(text, _)| text);
     Some(text.to_owned())
 }
 
-/// The last message of the C++ library.
+/// Finds the last message of the C++ library.
 fn terminated(printed: &str) -> Option<String> {
     let (_, last) = printed.rsplit_once("libc++abi: ")?;
     last.lines().next().map(str::to_owned)

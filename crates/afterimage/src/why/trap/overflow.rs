@@ -9,14 +9,15 @@ use crate::explain::Scene;
 use crate::text::harmless;
 use crate::why::led::last_of;
 
-/// The number of innermost activations, the last callees, that may precede the repeated calls.
+/// The number of innermost activations that may lie inside the repeated calls without belonging to
+/// them.
 const BESIDE: usize = 8;
 /// The number of repeated calls to name.
 const NAMED: usize = 4;
 
 /// Repeated calls on a stack.
 pub struct Repeated {
-    /// The position of the first of them, from the innermost activation.
+    /// The position of the first repeated call, counted from the innermost activation.
     from: usize,
     /// The number of calls in one repetition.
     period: usize,
@@ -25,7 +26,7 @@ pub struct Repeated {
 }
 
 impl Repeated {
-    /// Returns the number of innermost activations that include all of them.
+    /// Returns the number of innermost activations that include one whole repetition.
     pub fn end(&self) -> usize {
         self.from + self.period
     }
@@ -50,7 +51,7 @@ pub fn sites(scene: &Scene<'_, '_>, stack: &[Call], ended: OpId) -> Result<Vec<(
     stack.iter().enumerate().map(site).collect()
 }
 
-/// The calls that repeat over most of the stack, if any. Linear.
+/// Finds the calls that repeat over most of the stack, if any. Linear.
 pub fn repeated<T: PartialEq>(sites: &[T]) -> Option<Repeated> {
     (0..sites.len().min(BESIDE)).find_map(|from| {
         let (length, period) = periodic(&sites[from..]);
@@ -63,8 +64,8 @@ pub fn repeated<T: PartialEq>(sites: &[T]) -> Option<Repeated> {
     })
 }
 
-/// The length of the longest prefix that repeats one part at least twice, and the length of that
-/// part (Knuth, Morris and Pratt 1977). Linear.
+/// Returns the length of the longest prefix that consists of one part repeated at least twice, and
+/// the length of that part (Knuth, Morris and Pratt 1977). Linear.
 fn periodic<T: PartialEq>(all: &[T]) -> (usize, usize) {
     let mut borders = vec![0; all.len()];
     let mut found = (0, 1);
@@ -83,8 +84,8 @@ fn periodic<T: PartialEq>(all: &[T]) -> (usize, usize) {
     found
 }
 
-/// Describes the stack in words, to follow the place where the run ended. `it` is the stack's name
-/// there.
+/// Describes the stack in words that follow the place where the run ended. `it` is the name of the
+/// stack in that sentence.
 pub fn described(
     open: usize,
     it: &str,
@@ -98,7 +99,8 @@ pub fn described(
     let Some(repeated) = repeated else {
         return format!(", with {open} on {it}");
     };
-    // A caller is further out than its callee, and the innermost calls the outermost again.
+    // A caller is further out than its callee. The innermost call of a repetition calls the
+    // outermost one of the next.
     let own = &frames[repeated.from..repeated.end()];
     let calls = (0..own.len()).rev().map(|at| {
         let called = match (own.len(), at) {
@@ -120,7 +122,7 @@ pub fn described(
     )
 }
 
-/// `f at file.c:42`.
+/// Writes a caller as `f at file.c:42`.
 fn caller(place: &WhyPlace) -> String {
     let at = place.line().unwrap_or_else(|| place.site().to_owned());
     format!("{} at {at}", harmless(&place.function.name))
