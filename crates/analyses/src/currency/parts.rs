@@ -42,7 +42,7 @@ pub(super) struct LineParts {
 }
 
 impl LineParts {
-    /// Finds the line's code in these functions. Linear in the functions' bodies.
+    /// Finds the code of a version's line. Linear in the bodies of the functions that have it.
     pub(super) fn new<S: Segments>(
         version: &Version<'_, '_, S>,
         names: &mut OperatorNames,
