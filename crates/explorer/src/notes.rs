@@ -189,7 +189,10 @@ mod tests {
         let saved = save(&recording, &notes).unwrap();
         assert_eq!(saved.notes, notes.notes);
         let refused = save(&recording, &notes).unwrap_err().to_string();
-        assert!(refused.contains("a.aft.notes.md was changed"), "{refused}");
+        assert!(
+            refused.contains("a.aft.notes.md has been changed"),
+            "{refused}"
+        );
         assert_eq!(load(&recording).unwrap(), saved);
     }
 }

@@ -3,7 +3,7 @@
 use crate::expression::Context;
 use crate::place::{Machine, Piece, Place, part, read};
 use crate::types::{BitField, Member, MemberOffset, Record, Type, TypeKind, TypeRef, VariantPart};
-use crate::{PathError, Unavailable, Variables};
+use crate::{DebugError, PathError, Unavailable, Variables};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -93,7 +93,10 @@ impl Variables<'_> {
         let pieces = match &member.offset {
             MemberOffset::Bytes(offset) => {
                 let whole = self.size(object.type_ref)?;
-                if bytes > 0 && whole.is_some_and(|whole| whole <= *offset) {
+                // The unsized end of a structure also begins after it.
+                if whole.is_some_and(|whole| whole <= *offset)
+                    && self.is_function_pointer(member.type_ref)?
+                {
                     return Err(Unavailable::NoBytes);
                 }
                 part(&object.pieces, *offset, bytes)
@@ -122,6 +125,15 @@ impl Variables<'_> {
             pieces,
             bits: member.bits,
         })
+    }
+
+    fn is_function_pointer(&self, type_ref: TypeRef) -> Result<bool, DebugError> {
+        let described = self.describe(self.plain(type_ref)?)?;
+        let TypeKind::Pointer { to, .. } = described.kind else {
+            return Ok(false);
+        };
+        let pointee = self.describe(self.plain(to)?)?;
+        Ok(matches!(pointee.kind, TypeKind::Function { .. }))
     }
 
     /// The active variant of a Rust enumeration; `None` if its discriminant selects no variant.

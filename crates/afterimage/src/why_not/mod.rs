@@ -295,7 +295,7 @@ fn refuse_executed(
         _ => String::new(),
     };
     bail!(
-        "{at} was {how} {}{after}, {when}{later}{hint}{part}",
+        "{at} was {how} {}{after}, {when}{later}{part}{hint}",
         times(count)
     )
 }

@@ -156,7 +156,7 @@ fn what_cannot_be_is_refused_in_one_sentence() {
     let other = tempfile::tempdir().unwrap();
     let other = Session::open(&recording(other.path(), MIXED)).unwrap();
     let said = refused(&query(50, None), &other, &own);
-    assert!(said.contains("another recording"), "{said}");
+    assert!(said.contains("a different recording"), "{said}");
 
     let file = folder.path().join("forever.aft");
     let said = refused(&query(50, None), &session, &file);

@@ -128,7 +128,9 @@ fn questions_that_are_none_are_refused_in_one_sentence() {
 #[test]
 fn requests_that_are_too_large_or_none_are_refused() {
     let (_folder, client) = served();
-    client.raw(b"nonsense\r\n\r\n").refusal(400, "no request");
+    client
+        .raw(b"nonsense\r\n\r\n")
+        .refusal(400, "not an HTTP/1.1 request");
     let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(40_000));
     client.raw(long.as_bytes()).refusal(431, "16 KiB");
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(100));
@@ -138,7 +140,7 @@ fn requests_that_are_too_large_or_none_are_refused() {
         .refusal(413, "1 MiB");
     client
         .raw(b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n")
-        .refusal(400, "no number");
+        .refusal(400, "not a number");
     client
         .raw(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
         .refusal(400, "chunks");
@@ -160,7 +162,7 @@ fn notes_are_kept_for_the_page_alone() {
         .refusal(403, "another page");
     client
         .send("POST", &notes, &[&host, &own], "{}")
-        .refusal(400, "no notes");
+        .refusal(400, "not notes");
     assert_eq!(
         client.send("POST", &notes, &[&host, &own], body).status,
         200
