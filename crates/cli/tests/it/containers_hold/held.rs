@@ -47,6 +47,10 @@ fn all<T: Debug>(shown: impl Iterator<Item = T>, count: usize) -> String {
 #[inline(never)]
 fn stop() {}
 
+fn double(number: i32) -> i32 {
+    number * 2
+}
+
 fn main() {
     let cell = Cell::new(0);
     let ref_cell = RefCell::new(String::new());
@@ -189,6 +193,7 @@ fn main() {
     let unowned = Rc::new(1);
     let odd = Duration::from_secs(1);
     let neither = AtomicBool::new(false);
+    let mapped = [1, 2].into_iter().map(double);
     let lost: &[i32];
     let headless: &dyn Animal;
     // SAFETY: nobody uses these as what they are.
@@ -202,6 +207,6 @@ fn main() {
         headless = std::mem::transmute::<(usize, usize), &dyn Animal>((16, 16));
     }
     stop(); // there
-    std::hint::black_box((&raw const *lost, &raw const *headless, &odd));
+    std::hint::black_box((&mapped, &raw const *lost, &raw const *headless, &odd));
     std::process::exit(0);
 }
