@@ -162,7 +162,7 @@ pub enum PositionError<E: Error + 'static> {
     Ambiguous(String),
     /// Code that must be counted was left out of the path.
     #[error(
-        "the path lacks code of functions with {0}, so executions there cannot be counted; \
+        "the path leaves out code of the functions that contain {0}, so its executions cannot be counted; \
          write a time, or build the whole path with `afterimage build --lens paths --again`"
     )]
     LeftOut(String),

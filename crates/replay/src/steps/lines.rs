@@ -315,7 +315,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
     /// If the path cannot be read, or does not determine an arrival.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it can fail, and then has ended"
+        reason = "it can fail, and ends when it does"
     )]
     pub fn next(&mut self) -> Result<Option<LineStep>, LineStepsError<S::Error>> {
         loop {

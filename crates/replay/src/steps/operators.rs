@@ -36,7 +36,7 @@ pub struct Operators<'a> {
 }
 
 impl<'a> Operators<'a> {
-    /// The operators of a program. `module` is the program's source.
+    /// The operators of a program. `module` has the bytes from which the program was parsed.
     pub fn new(program: &'a Program, module: &'a [u8], source: &'a dyn Source) -> Self {
         Self {
             program,

@@ -106,7 +106,7 @@ where
     /// If the run cannot be followed further.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it can fail, and then has ended"
+        reason = "it can fail, and ends when it does"
     )]
     pub fn next(&mut self) -> Result<Option<LoadedValues>, StepsError<S::Error>> {
         loop {

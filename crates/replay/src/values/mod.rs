@@ -80,7 +80,7 @@ pub fn recorded_epochs(
     FileEpochs::open(file, fingerprint(path.nodes(), continuations))
 }
 
-/// Opens the whole execution trace in `epochs`. `module` is the source of the program.
+/// Opens the whole execution trace in `epochs`. `module` has the bytes from which the program was parsed.
 ///
 /// # Errors
 /// If the module cannot be read.

@@ -45,7 +45,7 @@ pub struct Types<'a> {
 }
 
 impl<'a> Types<'a> {
-    /// The types of a program. `module` is the program's source.
+    /// The types of a program. `module` has the bytes from which the program was parsed.
     pub fn new(program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             program,
