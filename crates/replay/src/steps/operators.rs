@@ -15,7 +15,7 @@ use afterimage_profile::{ProfileError, Source};
 /// An operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorPlace {
-    /// Its name in the text format, without its immediates.
+    /// The operator's name in the text format, without immediates.
     pub name: Rc<str>,
     /// Its offset in the original module.
     pub offset: OrigOffset,
@@ -26,7 +26,7 @@ pub struct OperatorPlace {
 /// The operators of a function, by ordinal.
 pub type FunctionOperators = Rc<[OperatorPlace]>;
 
-/// Names and places of operators. Those of a function are computed on first use, in time linear in
+/// Names and places of operators. They are computed on first use of a function, in time linear in
 /// its body.
 pub struct Operators<'a> {
     program: &'a Program,

@@ -72,8 +72,8 @@ pub struct Inlining {
 }
 
 impl Inlining {
-    /// Reads the debug information about the blocks of a path. `module` is the source of the
-    /// program. O(operators of the functions that were executed · log).
+    /// Reads the debug information about the blocks of a path. `module` has the bytes from which
+    /// the program was parsed. O(operators of the functions that were executed · log).
     ///
     /// # Errors
     /// If the module's bytes are not those of the program.
