@@ -48,9 +48,9 @@ where
 }
 
 /// Follows a run from its last snapshot before block `from` until block `until` is executed. Takes
-/// a snapshot at `from`, and whenever `every` blocks have been executed since the previous one.
-/// Each snapshot is complete by itself. No snapshots are taken if the existing snapshot does not
-/// say when its activations began. Linear in the blocks that are followed.
+/// a snapshot where it begins, and whenever `every` blocks have been executed since the previous
+/// one. Each snapshot is complete by itself. No snapshots are taken if the existing snapshot does
+/// not say when its activations began. Linear in the blocks that are followed.
 ///
 /// # Errors
 /// If the run cannot be followed.
