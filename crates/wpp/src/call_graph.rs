@@ -116,8 +116,8 @@ impl<S: Segments> WholePath<S> {
             let mut own = BTreeMap::new();
             count(&measured, self.nodes(), &mut open, &mut own)
                 .ok_or(CallGraphError::Uncountable)?;
-            // If activations of a function are nested, its calls were made in the segment or were
-            // open before it.
+            // A chain of calls from an activation to a nested activation of the same function
+            // consists of calls that were made in the segment or were open before it.
             let recursive = components::recursive(own.keys().copied().chain(before.calls()));
             for edge in own.values_mut() {
                 if recursive.binary_search(&edge.callee).is_ok() {

@@ -11,7 +11,7 @@ const RATE: i32 = 2;
 /// The most specific context decides alone if only one token has followed in it, at least this
 /// often.
 const SURE: u32 = 3;
-/// The maximum number of contexts.
+/// The maximum number of contexts, and of candidates offered.
 const MOST_ORDERS: usize = 5;
 const MOST_TRIES: usize = 8;
 
