@@ -132,8 +132,9 @@ impl DynamicCfg {
         self.nodes.iter().position(|n| n.timestamps.contains(t))
     }
 
-    /// The node that executes after `node` does at step `t`: the successor with the timestamp t +
-    /// 1. `None` at the end, or if `node` does not execute then. O(successors log entries).
+    /// The node that executes after `node` executes at step `t`. It is the successor with the
+    /// timestamp `t + 1`. `None` at the end, or if `node` does not execute at step `t`.
+    /// O(successors log entries).
     pub fn after(&self, t: u64, node: usize) -> Option<usize> {
         let next = t.checked_add(1).filter(|_| self.executes(t, node))?;
         let mut to = self.outgoing(node).map(|e| e.to);
@@ -141,7 +142,7 @@ impl DynamicCfg {
     }
 
     /// The node that executes before `node` executes at step `t`. It is the predecessor with the
-    /// timestamp t − 1. `None` at the beginning, or if `node` does not execute at step `t`.
+    /// timestamp `t - 1`. `None` at the beginning, or if `node` does not execute at step `t`.
     /// O(predecessors log entries).
     pub fn before(&self, t: u64, node: usize) -> Option<usize> {
         let previous = t.checked_sub(1).filter(|_| self.executes(t, node))?;

@@ -1,5 +1,5 @@
 //! A path trace from the perspective of its blocks: the times at which each executed (Zhang and
-//! Gupta 2001, section 2.)
+//! Gupta 2001, section 2).
 
 use afterimage_ids::BlockId;
 

@@ -382,7 +382,7 @@ proptest! {
             segment.length = found;
         }
         if segment.length > 5_000 {
-            // The segment is too large to be expanded.
+            // The path is too long to be expanded.
             let _ = segment.check(&run.nodes);
             return Ok(());
         }

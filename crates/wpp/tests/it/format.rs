@@ -171,7 +171,7 @@ fn what_was_left_out_is_read_as_it_was_written() {
         ..limits
     };
     assert!(Directory::decode(&bytes, &fewer).is_err());
-    // Neither numbers nor functions may fail to ascend.
+    // These directories are refused, because their numbers or their functions do not ascend.
     for partial in [
         vec![of(0, Some(vec![(1, 1), (1, 2)]))],
         vec![of(1, None), of(1, None)],
