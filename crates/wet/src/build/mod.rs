@@ -492,8 +492,8 @@ impl<'a> Builder<'a> {
     #[inline(always)]
     fn executions(&self, def: Def) -> u64 {
         match def.site() {
-            // With this, the absolute number of a call is always shorter than its age. Calls need
-            // absolute numbers, because they cannot be counted in a path.
+            // This makes the absolute number of a call shorter than its age. Calls need absolute
+            // numbers, because they cannot be counted in a path.
             sites::INITIAL | HOST => 2 * def.execution(),
             site => self.counts[self.nodes[site as usize]],
         }

@@ -176,8 +176,8 @@ impl Each {
         self.words[word].again(is_old, now, site, writers);
     }
 
-    /// Records a write to one or two words by an instruction. Returns `false` if the write is not
-    /// of this kind.
+    /// Records a write to one or two words by an instruction. Returns `false`, and records nothing,
+    /// if the write is not of this kind.
     #[inline(always)]
     fn write_words(
         &mut self,
