@@ -159,9 +159,9 @@ impl HostCalls {
         Ok(self.blocks[block].first - 1 + before as u64)
     }
 
-    /// The first call from a given one on that reads a range for which `wanted` returns true, with
-    /// its number. `wanted` must also return true for every range that contains such a range. O(log
-    /// / 512 · ranges), plus reading the log where matching calls may be.
+    /// The first call, from a given number on, that reads a range for which `wanted` returns true,
+    /// with its number. `wanted` must also return true for every range that contains such a range.
+    /// Takes O(calls / 512 · ranges), plus reading the log where matching calls may be.
     ///
     /// # Errors
     /// If the log cannot be read.
