@@ -198,7 +198,7 @@ impl Running<'_> {
                 let (state, source) = (&mut *self.state, &mut *self.source);
                 one(self.code, position, registers, state, source, observer)
             } else {
-                Err(Stop::Diverged("a branch goes another way"))
+                Err(Stop::Diverged("a branch goes a different way"))
             };
             stop.map_err(|stop| Box::new((position, stop)))?;
             ops = rest;
