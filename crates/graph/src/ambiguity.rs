@@ -15,13 +15,13 @@ pub enum Ambiguity {
     Diamond {
         /// The vertex where the paths diverge.
         from: BlockId,
-        /// A vertex where both arrive.
+        /// A vertex where both paths arrive.
         to: BlockId,
     },
 }
 
-/// Finds a directed cycle or a diamond among the edges that `free` selects. EXIT→root is not among
-/// them.
+/// Finds a directed cycle or a diamond among the edges that `free` selects. EXIT→root is not one of
+/// these edges.
 ///
 /// O(V + E) if these edges contain a directed cycle, or contain no undirected cycle at all, so that
 /// there is nothing to find. Otherwise O(P·V), where P is the number of vertices that several free
@@ -32,7 +32,7 @@ pub fn find_ambiguity(
 ) -> Option<Ambiguity> {
     let free: Vec<bool> = graph.edges().map(&mut free).collect();
     let is_free = |e: EdgeId| free[e.index()];
-    // Including EXIT→root makes the answer "forest" stricter than needed, which is fine for a
+    // Because `is_forest` includes EXIT→root, it is stricter than necessary, which is fine for a
     // shortcut.
     if is_forest(graph, &[], is_free) {
         return None;
@@ -42,8 +42,8 @@ pub fn find_ambiguity(
         .or_else(|| find_diamond(graph, is_free))
 }
 
-/// Finds a vertex on a directed cycle: repeatedly removes vertices without free incoming edges,
-/// then walks backwards among the remaining ones.
+/// Finds a vertex on a directed cycle. Repeatedly removes vertices without free incoming edges,
+/// then walks backward among the remaining vertices.
 fn find_cycle(graph: &FlowGraph, is_free: impl Fn(EdgeId) -> bool) -> Option<BlockId> {
     let free_in = |v| graph.in_edges(v).iter().copied().filter(|&e| is_free(e));
     let mut incoming: Vec<usize> = graph.vertices().map(|v| free_in(v).count()).collect();

@@ -4,11 +4,11 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 use crate::{FlowGraph, PostDominatorTree};
 
-/// The edges that each vertex depends on: `v` is control dependent on the edge `a → b` if `v`
+/// The edges on which each vertex depends. `v` is control dependent on the edge `a → b` if `v`
 /// post-dominates `b` and does not strictly post-dominate `a`.
 ///
 /// Post-dominance is that of [`PostDominatorTree`], so the relation also covers vertices that
-/// cannot reach EXIT. It omits the dependence on the function being entered at all (the edge
+/// cannot reach EXIT. It omits the dependence on the function's being entered at all (the edge
 /// EXIT→root). Virtual exits are not edges, so nothing depends on them.
 #[derive(Clone, Debug)]
 pub struct ControlDependence {
@@ -17,7 +17,7 @@ pub struct ControlDependence {
 }
 
 impl ControlDependence {
-    /// Finds all dependences. O(V + E + output): the output alone can be quadratic.
+    /// Finds all dependences. O(V + E + output). The output alone can be quadratic.
     pub fn compute(graph: &FlowGraph, post_dominators: &PostDominatorTree) -> Self {
         let mut start = vec![0u32; graph.vertex_count() + 1];
         for_each_dependence(graph, post_dominators, |v, _| start[v.index() + 1] += 1);
@@ -34,7 +34,7 @@ impl ControlDependence {
         Self { start, edges }
     }
 
-    /// The edges that `v` is control dependent on, ascending.
+    /// The edges on which `v` is control dependent, ascending.
     pub fn controllers(&self, v: BlockId) -> &[EdgeId] {
         &self.edges[self.start[v.index()] as usize..self.start[v.index() + 1] as usize]
     }

@@ -12,9 +12,9 @@ use crate::FlowGraph;
 pub struct DepthFirst {
     preorder: Vec<BlockId>,
     postorder: Vec<BlockId>,
-    /// Position in `preorder`; `u32::MAX` for a vertex that was not reached.
+    /// The position of each vertex in `preorder`; `u32::MAX` for a vertex that was not reached.
     number: Vec<u32>,
-    /// The preorder number of the last vertex in the subtree.
+    /// The preorder number of the last vertex in each vertex's subtree.
     last: Vec<u32>,
     parent: Vec<Option<EdgeId>>,
 }
@@ -74,7 +74,7 @@ impl DepthFirst {
         self.postorder.iter().rev().copied()
     }
 
-    /// Whether there is a path from the root to `v`.
+    /// Whether the root reaches `v`.
     pub fn is_reached(&self, v: BlockId) -> bool {
         self.number[v.index()] != u32::MAX
     }

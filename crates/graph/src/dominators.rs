@@ -1,4 +1,4 @@
-//! Dominators, by the algorithm of Lengauer and Tarjan (1979) with simple path compression: O(E log
+//! Dominators, by the algorithm of Lengauer and Tarjan (1979) with simple path compression. O(E log
 //! V), no recursion.
 
 use afterimage_ids::{BlockId, EntityRef};
@@ -11,13 +11,14 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub struct DominatorTree {
     idom: Vec<u32>,
-    /// Preorder interval in the dominator tree; empty (`1..0`) for unreachable vertices.
+    /// The preorder interval of each vertex in the dominator tree; empty (`1..0`) for unreachable
+    /// vertices.
     first: Vec<u32>,
     last: Vec<u32>,
 }
 
 impl DominatorTree {
-    /// Dominators from the graph's root.
+    /// Finds the dominators from the graph's root.
     pub fn compute(graph: &FlowGraph) -> Self {
         let n = graph.vertex_count();
         let ends = graph
@@ -28,7 +29,7 @@ impl DominatorTree {
         Self::of_digraph(graph.root().index(), &succ, &pred)
     }
 
-    /// Dominators from `root` in a digraph given by successors and predecessors.
+    /// Finds the dominators from `root` in a digraph that is given by successors and predecessors.
     pub(crate) fn of_digraph(root: usize, succ: &Adjacency, pred: &Adjacency) -> Self {
         let search = Search::compute(root, succ);
         let by_number = search.immediate_dominators(pred);
@@ -37,7 +38,8 @@ impl DominatorTree {
         for (number, &v) in search.vertex.iter().enumerate().skip(1) {
             idom[v as usize] = search.vertex[by_number[number] as usize];
         }
-        // In the search's preorder a vertex comes after its dominator. This order numbers the tree.
+        // In the search's preorder, a vertex comes after its dominator. The tree is numbered in
+        // this order.
         let mut size = vec![1u32; n];
         for &v in search.vertex.iter().skip(1).rev() {
             size[idom[v as usize] as usize] += size[v as usize];
@@ -66,15 +68,16 @@ impl DominatorTree {
         (d != NONE).then(|| BlockId::new(d as usize))
     }
 
-    /// Whether `a` dominates `b`; every reachable vertex dominates itself. Unreachable
-    /// vertices dominate nothing and are dominated by nothing. O(1).
+    /// Whether `a` dominates `b`. Every reachable vertex dominates itself. Unreachable vertices
+    /// dominate nothing and are dominated by nothing. O(1).
     pub fn dominates(&self, a: BlockId, b: BlockId) -> bool {
         let (a, b) = (a.index(), b.index());
         self.first[b] <= self.last[b] && (self.first[a]..=self.last[a]).contains(&self.first[b])
     }
 
     /// The preorder numbers, in the dominator tree, of a reachable vertex and of the last vertex
-    /// that it dominates. It dominates exactly the vertices numbered from the first to the second.
+    /// that it dominates. The vertex dominates exactly those numbered from the first number to the
+    /// second.
     pub fn preorder_interval(&self, v: BlockId) -> (u32, u32) {
         (self.first[v.index()], self.last[v.index()])
     }
@@ -176,8 +179,8 @@ struct Forest {
 }
 
 impl Forest {
-    /// The vertex with the least semidominator on the path from `v` up to, but excluding, the root
-    /// of its tree in the forest; `v` itself if it is a root.
+    /// The vertex with the least semidominator on the path from `v` up to the root of its tree in
+    /// the forest, root excluded. `v` itself if it is a root.
     fn eval(&mut self, v: u32, linked: u32, semi: &[u32]) -> u32 {
         if v < linked {
             return self.label[v as usize];

@@ -6,7 +6,7 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 ///
 /// Vertices are `0..vertices`. Edges keep the order in which they were given, so the caller's
 /// [`EdgeId`]s are also the graph's. Parallel edges and self-loops are allowed. The edge EXIT→root
-/// is *not* among the edges: algorithms that need it add it themselves.
+/// is *not* among the edges. Algorithms that need this edge add it themselves.
 #[derive(Clone, Debug)]
 pub struct FlowGraph {
     root: BlockId,

@@ -1,8 +1,8 @@
 //! Control-flow graph algorithms on any rooted digraph, reducible or not, with or without a path to
 //! EXIT. Nothing here depends on WebAssembly.
 //!
-//! Everything is near-linear in the size of the graph unless its documentation says otherwise, and
-//! no algorithm recurses on the graph.
+//! Every algorithm is near-linear in the size of the graph, unless its documentation says
+//! otherwise. None recurses on the graph.
 
 mod adjacency;
 mod ambiguity;

@@ -1,4 +1,4 @@
-//! The loop nesting forest, for irreducible graphs as well.
+//! The loop nesting forest, also for irreducible graphs.
 
 use afterimage_ids::{BlockId, EntityRef, LoopId, PrimaryMap};
 
@@ -28,7 +28,8 @@ pub struct Loop {
 pub struct LoopForest {
     loops: PrimaryMap<LoopId, Loop>,
     innermost: Vec<Option<LoopId>>,
-    /// The last loop nested in each loop: a loop and those nested in it have consecutive numbers.
+    /// The last loop nested in each loop. A loop and the loops nested in it have consecutive
+    /// numbers.
     last: Vec<u32>,
 }
 
@@ -39,8 +40,9 @@ impl LoopForest {
         let enclosing = Builder::new(graph, search).enclosing_headers();
         let mut loops: PrimaryMap<LoopId, Loop> = PrimaryMap::new();
         let mut innermost = vec![None; graph.vertex_count()];
-        // Loops in preorder of their headers, so a parent comes before its children. A loop's
-        // members descend from its header, so nests are consecutive where the code below needs it.
+        // Loops are numbered in preorder of their headers, so a parent comes before its children. A
+        // loop's members descend from its header, so nests are consecutive where the code below
+        // needs this.
         for (number, &v) in search.preorder().iter().enumerate() {
             let around = enclosing.header[number].map(|h| search.preorder()[h as usize]);
             let parent = around.and_then(|h| innermost[h.index()]);
@@ -104,8 +106,8 @@ impl LoopForest {
     }
 
     fn mark_irreducible(&mut self, graph: &FlowGraph, search: &DepthFirst) {
-        // Loops already marked are skipped: the next loop outwards names their set. The number
-        // `loops.len()` means "no loop".
+        // Loops that are already marked are skipped: the next loop outward names their set. The
+        // number `loops.len()` means "no loop".
         let outside = self.loops.len();
         let index = |id: Option<LoopId>| id.map_or(outside, |l| l.index());
         let mut unmarked = UnionFind::new(outside + 1);
@@ -131,7 +133,7 @@ impl LoopForest {
         }
     }
 
-    /// The loops, each after the loops around it; each nest is consecutive.
+    /// The loops. Each comes after the loops around it, and each nest is consecutive.
     pub fn loops(&self) -> &PrimaryMap<LoopId, Loop> {
         &self.loops
     }
@@ -162,8 +164,8 @@ impl LoopForest {
     }
 }
 
-/// By preorder number: the header of the smallest loop around each vertex (for a header, of the
-/// loop around its own), and which vertices are headers.
+/// For each vertex, by preorder number: the header of the smallest loop around it, and whether it
+/// is a header. For a header, this is the loop around its own loop.
 struct Enclosing {
     header: Vec<Option<u32>>,
     is_header: Vec<bool>,
@@ -172,13 +174,14 @@ struct Enclosing {
 /// The state of the search for loops. Vertices are identified by their preorder numbers.
 struct Builder {
     parent: Vec<u32>,
-    /// Sources of the edges from a descendant (or itself), by target.
+    /// For each target, the sources of edges from its descendants or itself.
     back: Vec<Vec<u32>>,
-    /// Edges that are neither tree nor back edges, by the lowest common ancestor of their ends.
+    /// Edges that are neither tree edges nor back edges, by the lowest common ancestor of their
+    /// ends.
     other: Vec<Vec<(u32, u32)>>,
     /// Predecessors in the graph with inner loops collapsed, without tree edges.
     entering: Vec<Vec<u32>>,
-    /// The collapsed loop that a vertex is in, named by its header.
+    /// The collapsed loop that contains each vertex, named by the loop's header.
     collapsed: UnionFind,
     found: Enclosing,
 }

@@ -1,4 +1,4 @@
-//! Maximum spanning trees, seeded with edges that cannot be measured.
+//! Maximum spanning trees that include edges that cannot be measured.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
@@ -7,8 +7,8 @@ use crate::{FlowGraph, UnionFind};
 /// A set of edges that contains no undirected cycle, even together with the edge EXIT→root and
 /// other *virtual* edges that no counter can measure.
 ///
-/// The edges outside the set are its chords. Counts of the chords determine the counts of all edges
-/// exactly when the edges inside contain no cycle (Ball and Larus 1992, section 3.1).
+/// The edges outside the set are its chords. The counts of the chords determine the counts of all
+/// edges exactly if the edges inside contain no cycle (Ball and Larus 1992, section 3.1).
 #[derive(Clone, Debug)]
 pub struct SpanningForest {
     inside: Vec<bool>,
@@ -19,7 +19,7 @@ impl SpanningForest {
     /// and the virtual edges come first, then the other edges by decreasing weight; ties go to the
     /// lower number. On a connected graph the result is a spanning tree. O(E log E).
     ///
-    /// Virtual edges that close a cycle with earlier ones are skipped.
+    /// Virtual edges that close a cycle with earlier edges are skipped.
     pub fn maximum(
         graph: &FlowGraph,
         virtual_edges: &[(BlockId, BlockId)],

@@ -6,7 +6,7 @@
 pub struct UnionFind {
     parent: Vec<u32>,
     size: Vec<u32>,
-    /// The name of the set, per root.
+    /// The name of each root's set.
     name: Vec<u32>,
 }
 
@@ -32,7 +32,7 @@ impl UnionFind {
     }
 
     /// Returns the name of the element's set, which is one of the set's elements. Two elements have
-    /// the same name exactly when they are in one set.
+    /// the same name exactly if they are in the same set.
     pub fn find(&mut self, element: usize) -> usize {
         let root = self.root(element);
         self.name[root] as usize

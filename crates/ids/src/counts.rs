@@ -7,19 +7,19 @@ use crate::BlockId;
 /// There is one entry per function that the module defines, in code-section order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Counts per defined function.
+    /// The counts of each defined function.
     pub functions: Vec<FunctionCounts>,
 }
 
-/// Exact counts of one function.
+/// The exact counts of one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionCounts {
-    /// Activations that entered the function: the count of EXIT→root.
+    /// The number of activations that entered the function, which is the count of EXIT→root.
     pub entries: u64,
-    /// Executions of each edge, indexed by `EdgeId`.
+    /// The number of executions of each edge, indexed by `EdgeId`.
     pub edges: Vec<u64>,
-    /// Activations that were still on the stack when the run ended, by the block that they were in.
-    /// These are the virtual edges "block → EXIT" of Ball and Larus 1992, Figure 4. Ascending by
-    /// block; no block twice; no zero.
+    /// The number of activations that were still on the stack when the run ended, by the block in
+    /// which they were. These are the virtual edges "block → EXIT" of Ball and Larus 1992, Figure
+    /// 4. They ascend by block, without repeated blocks and without zeros.
     pub open: Vec<(BlockId, u64)>,
 }

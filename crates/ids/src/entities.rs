@@ -1,4 +1,4 @@
-//! Entity newtypes.
+//! The newtypes of entities.
 
 use cranelift_entity::entity_impl;
 
@@ -24,7 +24,7 @@ entities! {
     BlockId = "block";
     /// An edge of a control-flow graph.
     EdgeId = "edge";
-    /// An operator: its position in its function's body. Every operator counts, from 0.
+    /// An operator, as its position in its function's body. Every operator counts, from 0.
     OpId = "op";
     /// A statement: an operator that yields a value or has an effect.
     StmtId = "stmt";

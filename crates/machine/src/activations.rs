@@ -17,22 +17,22 @@ use crate::{MachineError, Trap};
 /// The maximum number of registers of all activations.
 pub(crate) const MOST_REGISTERS: usize = MAX_VARIABLES as usize;
 
-/// Above this number, locals are checked for zero before they are written.
+/// If a function has more locals than this, zeros are not written where the memory is already zero.
 const MANY: usize = 512;
 
 /// An activation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub function: FuncId,
-    /// The register of its first variable.
+    /// The register of the activation's first variable.
     pub base: usize,
-    /// The node with the call that it waits for, if any.
+    /// The node with the call for which the activation waits, if it waits.
     pub call: NodeId,
 }
 
 impl Machine<'_> {
-    /// Refuses a run that ends in more activations than can be followed, before following it there.
-    /// O(activations).
+    /// Refuses a run that ends in more activations than can be followed, so that it is not followed
+    /// up to them. O(activations).
     pub(crate) fn check_depth(&mut self, end: &afterimage_trace::End) -> Result<(), MachineError> {
         let mut all = 0;
         for frame in &end.frames {
@@ -143,8 +143,8 @@ impl Machine<'_> {
     }
 
     /// Delivers `values` to the innermost activation, which made the call. If nothing follows the
-    /// call, continues with the enclosing activation. `from_host` says that no activation has ended
-    /// yet.
+    /// call, continues with the enclosing activation. `from_host` says that the host made the
+    /// return, so that no activation has ended yet.
     pub(crate) fn deliver<O: Observer>(
         &mut self,
         from_host: bool,
@@ -179,8 +179,8 @@ impl Machine<'_> {
         }
     }
 
-    /// The first variable for the results of the call at a node's end, where the activation then
-    /// continues, and whether it has vectors.
+    /// For the call at a node's end: the first variable for its results, where the activation then
+    /// continues, and whether the function has vectors.
     #[inline]
     fn after_call(&self, call: NodeId) -> Option<(u32, Option<BlockId>, bool)> {
         if let Some(lean) = self.operations.lean(call)
@@ -215,8 +215,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Ends the innermost activation, which returns the top of its operand stack: the variables
-    /// before `top`.
+    /// Ends the innermost activation, which returns the top of its operand stack, that is, the
+    /// variables before `top`.
     pub(crate) fn return_top(&mut self, frame: Frame, top: u32, wide: bool) {
         let function = self.program.function(frame.function);
         let results = function.and_then(|f| self.program.types.get(f.ty));
@@ -243,7 +243,7 @@ fn begin(
     }
     let registers = &mut registers[base..base + locals];
     let zeros = &mut registers[arguments.len()..];
-    // Untouched pages take no memory, and stay untouched.
+    // Untouched pages take no memory, so they are left untouched.
     if locals < MANY || !is_zero(zeros) {
         zeros.fill(0);
     }

@@ -17,11 +17,11 @@ use crate::lazy::Bytes;
 use crate::machine::{Machine, Waiting};
 use crate::step::make_room;
 
-/// The whole state of a machine between two nodes, except the bytes of its memories, which are most
-/// of it and change least.
+/// The whole state of a machine between two nodes, except the bytes of its memories. These are the
+/// largest part of the state, and change the least.
 ///
-/// `C` names the call that an activation waits for: the node that ends with it, or its block
-/// ([`Snapshot`]).
+/// `C` names the call for which an activation waits: the node that ends with the call, or the
+/// call's block ([`Snapshot`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint<C = NodeId> {
     /// The number of blocks executed.
@@ -32,12 +32,12 @@ pub struct Checkpoint<C = NodeId> {
     pub next: Next,
     /// The arguments of the call that is about to begin, if any.
     pub arguments: Vec<GlobalBits>,
-    /// The activations, outermost first: the function, and the call that it waits for. `None` means
-    /// that it executes `next`.
+    /// The activations, outermost first: the function of each, and the call for which it waits.
+    /// `None` means that it executes `next`.
     pub frames: Vec<(FuncId, Option<C>)>,
-    /// The variables of all activations that can still be read, one activation after the other: the
-    /// locals, and slots of the operand stack. For a waiting activation, these are the slots below
-    /// its call's operands; otherwise, the slots in use where it continues.
+    /// The variables of all activations that can still be read, activation by activation. These are
+    /// the locals, and slots of the operand stack. For a waiting activation, these are the slots
+    /// below its call's operands; otherwise, the slots in use where it continues.
     pub registers: Vec<u64>,
     /// The upper halves of the variables of functions with vectors.
     pub high: Vec<u64>,
@@ -55,24 +55,24 @@ pub struct Checkpoint<C = NodeId> {
     pub exceptions: Vec<(u64, Exception)>,
     /// The number of references to exceptions created.
     pub made: u64,
-    /// When this many exceptions are exceeded, unreferenced ones are dropped.
+    /// When there are more exceptions than this, unreferenced exceptions are dropped.
     pub room: u64,
 }
 
-/// A checkpoint that does not depend on a path's nodes: an activation waits for the call at the end
-/// of a block. Upper halves of values that are not vectors are 0.
+/// A checkpoint that does not depend on a path's nodes, because it names calls by their blocks.
+/// Upper halves of values that are not vectors are 0.
 pub type Snapshot = Checkpoint<BlockId>;
 
 /// The next thing that a machine executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// A call by the host, which no activation waits for.
+    /// A call by the host, for which no activation waits.
     Host,
     /// The beginning of a call of this function.
     Enter {
         /// The function.
         function: FuncId,
-        /// Whether it is by a tail call.
+        /// Whether it is a tail call.
         tail: bool,
     },
     /// This block of the innermost activation.
@@ -84,9 +84,9 @@ pub enum Next {
 pub struct ChangedTable {
     /// The number of elements.
     pub length: u64,
-    /// The elements that differ from the initial ones (or from null, for new elements), in maximal
-    /// runs. Each run has the position, ascending; the length; and the common value. 0 is null, f +
-    /// 1 is function f.
+    /// The elements that differ from the initial elements (or from null, for new elements), in
+    /// maximal runs. A run has a position, a length and the common value. Positions ascend. The
+    /// value 0 is null, f + 1 is function f.
     pub elements: Vec<(u64, u64, u64)>,
 }
 
@@ -112,7 +112,7 @@ impl From<Next> for Waiting {
 }
 
 impl<C> Checkpoint<C> {
-    /// The number of blocks executed before.
+    /// The number of blocks executed before the checkpoint.
     pub fn time(&self) -> u64 {
         self.time
     }
@@ -153,8 +153,8 @@ impl<C> Checkpoint<C> {
 }
 
 impl Checkpoint {
-    /// The nodes whose code a machine needs to continue from here: those with the calls that
-    /// activations wait for.
+    /// The nodes whose code a machine needs to continue from here. These are the nodes with the
+    /// calls for which activations wait.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.frames.iter().filter_map(|&(_, call)| call)
     }
@@ -208,7 +208,7 @@ impl Machine<'_> {
     /// zeros; `fill` writes their former bytes.
     ///
     /// # Errors
-    /// If it cannot be a state of this run. The machine is then unusable.
+    /// If the checkpoint cannot be a state of this run. The machine is then unusable.
     pub fn restore(
         &mut self,
         checkpoint: &Checkpoint,
@@ -254,7 +254,7 @@ impl Machine<'_> {
         self.known_body(function).is_some_and(|body| body.wide)
     }
 
-    /// The globals, without remnants of vectors above numbers.
+    /// The globals. The upper halves of globals that are not vectors are cleared.
     fn globals(&self) -> Vec<GlobalBits> {
         let globals = self.state.globals.iter().zip(&self.program.globals);
         let globals = globals.map(|(&(low, high), ty)| match ty {
@@ -287,7 +287,7 @@ impl Machine<'_> {
         changed.collect()
     }
 
-    /// Restores memories, tables, globals and segments. Returns whether they fit.
+    /// Restores memories, tables, globals and segments. Returns whether they fit the module.
     fn restore_state(&mut self, from: &Checkpoint) -> Result<bool, MachineError> {
         let (state, first) = (&mut self.state, &self.first);
         let fits = from.pages.len() == state.memories.len()
@@ -328,7 +328,7 @@ impl Machine<'_> {
         Ok(drop_all(&mut state.data, &from.data) && drop_all(&mut state.elements, &from.elements))
     }
 
-    /// Restores activations and their variables. Returns whether they fit.
+    /// Restores activations and their variables. Returns whether they fit the program.
     fn restore_frames(&mut self, from: &Checkpoint) -> Result<bool, MachineError> {
         // The checkpoint's next step determines the number of the innermost activation's variables.
         self.waiting = from.next.into();
@@ -364,7 +364,7 @@ impl Machine<'_> {
             if base + variables > super::activations::MOST_REGISTERS {
                 return Ok(false);
             }
-            // The existing allocation is kept: allocating it again would take longer than
+            // The existing allocation is kept, because allocating again would take longer than
             // everything else here.
             if self.registers.len() < base + variables {
                 make_room(&mut self.registers, base + variables);
@@ -390,7 +390,7 @@ impl Machine<'_> {
     }
 }
 
-/// Moves numbers from the front of a list. Returns whether there were enough.
+/// Takes numbers from the front of a list. Returns whether there were enough.
 fn take(from: &mut &[u64], to: &mut [u64]) -> bool {
     let Some((taken, rest)) = from.split_at_checked(to.len()) else {
         return false;
@@ -400,7 +400,7 @@ fn take(from: &mut &[u64], to: &mut [u64]) -> bool {
     true
 }
 
-/// The segments that are now empty but were not at first.
+/// The segments that are empty now but were not initially.
 fn dropped<T>(now: &[std::sync::Arc<[T]>], first: &[std::sync::Arc<[T]>]) -> Vec<u32> {
     let pairs = (0..).zip(now.iter().zip(first));
     let dropped = pairs.filter(|(_, (now, first))| now.is_empty() && !first.is_empty());

@@ -1,4 +1,4 @@
-//! The code of a node: a path of blocks as one straight line.
+//! The code of a node: a path of blocks as straight-line code.
 
 use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_program::Callee;
@@ -15,7 +15,7 @@ pub struct NodeCode {
     pub function: FuncId,
     /// The first block.
     pub first: BlockId,
-    /// The vertex where the activation continues; `None` if it or the run ends.
+    /// The vertex where the activation continues; `None` if the activation or the run ends.
     pub next: Option<BlockId>,
     /// The number of the function's variables, which is also the first register of a constant.
     pub variables: u32,
@@ -23,7 +23,7 @@ pub struct NodeCode {
     pub constants: Box<[u64]>,
     /// The instructions, in order.
     pub insts: Box<[Inst]>,
-    /// The variables that are written, each once, with their sources at the end.
+    /// The variables that are written, each listed once, with their sources at the end.
     pub outputs: Box<[(u32, Register)]>,
     /// The variables that instructions, the end or other variables' outputs read, ascending.
     pub inputs: Box<[u32]>,
@@ -31,18 +31,19 @@ pub struct NodeCode {
     pub end: NodeEnd,
     /// Upper halves of the constants that are vectors, by register.
     pub wide_constants: Box<[(Register, u64)]>,
-    /// By vector instruction, identified by its register: the third operand and the immediate.
+    /// The third operand and the immediate of each vector instruction, which is identified by its
+    /// register.
     pub vectors: Box<[(Register, VectorExtra)]>,
-    /// The lists of indices with which a `br_table` takes its direction.
+    /// The lists of indices with which a `br_table` takes the direction of the path.
     pub lists: Box<[TableIndices]>,
     /// Whether any value is a vector.
     pub wide: bool,
-    /// The blocks in which values were moved before they were used, by user.
+    /// The blocks in which values were moved before their use, by user.
     pub moved: Box<[Moved]>,
 }
 
-/// A value, such as a constant or an earlier one, that was moved in a block that neither made nor
-/// used it. Which value it is depends on the execution of that block.
+/// A value that was moved in a block that neither made nor used it. The execution of that block
+/// decided which value the user gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moved {
     /// The user of the value.
@@ -58,9 +59,9 @@ pub enum Taker {
     Operand(u32, u8),
     /// A variable, as its final value.
     Output(u32),
-    /// A call through a table, as its index.
+    /// A call through a table, as the index.
     Index,
-    /// A call, as the argument at this position; or a return or a throw, likewise.
+    /// A call, a return or a throw, as the value at this position.
     Given(u32),
 }
 
@@ -69,21 +70,21 @@ pub enum Taker {
 pub struct VectorExtra {
     /// The third operand.
     pub c: Register,
-    /// Lanes, shuffle masks.
+    /// The immediate: a lane or a shuffle mask.
     pub immediate: u128,
 }
 
 /// The indices with which a `br_table` takes a given direction.
 #[derive(Clone, Debug)]
 pub struct TableIndices {
-    /// Ascending.
+    /// The indices, ascending.
     pub indices: Box<[u32]>,
-    /// All indices from this one on are also included.
+    /// If set, all indices from this one on are also included.
     pub from: Option<u32>,
 }
 
 impl TableIndices {
-    /// Whether it contains an index.
+    /// Whether the set contains an index.
     #[inline]
     pub fn has(&self, index: u32) -> bool {
         self.from.is_some_and(|from| index >= from) || self.indices.binary_search(&index).is_ok()
@@ -93,15 +94,15 @@ impl TableIndices {
 /// How a node ends.
 #[derive(Clone, Debug)]
 pub enum NodeEnd {
-    /// The activation continues with another node or, if there is none, the run ends inside the
-    /// last block.
+    /// The activation continues with another node. If there is none, the run ends inside the last
+    /// block.
     Next,
-    /// A call. Its results go to variables from `results` on. Then the activation continues, or
-    /// returns them if there is no `next`.
+    /// A call, whose results go to variables from `results` on. Then the activation continues, or
+    /// returns the results if there is no `next`.
     Call {
         /// The callee.
         callee: Callee,
-        /// The index in the table, for a call through one.
+        /// The index into the table, for a call through a table.
         index: Option<Register>,
         /// The arguments.
         arguments: Box<[Register]>,
@@ -110,7 +111,7 @@ pub enum NodeEnd {
         /// The block with the call.
         block: BlockId,
     },
-    /// A call in place of this activation.
+    /// A call that replaces this activation.
     TailCall {
         /// The callee.
         callee: Callee,
@@ -123,16 +124,16 @@ pub enum NodeEnd {
     Return(Box<[Register]>),
     /// An exception is thrown in this block.
     Throw {
-        /// Its tag.
+        /// The exception's tag.
         tag: u32,
-        /// The values that it carries.
+        /// The values that the exception carries.
         values: Box<[Register]>,
         /// The block.
         block: BlockId,
     },
     /// An exception is thrown again.
     Rethrow {
-        /// The reference to it.
+        /// The reference to the exception.
         exception: Register,
         /// The block.
         block: BlockId,
@@ -141,19 +142,19 @@ pub enum NodeEnd {
     Trap,
 }
 
-/// The function number of nodes that were not compiled yet; no function has it.
+/// The function number of nodes that have not been compiled yet. No function has this number.
 const MISSING: u32 = u32::MAX - 1;
 
 impl NodeCode {
-    /// Returns the instruction for an operator, if any: the one with its result, or the one that
-    /// writes. (An atomic operator has several.)
+    /// Returns the instruction for an operator, if any. If there are several, as for an atomic
+    /// operator, it is the one with the operator's result, or the one that writes.
     pub fn inst_of(&self, op: OpId) -> Option<usize> {
         let checks = |code| matches!(code, Code::Aligned(_));
         let mut insts = self.insts.iter();
         insts.position(|inst| inst.op == op && !checks(inst.code))
     }
 
-    /// A placeholder for a node that was not compiled yet. It cannot be executed, because the
+    /// A placeholder for a node that has not been compiled yet. It cannot be executed, because the
     /// machine never waits for its function.
     pub(crate) fn missing() -> Self {
         Self {
@@ -178,12 +179,12 @@ impl NodeCode {
         self.function.as_u32() == MISSING
     }
 
-    /// The number of registers that it needs.
+    /// The number of registers that the node needs.
     pub fn registers(&self) -> usize {
         self.variables as usize + self.constants.len() + self.insts.len()
     }
 
-    /// The blocks in which a value was moved before its use. O(log of all).
+    /// The blocks in which a value was moved before its use. O(log of the number of moved values).
     pub fn moved(&self, taker: Taker) -> &[Moved] {
         let first = self.moved.partition_point(|moved| moved.taker < taker);
         let all = &self.moved[first..];
@@ -220,7 +221,7 @@ impl NodeCode {
 pub enum Operand {
     /// A variable of the function at the node's start.
     Variable(u32),
-    /// A constant: its bits, the lower half of a vector's.
+    /// A constant, with its bits, or with the lower half if it is a vector.
     Constant(u64),
     /// The result of the instruction at this position.
     Result(usize),

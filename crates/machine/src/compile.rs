@@ -17,15 +17,15 @@ use crate::MachineError;
 use crate::code::{Moved, NodeCode, NodeEnd, TableIndices, Taker, VectorExtra};
 use crate::inst::{Code, Inst, Register};
 
-/// During compilation, a register's upper bits hold its kind, because the number of constants is
-/// not known yet.
+/// The mark of a constant. During compilation, a register's upper bits hold its kind, because the
+/// number of constants is not known yet.
 const CONSTANT: u32 = 1 << 30;
-/// See [`CONSTANT`].
+/// The mark of a result; see [`CONSTANT`].
 const RESULT: u32 = 1 << 31;
-/// Both bits: a value that was moved.
+/// The mark of a value that was moved: both bits.
 const MOVED: u32 = CONSTANT | RESULT;
 
-/// A constant. A vector differs from a scalar with the same bits.
+/// A constant. A vector is distinguished from a scalar with the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Constant {
     Scalar(u64),
@@ -35,9 +35,9 @@ enum Constant {
 struct Compiler<'a> {
     program: &'a Program,
     body: &'a Body<'a>,
-    /// The variables' values, where they have changed since the start.
+    /// The current values of variables that have changed since the start.
     current: HashMap<u32, Register>,
-    /// Values that were moved, with the positions of the blocks where they were.
+    /// Values that were moved, with the positions of the blocks that moved them.
     moved: Vec<(Register, u32)>,
     /// The position of the current block, and its first instruction.
     position: u32,
@@ -46,9 +46,9 @@ struct Compiler<'a> {
     firsts: Vec<u32>,
     constants: Vec<Constant>,
     known: HashMap<Constant, Register>,
-    /// By constant: its first operator.
+    /// The first operator of each constant.
     constant_ops: Vec<OpId>,
-    /// Whether each constant operator has a register of its own.
+    /// Whether each constant operator has its own register.
     apart: bool,
     insts: Vec<Inst>,
     vectors: Vec<(Register, VectorExtra)>,
@@ -72,7 +72,7 @@ pub fn compile<'a>(
     Ok(compile_whole(program, body, (blocks, next), false)?.0)
 }
 
-/// Like [`compile`], but gives each constant operator a register of its own. Also returns these
+/// Like [`compile`], but gives each constant operator its own register. Also returns these
 /// operators, by the constants' positions.
 ///
 /// # Errors
@@ -98,7 +98,7 @@ fn compile_whole<'a>(
         block: blocks.first().copied().unwrap_or(cfg.graph.root()),
     };
     let &first = blocks.first().ok_or_else(no_path)?;
-    // A path has no cycle, so its code is no longer than the function.
+    // A path has no cycle, so its code is at most as long as the function.
     let mut sorted = blocks.to_vec();
     sorted.sort_unstable();
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -118,12 +118,12 @@ fn compile_whole<'a>(
 }
 
 /// Compiles a path up to an operator of its last block, or up to that block's end. The instructions
-/// equal the first ones of any longer path with the same beginning, at the same positions. So do
-/// the constants, with registers of their own ([`compile_apart`]). The outputs are the variables'
-/// values before the operator. O(operators on it + variables written).
+/// equal the first instructions of any longer path with the same beginning, at the same positions.
+/// So do the constants, each of which has its own register ([`compile_apart`]). The outputs are the
+/// variables' values before the operator. O(operators on it + variables written).
 ///
 /// # Errors
-/// If the blocks are not a path of the function, or the operator is not in the last one.
+/// If the blocks are not a path of the function, or the operator is not in the last block.
 pub fn compile_before<'a>(
     program: &'a Program,
     body: &'a Body<'a>,
@@ -183,7 +183,7 @@ impl<'a> Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// Appends a block after which the path continues to `to`. `None` if it cannot.
+    /// Appends a block, after which the path continues to `to`. `None` if that is impossible.
     fn block(&mut self, block: BlockId, to: Option<BlockId>, last: bool) -> Option<()> {
         let body = self.body;
         let cfg = &body.function.cfg;
@@ -203,7 +203,7 @@ impl Compiler<'_> {
         if calls {
             ways.retain(|&edge| cfg.edges[edge].kind == EdgeKind::CallReturn);
         }
-        // Only the last block may end without continuing, and only there may the run have ended.
+        // Only the last block may leave the path, and only in it may the run have ended.
         if leaves && !last || ways.is_empty() && (calls || to.is_some()) {
             return None;
         }
@@ -289,7 +289,7 @@ impl Compiler<'_> {
         self.current.insert(variable, register);
     }
 
-    /// For a value's user: the blocks in which the value was moved, except one.
+    /// The blocks in which the value of a user was moved, except one block.
     fn blocks(
         &self,
         mut register: Register,
@@ -306,7 +306,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The blocks in which all values were moved, ascending.
+    /// The blocks in which values were moved, for all users, ascending.
     fn all_moved(&self, kept: u32) -> Vec<Moved> {
         let mut found = Vec::new();
         for (i, inst) in (0u32..).zip(&self.insts) {
@@ -427,7 +427,7 @@ impl Compiler<'_> {
         register
     }
 
-    /// The number of variables that remain at the end, where the activation continues at `next`.
+    /// The number of variables that remain at the end, if the activation continues at `next`.
     fn kept(&self, next: Option<BlockId>) -> u32 {
         let slots = &self.body.slots;
         let locals = slots.locals.len() as u32;
@@ -523,7 +523,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The original of a moved value, or the value itself.
+/// The original of a moved value; any other value is its own original.
 fn unmoved(moved: &[(Register, u32)], mut register: Register) -> Register {
     while register & MOVED == MOVED {
         register = moved[(register & !MOVED) as usize].0;

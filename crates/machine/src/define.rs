@@ -18,11 +18,12 @@ pub type Path<'n> = (FuncId, &'n [BlockId], Option<BlockId>);
 const AT_ONCE: usize = 64;
 
 impl<'a> Machine<'a> {
-    /// Compiles the next nodes on all processors. Equivalent to [`define`](Self::define) for each
-    /// of them in order. Takes the total time divided by the number of threads.
+    /// Compiles the next nodes on all processors. This is equivalent to calling
+    /// [`define`](Self::define) for each node in order. Takes the total time divided by the number
+    /// of threads.
     ///
     /// # Errors
-    /// Like [`define`](Self::define), for the first faulty one.
+    /// Like [`define`](Self::define), for the first faulty node.
     pub fn define_all(&mut self, nodes: &[Path<'_>]) -> Result<(), MachineError> {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let (program, bytes) = (self.program, self.bytes);
@@ -75,8 +76,8 @@ fn body<'a>(
     }
 }
 
-/// Applies a function to items in order, in batches of `at_once` per thread, up to the first result
-/// for which `last` holds.
+/// Applies a function to items in order, up to the first result for which `last` holds. Threads
+/// take batches of `at_once` items.
 fn all<T: Sync, R: Send>(
     things: &[T],
     threads: usize,
@@ -90,7 +91,7 @@ fn all<T: Sync, R: Send>(
         let mut done = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            // Batches are begun in order, so all those before the last one get done.
+            // Batches are begun in order, so all batches before the last one are completed.
             let Some(piece) = pieces
                 .get(number)
                 .filter(|_| number <= end.load(Ordering::Relaxed))

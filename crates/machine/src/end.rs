@@ -4,7 +4,7 @@ use afterimage_ids::{BlockId, OpId};
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_trace::{End, Standing};
 
-/// The position where a run was stopped from outside: in the last block of its path.
+/// The position at which a run was stopped from outside, in the last block of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoppedBefore {
     /// The block.
@@ -13,8 +13,8 @@ pub struct StoppedBefore {
     pub op: OpId,
 }
 
-/// The position where a run was stopped from outside. `None` if it ended otherwise, or in the host.
-/// `bytes` is the module that the program was parsed from.
+/// The position at which a run was stopped from outside. `None` if the run ended in another way, or
+/// in the host. `bytes` is the module from which the program was parsed.
 pub fn stopped_before(program: &Program, bytes: &[u8], end: &End) -> Option<StoppedBefore> {
     let mut frames = end.frames.iter();
     let frame = frames.find(|frame| frame.standing != Standing::NotEntered)?;

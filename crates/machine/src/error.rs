@@ -10,7 +10,7 @@ use afterimage_trace::{TraceError, TrapCode};
 /// Why a run cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// The module is not the source of the program.
+    /// The module's bytes are not those of the program.
     #[error(transparent)]
     Parse(#[from] ParseError),
     /// The module cannot be read.
@@ -20,7 +20,7 @@ pub enum MachineError {
     #[error(transparent)]
     Log(#[from] TraceError),
     /// The blocks do not form a path.
-    #[error("the blocks from {block} of {function} on are not a path of the program")]
+    #[error("the blocks of {function} from {block} onward do not form a path of the program")]
     NoPath {
         /// The function.
         function: FuncId,
@@ -61,7 +61,7 @@ pub enum MachineError {
         "a run whose open activations have more than 67,108,864 locals and operands together cannot be followed"
     )]
     TooDeep,
-    /// The machine does not support something.
+    /// The machine does not support a feature of the run.
     #[error("{0} cannot be followed")]
     Unsupported(&'static str),
     /// An operator trapped, but the run continues.
@@ -69,7 +69,7 @@ pub enum MachineError {
     Trapped {
         /// The time of the node's first block.
         time: u64,
-        /// The reason.
+        /// The trap.
         trap: Trap,
     },
 }
@@ -77,28 +77,28 @@ pub enum MachineError {
 /// Why an operator traps, in the terms of recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trap {
-    /// In an arithmetic operator.
+    /// An arithmetic operator trapped.
     Numeric(NumericTrap),
-    /// The address is beyond the memory.
+    /// An address is beyond the memory.
     Memory,
-    /// The index is beyond the table.
+    /// An index is beyond the table.
     Table,
     /// `unreachable` was executed.
     Unreachable,
-    /// The called element is null.
+    /// A call through a table reached a null element.
     CallOfNull,
-    /// The called function has another type.
+    /// A call through a table reached a function of another type.
     Signature,
-    /// The exception to be rethrown is null.
+    /// The reference to the exception to be rethrown is null.
     NullReference,
     /// The address of an atomic operator is not a multiple of its width.
     Unaligned,
-    /// It waits on memory that is not shared.
+    /// An operator waits on memory that is not shared.
     Wait,
 }
 
 impl Trap {
-    /// Its name in recordings.
+    /// The code of the trap in recordings.
     pub fn code(self) -> TrapCode {
         match self {
             Trap::Numeric(NumericTrap::DivisionByZero) => TrapCode::DivisionByZero,

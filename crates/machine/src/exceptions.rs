@@ -1,4 +1,4 @@
-//! Finds the handlers of exceptions, and keeps exceptions that may be referenced.
+//! Finds the handlers of exceptions, and keeps exceptions that may still be referenced.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::code::NodeEnd;
 use crate::machine::{Bits, Machine, Waiting};
 use crate::observe::Observer;
 
-/// The minimum number of exceptions kept before unreachable ones are searched for.
+/// The minimum number of exceptions before a search for unreachable exceptions.
 const FEW: usize = 1 << 10;
 
 /// An exception that was caught by reference.
@@ -23,12 +23,13 @@ pub struct Exception {
     pub values: Vec<Bits>,
 }
 
-/// The exceptions that were caught by reference, by their references: numbers from 1, never reused.
+/// The exceptions that were caught by reference, by their references. These are numbers from 1,
+/// which are never reused.
 #[derive(Debug, Default)]
 pub(crate) struct Exceptions {
     pub kept: HashMap<u64, Exception>,
     pub made: u64,
-    /// The number of exceptions kept before unreachable ones are searched for.
+    /// The number of exceptions at which the next search for unreachable exceptions takes place.
     pub room: usize,
 }
 
@@ -40,9 +41,9 @@ impl Exceptions {
         self.made
     }
 
-    /// Drops the exceptions to which `roots` cannot refer, directly or through others. The types of
-    /// values are unknown, so every value that could be a reference counts as one. O(roots +
-    /// exceptions).
+    /// Drops the exceptions to which `roots` cannot refer, directly or through other exceptions.
+    /// The types of values are unknown, so every value that could be a reference counts as a
+    /// reference. O(roots + exceptions).
     fn forget(&mut self, roots: impl Iterator<Item = u64>) {
         let mut reached = HashMap::new();
         let mut found = Vec::new();
@@ -65,13 +66,14 @@ impl Exceptions {
 /// The handler of an exception.
 struct Handler {
     block: BlockId,
-    /// Whether it is the function's own label: the function then returns the caught values.
+    /// Whether the handler is the function's own label, so that the function returns the caught
+    /// values.
     returns: bool,
     /// The first variable for the caught values.
     first: u32,
-    /// Whether it takes the exception's values.
+    /// Whether the handler takes the exception's values.
     values: bool,
-    /// Whether it takes a reference to the exception.
+    /// Whether the handler takes a reference to the exception.
     reference: bool,
     /// Whether the function has vectors.
     wide: bool,
@@ -167,7 +169,7 @@ impl Machine<'_> {
             .forget(registers.chain(elements).chain(globals));
     }
 
-    /// Where a function continues when an exception is thrown or arrives in a block.
+    /// The handler of a function for an exception that is thrown in a block, or arrives in it.
     fn handler(
         &mut self,
         function: FuncId,
@@ -235,8 +237,8 @@ mod tests {
     #[test]
     fn what_a_root_reaches_is_kept_and_the_rest_is_forgotten() {
         let mut exceptions = Exceptions::default();
-        // A chain, in which each exception carries the previous one, and an unreachable cycle of
-        // two.
+        // A chain in which each exception carries the previous exception, and an unreachable cycle
+        // of two exceptions.
         let chain = Vec::from_iter((0..5).map(|before| exceptions.keep(exception(before))));
         assert_eq!(chain, [1, 2, 3, 4, 5]);
         exceptions.keep(exception(7));

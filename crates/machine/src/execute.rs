@@ -1,4 +1,4 @@
-//! Executing the instructions of a node.
+//! Executes the instructions of a node.
 
 mod bulk;
 mod tables;
@@ -17,9 +17,9 @@ use crate::{MachineError, Trap};
 pub(crate) enum Stop {
     Trap(Trap),
     Diverged(&'static str),
-    /// The log disagrees.
+    /// The log disagrees with the program's computation.
     Boundary(&'static str),
-    /// The log ends here.
+    /// The log ends at this point.
     End,
     Error(MachineError),
 }
@@ -42,7 +42,7 @@ impl From<Growth> for Stop {
 /// The registers of a node.
 pub(crate) struct Registers<'a> {
     pub low: &'a mut [u64],
-    /// The upper halves of vectors; empty if there are none.
+    /// The upper halves of vectors; empty if there are no vectors.
     pub high: &'a mut [u64],
 }
 
@@ -58,8 +58,9 @@ impl Registers<'_> {
     }
 }
 
-/// Executes a part of a node's instructions, after all earlier ones. The variables are in the first
-/// registers. An error contains the total number of instructions executed.
+/// Executes a part of a node's instructions. All earlier instructions must have been executed. The
+/// variables are in the first registers. An error contains the total number of executed
+/// instructions.
 pub(crate) fn execute<O: Observer>(
     code: &NodeCode,
     range: std::ops::Range<usize>,
@@ -250,7 +251,7 @@ fn write(bytes: &mut [u8], address: u64, value: u64, length: u8) -> Result<(), T
 }
 
 impl Load {
-    /// The value that a load makes from the bytes read.
+    /// The value that a load makes from the bytes that it reads.
     #[inline]
     pub fn extend(self, raw: u64) -> u64 {
         if self.sign == 0 {
@@ -278,6 +279,6 @@ fn check(code: &NodeCode, expected: Expected, inst: &Inst, a: u64) -> Result<(),
     if fits {
         Ok(())
     } else {
-        Err(Stop::Diverged("a branch goes another way"))
+        Err(Stop::Diverged("a branch goes a different way"))
     }
 }

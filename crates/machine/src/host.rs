@@ -1,4 +1,5 @@
-//! The boundary: all host calls, results, reads and writes come from the log.
+//! The boundary between guest and host. All host calls, results, reads and writes come from the
+//! log.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, ImportId};
 use afterimage_program::Program;
@@ -12,8 +13,8 @@ use crate::observe::{Caller, Observer, Range};
 /// The source of the host's actions.
 pub(crate) struct Source {
     log: LogReader,
-    /// Whether the guest may create exceptions. The engine keeps these in a memory, whose growth is
-    /// in the log as if the guest had caused it.
+    /// Whether the guest may create exceptions. The engine keeps exceptions in a memory, whose
+    /// growth is in the log as if the guest had caused it.
     exceptions: bool,
 }
 
@@ -23,7 +24,7 @@ impl Source {
         Self { log, exceptions }
     }
 
-    /// Whether the log lacks its end.
+    /// Whether the log was cut off.
     pub(crate) fn is_cut(&self) -> bool {
         !self.log.is_complete()
     }
@@ -38,7 +39,7 @@ impl Source {
         self.log.go(place)
     }
 
-    /// The next event other than a memory's growth; `None` where the log ends.
+    /// The next event other than the growth of a memory; `None` where the log ends.
     pub(crate) fn next(&mut self) -> Result<Option<Event>, TraceError> {
         loop {
             match self.log.next().transpose()? {
@@ -48,11 +49,12 @@ impl Source {
         }
     }
 
-    /// Whether a memory was allowed to grow. `fits` says that it would stay within its limit.
+    /// Whether a memory was allowed to grow. `fits` says that the memory would stay within its
+    /// limit.
     ///
     /// Growth within the limit is granted, unless the host has no memory left. The same holds for
-    /// the room for exceptions, so an event of either kind is handled alike. Growth beyond the
-    /// limit is refused.
+    /// the memory that holds exceptions, so both kinds of events are handled alike. Growth beyond
+    /// the limit is refused.
     pub(crate) fn memory_growth(&mut self, fits: bool) -> Result<bool, Stop> {
         loop {
             let event = self.log.next().transpose();
@@ -101,7 +103,7 @@ impl Machine<'_> {
             if called.index() >= self.program.imports.len() {
                 return Err(self.boundary("the host calls another function"));
             }
-            // An export may be an import: then the host calls itself.
+            // An import may be exported; then the host calls itself.
             self.call_host(called, observer)?;
             if self.waiting != Waiting::Host {
                 return Err(self.boundary("the run ends in the host"));
@@ -109,8 +111,8 @@ impl Machine<'_> {
         }
     }
 
-    /// The guest, or the host itself, calls the host with the arguments in `values`. The host's
-    /// actions come from the log.
+    /// Handles a call of the host with the arguments in `values`, by the guest or by the host
+    /// itself. The host's actions come from the log.
     pub(crate) fn call_host<O: Observer>(
         &mut self,
         function: FuncId,
@@ -245,13 +247,13 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Whether `values` equal the logged ones, where they are logged.
+    /// Whether `values` equal the logged values. Values that are not in the log are not compared.
     fn holds(&self, logged: &[RawValue]) -> bool {
         let mut pairs = logged.iter().zip(&self.values);
         logged.len() == self.values.len()
             && pairs.all(|(&logged, &value)| match (logged, bits(logged)) {
                 (RawValue::V128(_), Some(bits)) => bits == value,
-                // Values other than vectors may have remnants of a vector above them.
+                // The upper half of a value that is not a vector may hold remnants of a vector.
                 (_, Some(bits)) => bits.0 == value.0,
                 (_, None) => value.0 != 0,
             })

@@ -14,7 +14,7 @@ use crate::{MachineError, Trap};
 /// The number of bytes in a page.
 pub const PAGE: u64 = 1 << 16;
 
-/// A global's bits: the upper half is for vectors only.
+/// The bits of a global. Only vectors use the upper half.
 pub type GlobalBits = (u64, u64);
 
 /// Memories, tables, globals and passive segments.
@@ -37,7 +37,7 @@ pub struct State {
 /// A memory.
 #[derive(Debug)]
 pub struct Memory {
-    /// Its bytes.
+    /// The bytes of the memory.
     pub bytes: Bytes,
     /// Whether addresses have 64 bits.
     pub wide: bool,
@@ -48,7 +48,7 @@ pub struct Memory {
 /// A table.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Its references.
+    /// The references in the table.
     pub elements: Vec<u64>,
     /// Whether indices have 64 bits.
     pub wide: bool,
@@ -56,7 +56,7 @@ pub struct Table {
     pub most: u64,
 }
 
-/// The origin of initial bytes of memory: the active data segments, in order.
+/// An active data segment, as the origin of initial bytes of memory.
 #[derive(Clone, Debug)]
 pub struct Initial {
     /// The memory.
@@ -65,7 +65,7 @@ pub struct Initial {
     pub address: u64,
     /// The number of the data segment.
     pub segment: u32,
-    /// The number of its bytes.
+    /// The number of bytes.
     pub length: u64,
 }
 
@@ -303,9 +303,9 @@ impl State {
 /// Why something cannot grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Growth {
-    /// The module does not allow it.
+    /// The module does not allow the growth.
     Beyond(&'static str),
-    /// It exceeds the limits of the machine.
+    /// The growth exceeds the limits of the machine.
     Limit(&'static str),
 }
 
@@ -318,7 +318,7 @@ impl Growth {
 }
 
 impl Memory {
-    /// The range of `length` bytes from an address on.
+    /// The range of `length` bytes from an address on. Traps if some of them do not exist.
     #[inline]
     pub fn range(&self, address: u64, length: u64) -> Result<std::ops::Range<usize>, Trap> {
         let end = address.checked_add(length).ok_or(Trap::Memory)?;

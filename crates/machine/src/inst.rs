@@ -17,16 +17,16 @@ pub type Register = u32;
 pub enum Code {
     /// Computes a scalar from `a` and `b`.
     Scalar(Scalar),
-    /// Computes from up to three vectors and scalars; its remaining data is in
+    /// Computes a result from up to three vectors and scalars. Further data is in
     /// [`NodeCode::vectors`](crate::NodeCode::vectors).
     Vector(Vector),
-    /// `a` if `c` is not 0, else `b`.
+    /// Yields `a` if `c` is not 0, otherwise `b`.
     Select,
-    /// The same for vectors.
+    /// Yields vector `a` if `c` is not 0, otherwise vector `b`.
     SelectVector,
     /// Reads memory at `a` + `immediate`.
     Load(Load),
-    /// Reads memory at `a` + `immediate` for a vector; lanes that keep their values come from `b`.
+    /// Reads memory at `a` + `immediate` for a vector. Lanes that keep their values come from `b`.
     LoadVector(VectorLoad),
     /// Writes `b` to memory at `a` + `immediate`, with this number of bytes: 1, 2, 4 or 8.
     Store(u8),
@@ -36,53 +36,54 @@ pub enum Code {
     GlobalGet,
     /// Writes `a` to global number `immediate`.
     GlobalSet,
-    /// A memory's size in pages.
+    /// Yields the size of a memory in pages.
     MemorySize,
     /// Grows a memory by `a` pages.
     MemoryGrow,
-    /// Copies `c` bytes to `a` from `b`; the memory read from is number `immediate`.
+    /// Copies `c` bytes from `b` to `a`. `immediate` is the number of the memory to read.
     MemoryCopy,
     /// Sets `c` bytes at `a` to `b`.
     MemoryFill,
-    /// Copies `c` bytes to `a` from offset `b` of data segment number `immediate`.
+    /// Copies `c` bytes from offset `b` of data segment number `immediate` to `a`.
     MemoryInit,
     /// Empties data segment number `immediate`.
     DataDrop,
-    /// Element `a` of table number `immediate`.
+    /// Yields element `a` of table number `immediate`.
     TableGet,
     /// Sets element `a` of table number `immediate` to `b`.
     TableSet,
-    /// The size of table number `immediate`.
+    /// Yields the size of table number `immediate`.
     TableSize,
     /// Grows table number `immediate` by `b` elements equal to `a`.
     TableGrow,
     /// Sets `c` elements of table number `immediate` from `a` on to `b`.
     TableFill,
-    /// Copies `c` elements to `a` from `b`; `immediate` holds the table written to and, in its
-    /// upper half, the table read from.
+    /// Copies `c` elements from `b` to `a`. `immediate` holds the table to write and, in its upper
+    /// half, the table to read.
     TableCopy,
-    /// Copies `c` elements to `a` from `b`; `immediate` holds the table and, in its upper half, the
+    /// Copies `c` elements from `b` to `a`. `immediate` holds the table and, in its upper half, the
     /// element segment.
     TableInit,
     /// Empties element segment number `immediate`.
     ElementDrop,
-    /// Whether `a` is null.
+    /// Yields whether `a` is null.
     RefIsNull,
     /// Traps unless `a` + `immediate` is a multiple of this number of bytes.
     Aligned(u8),
-    /// Waits at `a` + `immediate`, where this number of bytes must exist. It therefore traps,
-    /// because no other thread could wake it.
+    /// Waits at `a` + `immediate`, where this number of bytes must exist. This always traps,
+    /// because the memory is not shared.
     Wait(u8),
-    /// Traps unless memory has four bytes at `a` + `immediate`; no thread waits there.
+    /// Notifies waiting threads, of which there are none. Traps unless memory has four bytes at `a`
+    /// + `immediate`.
     Notify,
-    /// Decides by `a` where control goes. The path says where it went: `immediate` holds the value
-    /// that `a` must then have.
+    /// Decides by `a` where control goes. The path says where control went, and `immediate` holds
+    /// the value that `a` must then have.
     Branch(Expected),
 }
 
 impl Code {
-    /// The number of operands `a`, `b` and `c`, in this order, that are registers it reads. (For a
-    /// vector's lane, `c` is the lane number.)
+    /// The number of operands, among `a`, `b` and `c` in this order, that are registers to read.
+    /// (For a vector's lane, `c` is the lane number.)
     pub fn operands(self) -> usize {
         match self {
             Self::Scalar(scalar) => scalar.arity(),
@@ -114,7 +115,7 @@ impl Code {
         }
     }
 
-    /// Whether it has a result.
+    /// Whether the instruction has a result.
     pub fn gives(self) -> bool {
         !matches!(
             self,
@@ -162,19 +163,19 @@ pub enum Expected {
 /// An instruction. Its result, if it has one, is in the register of its own position.
 #[derive(Clone, Copy, Debug)]
 pub struct Inst {
-    /// Its action.
+    /// The action of the instruction.
     pub code: Code,
     /// The number of the memory, for instructions that use one.
     pub memory: u16,
     /// The first operand.
     pub a: Register,
-    /// The second.
+    /// The second operand.
     pub b: Register,
-    /// The third.
+    /// The third operand.
     pub c: Register,
     /// See [`Code`].
     pub immediate: u64,
-    /// The operator that it was compiled from.
+    /// The operator from which it was compiled.
     pub op: OpId,
 }
 
@@ -188,8 +189,9 @@ pub struct Accesses {
 }
 
 impl Inst {
-    /// The accesses if its operands `a`, `b` and `c` have these values, whether or not the memory
-    /// is that large. Empty if it accesses no memory, or the address is 2⁶⁴ or more.
+    /// The accesses of the instruction if its operands `a`, `b` and `c` have these values, whether
+    /// or not the memory is that large. Empty if it accesses no memory, or the address is 2⁶⁴ or
+    /// more.
     pub fn accesses(&self, [a, b, c]: [u64; 3]) -> Accesses {
         let of = |memory: u32, address, length| Range {
             memory,
@@ -213,8 +215,8 @@ impl Inst {
         Accesses { read, written }
     }
 
-    /// The value that a store writes if its operand `b` has these bits: for an integer only the
-    /// written bytes, for a vector the lane.
+    /// The value that a store writes if its operand `b` has these bits. For an integer, only the
+    /// written bytes; for a vector, the lane.
     pub fn stored(&self, (low, high): GlobalBits) -> GlobalBits {
         match self.code {
             Code::StoreVector(store) => {

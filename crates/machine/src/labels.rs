@@ -1,9 +1,9 @@
-//! Stores a number for each unit of memory, as information about each byte or word of a guest.
+//! Stores a number for each unit of memory, such as information about each byte or word of a guest.
 //!
 //! The units of a memory are grouped in chunks. Recently used chunks are open, as plain numbers.
-//! All others are packed: loops leave regular patterns, and a chunk with a single touched byte
-//! takes 32 bytes. So this takes a fixed number of bytes, plus little for each touched chunk unless
-//! its numbers are irregular.
+//! All other chunks are packed. Loops leave regular patterns, and a chunk with a single touched
+//! byte takes 32 bytes. So the total is a fixed number of bytes, plus little for each touched chunk
+//! unless its numbers are irregular.
 
 mod arena;
 mod packed;
@@ -16,15 +16,16 @@ const WAYS: usize = 2;
 
 /// A number for each unit of memories, initially 0.
 ///
-/// Invariant: the newest numbers of an open chunk are in its line; it then has no slot.
+/// Invariant: the newest numbers of an open chunk are in its line, and the chunk has no slot.
 #[derive(Debug)]
 pub struct Labels<const CHUNK: usize = 256, const CHUNKS: usize = 256> {
     memories: Vec<Vec<Folder<CHUNKS>>>,
-    /// The open chunks, by set: the key plus one, or 0.
+    /// The open chunks of each set: the key of each plus one, or 0.
     tags: Vec<[u64; WAYS]>,
-    /// For each set, the way to use next.
+    /// The way to use next in each set.
     next: Vec<u8>,
-    /// The numbers are zeroed by the system, and take no memory before they are used.
+    /// The numbers of open chunks. The system zeroes them, and they take no memory before they are
+    /// used.
     lines: Vec<u64>,
     arena: Arena,
     scratch: Vec<u8>,
@@ -33,7 +34,7 @@ pub struct Labels<const CHUNK: usize = 256, const CHUNKS: usize = 256> {
 /// A group of chunks.
 #[derive(Debug)]
 enum Folder<const CHUNKS: usize> {
-    /// All units have this number.
+    /// All units of the folder have this number.
     All(u64),
     Each(Box<Each<CHUNKS>>),
 }
@@ -54,7 +55,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
     /// The number of units in a folder.
     pub const TOGETHER: u64 = (CHUNK * CHUNKS) as u64;
 
-    /// Creates labels with at most this many open chunks, a power of two.
+    /// Creates labels with at most `open` open chunks, which must be a power of two.
     pub fn new(open: usize) -> Self {
         let sets = (open / WAYS).next_power_of_two();
         Self {
@@ -195,7 +196,8 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         self.chunk(memory, at / CHUNK as u64)[(at % CHUNK as u64) as usize] = number;
     }
 
-    /// Sets the number of the units in `first..end`. Filled folders stay ranges.
+    /// Sets the number of the units in `first..end`. Folders that are filled entirely are not
+    /// expanded.
     pub fn fill(&mut self, memory: usize, first: u64, end: u64, number: u64) {
         let (chunk, folder) = (CHUNK as u64, Self::TOGETHER);
         let mut at = first;
@@ -273,7 +275,8 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         of(first).filter(|number| of(last) == Some(*number))
     }
 
-    /// Changes every number. Takes time proportional to the units with numbers of their own.
+    /// Changes every number. Takes time proportional to the number of units that are stored
+    /// individually.
     pub fn change(&mut self, new: impl Fn(u64) -> u64) {
         let lines = self.lines.chunks_exact_mut(CHUNK);
         for (_, line) in self
@@ -320,7 +323,7 @@ mod tests {
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        // Five folders of four chunks of four.
+        // The test uses five folders of four chunks of four units.
         let number = || prop_oneof![0..4u64, any::<u64>()];
         prop_oneof![
             6 => (0..3usize, 0..80u64, number()).prop_map(|(m, at, n)| Step::Set(m, at, n)),

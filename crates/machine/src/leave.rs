@@ -9,7 +9,7 @@ use crate::machine::{Bits, Machine, Waiting};
 use crate::observe::Observer;
 use crate::{MachineError, Trap};
 
-/// The continuation after a node.
+/// How the machine continues after a node.
 enum Then {
     Block(BlockId),
     Call(Callee, Option<u64>, bool),
@@ -22,7 +22,7 @@ enum Then {
 /// The registers of a node, for reading.
 pub(crate) struct Bank<'a> {
     pub low: &'a [u64],
-    /// Upper halves; empty if there are none.
+    /// The upper halves; empty if there are none.
     pub high: &'a [u64],
 }
 
@@ -37,7 +37,7 @@ impl Bank<'_> {
 }
 
 impl Machine<'_> {
-    /// Writes the node's outputs and does what its end says.
+    /// Writes the node's outputs, and transfers control as its end says.
     pub(crate) fn leave_node<O: Observer>(
         &mut self,
         node: NodeId,
@@ -111,7 +111,8 @@ impl Machine<'_> {
     fn write_outputs(&mut self, node: NodeId, base: usize) {
         let code = &self.codes[node];
         let variables = code.variables;
-        // A variable may get another one's old value: those are read before any is written.
+        // A variable may get the old value of another variable, so all sources are read before any
+        // variable is written.
         let moves = code.outputs.iter().any(|&(_, from)| from < variables);
         for registers in [&mut self.registers, &mut self.high]
             .into_iter()

@@ -1,10 +1,11 @@
-//! Runs a guest again without an engine, along its recorded path and with its log.
+//! Replays a guest without an engine, along its recorded path and with its log.
 //!
-//! Input: the program, its path and its boundary log. Output: every value, address and access, in
-//! order, to an [`Observer`]. The path determines where control went, and the log what the host
-//! did. So each node (a path of blocks) is straight-line code, compiled once ([`compile()`]) and
-//! executed by the [`Machine`], which keeps memories, tables, globals and the variables of all
-//! activations. Every branch, call and host call is compared with the recording.
+//! Input: the program, its path and its boundary log. Output: every value, address and access,
+//! reported in order to an [`Observer`]. The path determines where control went, and the log
+//! determines what the host did. So each node (a path of blocks) is straight-line code, compiled
+//! once ([`compile()`]) and executed by the [`Machine`], which keeps memories, tables, globals and
+//! the variables of all activations. Every branch, call and host call is compared with the
+//! recording.
 
 mod activations;
 mod checkpoint;

@@ -1,4 +1,4 @@
-//! The guest, run again along its path.
+//! The machine that replays a guest along its path.
 
 use std::collections::HashMap;
 
@@ -18,13 +18,14 @@ use crate::lean::Operations;
 use crate::observe::{Caller, Observer};
 use crate::{MachineError, Trap};
 
-/// The maximum total of all nodes' instructions: 3 GiB of them, and 2 GiB of operations.
+/// The maximum total number of instructions of all nodes. They take 3 GiB, and their operations 2
+/// GiB.
 pub(crate) const MOST_CODE: usize = 1 << 26;
 
-/// A value: its bits, and the upper half of a vector's.
+/// A value: its bits, and the upper half if it is a vector.
 pub(crate) type Bits = (u64, u64);
 
-/// The node that must come next.
+/// Which node must come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// The first node of a call by the host.
@@ -32,43 +33,43 @@ pub(crate) enum Waiting {
     /// The first node of a call of this function.
     Enter {
         function: FuncId,
-        /// By a tail call.
+        /// Whether the call is a tail call.
         tail: bool,
     },
     /// A node of the innermost activation that begins with this block.
     Block(BlockId),
-    /// None: the run ended.
+    /// No node, because the run has ended.
     Nothing,
-    /// None: there was a disagreement.
+    /// No node, because there was a disagreement.
     Failed,
 }
 
-/// Runs a guest again, node by node along its path, with the host's actions from the log. Every
-/// branch must go where the path goes. Every host call must match the log, with the same arguments
-/// and, where the host read memory, the same bytes. Otherwise the path, the log or this machine is
+/// Replays a guest, node by node along its path, with the host's actions from the log. Every branch
+/// must go where the path goes. Every host call must match the log, with the same arguments and,
+/// where the host read memory, the same bytes. Otherwise the path, the log or this machine is
 /// wrong, and the machine reports an error.
 ///
-/// Memory: the guest's own state, its activations, the nodes' code and the exceptions that may
-/// still be referenced; independent of the length of the run.
+/// Memory holds the guest's own state, its activations, the nodes' code, and the exceptions that
+/// may still be referenced. It does not depend on the length of the run.
 pub struct Machine<'a> {
     pub(crate) program: &'a Program,
     pub(crate) bytes: &'a [u8],
     pub(crate) bodies: Vec<Option<Box<Body<'a>>>>,
-    /// The facts about each function that calls need.
+    /// For each function, the facts that calls need.
     shapes: Vec<Option<Shape>>,
     pub(crate) codes: PrimaryMap<NodeId, NodeCode>,
     /// The operations of the nodes.
     pub(crate) operations: Operations,
     /// The total number of instructions of all nodes.
     pub(crate) instructions: usize,
-    /// Memories, tables, globals.
+    /// The memories, tables and globals.
     pub state: State,
     initial: Vec<Initial>,
-    /// The initial tables and segments. It does not include memories.
+    /// The initial tables and segments, without memories.
     pub(crate) first: State,
     pub(crate) source: Source,
-    /// The registers of all activations: an inner activation's begin after the variables of the
-    /// enclosing one.
+    /// The registers of all activations. The registers of an inner activation begin after the
+    /// variables of the enclosing activation.
     pub(crate) registers: Vec<u64>,
     /// Upper halves of the registers.
     pub(crate) high: Vec<u64>,
@@ -76,8 +77,8 @@ pub struct Machine<'a> {
     pub(crate) waiting: Waiting,
     /// The number of blocks executed before the next node.
     pub(crate) time: u64,
-    /// The arguments of the call about to begin, the results of the call that has ended, or the
-    /// values of an exception.
+    /// The arguments of the call that is about to begin, the results of the call that has ended, or
+    /// the values of an exception.
     pub(crate) values: Vec<Bits>,
     pub(crate) exceptions: Exceptions,
     /// The new values of variables during a move.
@@ -86,7 +87,8 @@ pub struct Machine<'a> {
     pub(crate) trap: Option<Trap>,
     /// Single-block nodes that end with calls, for the activations of snapshots.
     pub(crate) calls: HashMap<(FuncId, BlockId), NodeId>,
-    /// For calls in functions with vectors: which variables that can still be read are vectors.
+    /// For calls in functions with vectors, which of the variables that can still be read are
+    /// vectors.
     pub(crate) vectors: HashMap<(FuncId, BlockId), Box<[bool]>>,
 }
 
@@ -104,16 +106,17 @@ pub(crate) struct Shape {
 /// The state inside a node, before one of its instructions.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside<'m> {
-    /// The node's registers; those of later instructions are undefined.
+    /// The node's registers. Those of later instructions are undefined.
     pub low: &'m [u64],
-    /// The upper halves of vectors; empty if there are none.
+    /// The upper halves of vectors; empty if there are no vectors.
     pub high: &'m [u64],
-    /// Memories, tables, globals.
+    /// The memories, tables and globals.
     pub state: &'m State,
 }
 
 impl<'a> Machine<'a> {
-    /// Creates a machine before the run. `bytes` is the module that the program was parsed from.
+    /// Creates a machine at the beginning of the run. `bytes` is the module from which the program
+    /// was parsed.
     ///
     /// # Errors
     /// If the module uses something unsupported, or the run ends in activations with too many
@@ -172,8 +175,8 @@ impl<'a> Machine<'a> {
         self.time
     }
 
-    /// Returns the open activations, outermost first: the function, and its last executed node,
-    /// which ends with the call that it waits for.
+    /// Returns the open activations, outermost first: the function of each, and the last node that
+    /// it executed, which ends with the call for which it waits.
     pub fn activations(&self) -> impl Iterator<Item = (FuncId, NodeId)> + '_ {
         self.frames.iter().map(|frame| (frame.function, frame.call))
     }
@@ -196,11 +199,12 @@ impl<'a> Machine<'a> {
         self.trap
     }
 
-    /// Compiles the next node. O(operators on its path), plus the operators of a function at its
-    /// first node.
+    /// Compiles the next node. O(operators on its path), plus O(operators of the function) for a
+    /// function's first node.
     ///
     /// # Errors
-    /// If it is not a path of the program, or the nodes have more than 2²⁶ instructions.
+    /// If the node is not a path of the program, or the nodes have more than 2²⁶ instructions in
+    /// total.
     pub fn define(
         &mut self,
         function: FuncId,
@@ -224,15 +228,16 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Whether a node exists and is compiled.
+    /// Whether a node exists and has been compiled.
     pub fn is_compiled(&self, node: NodeId) -> bool {
         self.codes.get(node).is_some_and(|code| !code.is_missing())
     }
 
-    /// Compiles a node that was [expected](Self::expect). As [`define`](Self::define).
+    /// Compiles a node that was [expected](Self::expect). Otherwise works like
+    /// [`define`](Self::define).
     ///
     /// # Errors
-    /// Like [`define`](Self::define), and if it was not expected.
+    /// As for [`define`](Self::define), and if the node was not expected.
     pub fn compile(
         &mut self,
         node: NodeId,
@@ -254,7 +259,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// A function's body, if it was read.
+    /// The body of a function, if it has been read.
     pub(crate) fn known_body(&self, function: FuncId) -> Option<&Body<'a>> {
         let known = self.bodies.get(position(self.program, function))?;
         known.as_deref()
@@ -309,7 +314,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Executes a node of `length` blocks. After an error nothing more can be executed.
+    /// Executes a node of `length` blocks. After an error, nothing more can be executed.
     ///
     /// If the run was stopped from outside, use [`step_before`](Self::step_before) for the last
     /// node.
@@ -327,8 +332,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Executes the last node of a run that was stopped from outside
-    /// ([`stopped_before`](crate::stopped_before)), up to where it was stopped. The observer then
-    /// gets no [`done`](Observer::done) for the node.
+    /// ([`stopped_before`](crate::stopped_before)), up to where it was stopped. The observer does
+    /// not get [`done`](Observer::done) for this node.
     ///
     /// # Errors
     /// Like [`step`](Self::step).
@@ -344,8 +349,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Like [`step`](Self::step), or like [`step_before`](Self::step_before) if the run was
-    /// `stopped`. Also shows the state after each number of its instructions in `pauses`, which
-    /// ascend. Pauses that are not reached are not shown.
+    /// `stopped`. Also shows the state at each pause. `pauses` has numbers of executed
+    /// instructions, which ascend. Pauses that are not reached are not shown.
     ///
     /// # Errors
     /// Like [`step`](Self::step).
@@ -441,7 +446,7 @@ impl<'a> Machine<'a> {
         self.waiting = Waiting::Failed;
     }
 
-    /// Records that a node of `length` blocks was executed, or could not be.
+    /// Records that a node of `length` blocks was executed, or could not be executed.
     #[inline]
     fn pass(&mut self, done: Result<(), MachineError>, length: u64) -> Result<(), MachineError> {
         let error = match (done, self.time.checked_add(length)) {
@@ -456,7 +461,7 @@ impl<'a> Machine<'a> {
         Err(error)
     }
 
-    /// Leaves a node after `done` of its instructions.
+    /// Leaves a node that stopped after `done` of its instructions.
     #[cold]
     pub(crate) fn stops<O: Observer>(
         &mut self,
@@ -516,7 +521,7 @@ impl<'a> Machine<'a> {
         MachineError::Boundary { time, what }
     }
 
-    /// The path continues but the log does not: it was cut off earlier.
+    /// The error if the path continues but the log does not, because it was cut off earlier.
     #[cold]
     pub(crate) fn log_ends(&self) -> MachineError {
         let time = self.time;
@@ -528,7 +533,7 @@ impl<'a> Machine<'a> {
         matches!(self.waiting, Waiting::Host | Waiting::Enter { .. })
     }
 
-    /// Checks that the node is the expected one.
+    /// Checks that the node can come next, and begins it.
     pub(crate) fn arrive<O: Observer>(
         &mut self,
         node: NodeId,
@@ -589,7 +594,8 @@ pub(crate) fn position(program: &Program, function: FuncId) -> usize {
     index.wrapping_sub(program.imports.len())
 }
 
-/// The number of a node's instructions that were executed if the run was stopped in its last block.
+/// The number of a node's instructions that were executed before the run was stopped in its last
+/// block.
 fn instructions_before(program: &Program, code: &NodeCode, stopped: StoppedBefore) -> usize {
     let function = program.function(code.function);
     let block = function.and_then(|function| function.cfg.blocks.get(stopped.block));

@@ -15,14 +15,14 @@ pub struct Range {
     pub length: u64,
 }
 
-/// Observes a node's effects on what outlives it, in order. By default, all functions do nothing
-/// and cost nothing.
+/// Observes, in order, the effects of nodes on state that outlives them. By default, all functions
+/// do nothing and cost nothing.
 pub trait Observer {
-    /// Whether it uses the registers passed to [`done`](Self::done) and [`stopped`](Self::stopped).
-    /// If not, these may be empty, and nodes are executed faster.
+    /// Whether the observer uses the registers passed to [`done`](Self::done) and
+    /// [`stopped`](Self::stopped). If not, they may be empty, and nodes are executed faster.
     const REGISTERS: bool = true;
 
-    /// An execution of a node begins. [`variables`](Self::variables) receives its variables.
+    /// An execution of a node begins. [`variables`](Self::variables) then receives its variables.
     #[inline(always)]
     fn node(&mut self, node: NodeId, code: &NodeCode) {
         let _ = (node, code);
@@ -41,8 +41,8 @@ pub trait Observer {
         let _ = (inst, range);
     }
 
-    /// The value that a load made from the bytes read: bits, and the upper half of a vector's. The
-    /// read was reported just before.
+    /// The value that a load made from the bytes that it read: the bits, and the upper half if it
+    /// is a vector. The read was reported just before.
     #[inline(always)]
     fn loaded(&mut self, inst: usize, value: GlobalBits) {
         let _ = (inst, value);
@@ -55,7 +55,8 @@ pub trait Observer {
     }
 
     /// The instruction at this position writes any number of bytes that are not a value: one
-    /// repeated byte, or a data segment's. By default, reported as a [`write`](Self::write).
+    /// repeated byte, or bytes of a data segment. By default, this is reported as a
+    /// [`write`](Self::write).
     #[inline(always)]
     fn fill(&mut self, inst: usize, range: Range) {
         self.write(inst, range);
@@ -68,7 +69,7 @@ pub trait Observer {
     }
 
     /// The bytes that were copied, initialised, or read or written by the host, as reported just
-    /// before; for a copy, before it is done.
+    /// before. The bytes of a copy are reported before the copy is made.
     #[inline(always)]
     fn bytes(&mut self, bytes: &[u8]) {
         let _ = bytes;
@@ -80,8 +81,8 @@ pub trait Observer {
         let _ = (inst, global);
     }
 
-    /// The result of an instruction that reads a global, a table or a size: bits, and the upper
-    /// half of a vector's.
+    /// The result of an instruction that reads a global, a table or a size: the bits, and the upper
+    /// half if it is a vector.
     #[inline(always)]
     fn gave(&mut self, inst: usize, value: GlobalBits) {
         let _ = (inst, value);
@@ -93,29 +94,29 @@ pub trait Observer {
         let _ = (inst, global);
     }
 
-    /// The instructions of the node are done; its end follows. Not called if the run ends inside
-    /// the node. `low` contains all of its registers, at their positions; `high` the upper halves
-    /// of vectors, if the function has any.
+    /// The instructions of the node are done; its end follows. This is not called if the run ends
+    /// inside the node. `low` contains all registers of the node, at their positions. `high`
+    /// contains the upper halves of vectors, if the function has any.
     #[inline(always)]
     fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
         let _ = (code, low, high);
     }
 
-    /// The run ends inside the node, with a trap or from outside: its first `executed` instructions
-    /// are done. The other arguments are as for [`done`](Self::done).
+    /// The run ends inside the node, with a trap or from outside. The first `executed` instructions
+    /// of the node are done. The other arguments are as for [`done`](Self::done).
     #[inline(always)]
     fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
         let _ = (code, executed, low, high);
     }
 
     /// The instruction after the executed ones trapped, as [`stopped`](Self::stopped) reported just
-    /// before. Not called if the run was stopped from outside.
+    /// before. This is not called if the run was stopped from outside.
     #[inline(always)]
     fn trapped(&mut self, inst: usize) {
         let _ = inst;
     }
 
-    /// The guest calls a function, its own or the host's, or the host calls one.
+    /// The guest calls one of its functions or a host function, or the host calls a function.
     #[inline(always)]
     fn called(&mut self, function: FuncId, arguments: &[GlobalBits]) {
         let _ = (function, arguments);
@@ -128,8 +129,9 @@ pub trait Observer {
         let _ = values;
     }
 
-    /// An activation of this function, now the innermost one, returns without executing anything
-    /// more: after a call, or with the values that its own label caught. Its return values follow.
+    /// An activation of this function, which is now the innermost, returns without executing
+    /// anything more. This happens after a call, or with the values that its own label caught. Its
+    /// return values follow.
     #[inline(always)]
     fn passes_on(&mut self, function: FuncId) {
         let _ = function;
@@ -141,8 +143,8 @@ pub trait Observer {
         let _ = (function, by);
     }
 
-    /// The innermost activation ends. Its results go to the caller's variables from `results` on,
-    /// if it has a caller in the guest.
+    /// The innermost activation ends. If its caller is in the guest, `results` has the caller's
+    /// first variable for the results, and their number.
     #[inline(always)]
     fn leave(&mut self, results: Option<(u32, u32)>) {
         let _ = results;
@@ -170,9 +172,9 @@ pub trait Observer {
         let _ = range;
     }
 
-    /// An exception was caught. Its values are in the `count` variables from `first` on, followed
-    /// by the reference to it if the handler takes one. If the handler is the function's own label,
-    /// the activation leaves next, and returns these.
+    /// An exception was caught. Its values are in the `count` variables from `first` on. The
+    /// reference to the exception follows if the handler takes it. If the handler is the function's
+    /// own label, the activation leaves next, and returns these values.
     #[inline(always)]
     fn caught(&mut self, first: u32, count: u32) {
         let _ = (first, count);
@@ -184,7 +186,7 @@ pub trait Observer {
 pub enum Caller {
     /// The host.
     Host,
-    /// The guest, with a call that returns.
+    /// The guest, with an ordinary call.
     Call,
     /// The guest, with a tail call: the caller's activation has ended.
     TailCall,
@@ -194,7 +196,7 @@ impl Observer for () {
     const REGISTERS: bool = false;
 }
 
-/// Two observers of the same events, the first one first.
+/// Two observers of the same events. The first observer gets each event first.
 impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
     const REGISTERS: bool = A::REGISTERS || B::REGISTERS;
 

@@ -13,8 +13,8 @@ use crate::lean::{End, Exit, Lean, Op, WINDOW, Window, run};
 use crate::machine::{Machine, Waiting};
 use crate::observe::Observer;
 
-/// The place and reason at which execution left a node before its end. The number counts the
-/// executed instructions. Boxed, because small results are returned in a register.
+/// Why execution left a node before its end, and the number of instructions executed until then. It
+/// is boxed, because small results are returned in a register.
 type Left = Box<(usize, Stop)>;
 
 impl Machine<'_> {
@@ -198,7 +198,7 @@ impl Running<'_> {
                 let (state, source) = (&mut *self.state, &mut *self.source);
                 one(self.code, position, registers, state, source, observer)
             } else {
-                Err(Stop::Diverged("a branch goes another way"))
+                Err(Stop::Diverged("a branch goes a different way"))
             };
             stop.map_err(|stop| Box::new((position, stop)))?;
             ops = rest;
@@ -206,7 +206,7 @@ impl Running<'_> {
     }
 }
 
-/// The registers from `base` on that operations can name.
+/// The window of registers from `base` on that operations can name.
 #[inline]
 fn window(registers: &mut Vec<u64>, base: usize) -> Result<&mut Window, MachineError> {
     if registers.len() < base + WINDOW {

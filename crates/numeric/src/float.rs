@@ -1,20 +1,20 @@
-//! Floating-point arithmetic as the engine performs it with NaN canonicalisation.
+//! Floating-point arithmetic, as performed by the engine with NaN canonicalisation.
 //!
-//! An arithmetic operator that yields a NaN yields the canonical one: positive, quiet, payload
-//! zero. That holds for `add`, `sub`, `mul`, `div`, `sqrt`, `min`, `max`, `ceil`, `floor`, `trunc`,
-//! `nearest`, the fused operators, `promote` and `demote`. It does not hold for `abs`, `neg`,
-//! `copysign`, `pmin`, `pmax`, `reinterpret`, loads and selections: they only move or change bits,
-//! including those of a signalling NaN.
+//! An arithmetic operator that yields a NaN yields the canonical NaN, which is positive and quiet,
+//! with payload zero. That holds for `add`, `sub`, `mul`, `div`, `sqrt`, `min`, `max`, `ceil`,
+//! `floor`, `trunc`, `nearest`, the fused operators, `promote` and `demote`. It does not hold for
+//! `abs`, `neg`, `copysign`, `pmin`, `pmax`, `reinterpret`, loads and selections. These only move
+//! or change bits, including those of a signalling NaN.
 
 /// The operations that the operators need beyond the arithmetic of [`f32`] and [`f64`].
 pub(crate) trait Float: Copy {
     /// The number itself, or the canonical NaN for any NaN.
     fn canonical(self) -> Self;
 
-    /// Returns the lesser operand; canonical NaN if one is NaN; -0 is less than +0.
+    /// Returns the lesser operand, or the canonical NaN if one is NaN. -0 is less than +0.
     fn min_or_nan(self, other: Self) -> Self;
 
-    /// Returns the greater operand; canonical NaN if one is NaN; -0 is less than +0.
+    /// Returns the greater operand, or the canonical NaN if one is NaN. -0 is less than +0.
     fn max_or_nan(self, other: Self) -> Self;
 
     /// Returns `other` if it is less, otherwise `self`, bit for bit.
@@ -30,8 +30,9 @@ pub(crate) trait Float: Copy {
 macro_rules! floats {
     ($($float:ident, $infinity:literal, $canonical_nan:literal;)*) => {
         $(impl Float for $float {
-            // Compares bits as integers. The compiler treats all NaNs as equal, and drops the
-            // canonicalisation where an operation such as a square root might yield another NaN.
+            // Compares bits as integers. The compiler treats all NaNs as equal, so it would drop
+            // the canonicalisation where an operation such as a square root might yield a different
+            // NaN.
             #[inline(always)]
             fn canonical(self) -> Self {
                 let bits = self.to_bits();
@@ -42,7 +43,7 @@ macro_rules! floats {
                 })
             }
 
-            // If either is a NaN, so is the value whose bits are those of both combined.
+            // If either operand is a NaN, so is the value whose bits combine those of both.
             #[inline(always)]
             fn min_or_nan(self, other: Self) -> Self {
                 let least = if self < other {

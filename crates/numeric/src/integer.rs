@@ -7,7 +7,7 @@ pub(crate) trait Integer: Sized {
     /// The quotient, rounded towards zero.
     fn divide(self, divisor: Self) -> Result<Self, Trap>;
 
-    /// The remainder, with the dividend's sign; 0 where only the quotient overflows.
+    /// The remainder, with the dividend's sign; 0 if only the quotient overflows.
     fn remainder(self, divisor: Self) -> Result<Self, Trap>;
 
     /// The float, rounded towards zero.

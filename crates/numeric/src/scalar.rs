@@ -13,7 +13,8 @@ use crate::value::Value;
 macro_rules! scalars {
     ($($variant:ident $name:literal
         ($a:ident: $ta:ident $(, $b:ident: $tb:ident)?) -> $result:ident $(or $trap:ident)? = $value:expr;)*) => {
-        /// A numeric operator: one or two scalars in, one scalar out, no immediate, no memory.
+        /// A numeric operator that takes one or two scalars and yields one scalar, without
+        /// immediate and without memory.
         #[repr(u16)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Scalar {
@@ -21,10 +22,10 @@ macro_rules! scalars {
         }
 
         impl Scalar {
-            /// Every operator, in the order of their opcodes.
+            /// All operators, in the order of their opcodes.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// Returns the opcode for a wasmparser operator, if it is one of these.
+            /// Returns the opcode for a wasmparser operator, if it is one of these operators.
             pub fn of(operator: &Operator<'_>) -> Option<Self> {
                 match operator {
                     $(Operator::$variant => Some(Self::$variant),)*
@@ -32,14 +33,14 @@ macro_rules! scalars {
                 }
             }
 
-            /// Its name in the text format.
+            /// The operator's name in the text format.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                 }
             }
 
-            /// The types of its operands and of its result.
+            /// The types of the operator's operands and of its result.
             pub fn types(self) -> (&'static [ValType], ValType) {
                 match self {
                     $(Self::$variant => (

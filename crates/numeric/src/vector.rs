@@ -1,5 +1,5 @@
-//! Vector operators that yield one vector or scalar: SIMD and relaxed SIMD, the latter with their
-//! deterministic meaning.
+//! Vector operators that yield one vector or scalar: SIMD and relaxed SIMD. Relaxed operators have
+//! their deterministic meaning.
 
 mod lanes;
 mod memory;
@@ -13,19 +13,19 @@ pub use table::Vector;
 pub enum Kind {
     /// At most 64 bits.
     Scalar,
-    /// 128 bits; lane 0 is the lowest.
+    /// 128 bits, of which lane 0 is the lowest.
     Vector,
 }
 
 /// The kind of immediate that an operator has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Immediate {
-    /// Nothing.
+    /// No immediate.
     None,
     /// The number of a lane, counted from the lowest.
     Lane,
-    /// For each byte of the result, lowest first, the number of the operands' byte that it copies.
-    /// Numbers 0 to 15 are bytes of the first operand.
+    /// For each byte of the result, the lowest first, the number of the byte of the operands to
+    /// copy. Numbers 0 to 15 are bytes of the first operand.
     Shuffle,
 }
 
@@ -34,7 +34,8 @@ pub enum Immediate {
 macro_rules! vectors {
     ($($variant:ident $({ $immediate:ident })? $name:literal
         ($a:ident: $ta:ty $(, $b:ident: $tb:ty $(, $c:ident: $tc:ty)?)?) -> $result:ty = $value:expr;)*) => {
-        /// A vector operator: one to three operands in, one result out, no memory.
+        /// A vector operator that takes one to three operands and yields one result, without
+        /// memory.
         #[repr(u16)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Vector {
@@ -42,11 +43,11 @@ macro_rules! vectors {
         }
 
         impl Vector {
-            /// Every operator, in the order of their opcodes.
+            /// All operators, in the order of their opcodes.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// Returns the opcode for a wasmparser operator, if it is one of these, and its
-            /// immediate (0 if it has none).
+            /// Returns the opcode for a wasmparser operator, if it is one of these operators, and
+            /// its immediate (0 if it has none).
             pub fn of(operator: &Operator<'_>) -> Option<(Self, u128)> {
                 match operator {
                     $(Operator::$variant { $($immediate,)? .. } => {
@@ -56,14 +57,14 @@ macro_rules! vectors {
                 }
             }
 
-            /// Its name in the text format.
+            /// The operator's name in the text format.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                 }
             }
 
-            /// The types of its operands and of its result.
+            /// The types of the operator's operands and of its result.
             pub fn types(self) -> (&'static [ValType], ValType) {
                 match self {
                     $(Self::$variant => (
@@ -73,7 +74,7 @@ macro_rules! vectors {
                 }
             }
 
-            /// How its operands and its result are stored.
+            /// How the operator's operands and its result are stored.
             pub fn signature(self) -> (&'static [Kind], Kind) {
                 match self {
                     $(Self::$variant => (
@@ -83,7 +84,7 @@ macro_rules! vectors {
                 }
             }
 
-            /// The kind of its immediate.
+            /// The kind of the operator's immediate.
             pub fn immediate(self) -> Immediate {
                 match self {
                     $($(Self::$variant => immediate!(meaning $immediate),)?)*
@@ -113,8 +114,8 @@ macro_rules! vectors {
     };
 }
 
-/// Converts an immediate: from wasmparser's form to 128 bits, from there to the table's form; and
-/// names its kind.
+/// Converts an immediate from wasmparser's form to 128 bits, and from 128 bits to the table's form.
+/// Also names the immediate's kind.
 macro_rules! immediate {
     (encode lane $lane:ident) => {
         u128::from(*$lane)

@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// The largest batch that a thread takes at once. The last thread to finish then has little work
-/// left.
+/// The largest batch that a thread takes at once. Because batches are small, the last thread to
+/// finish has little work left when the others are done.
 const AT_ONCE: usize = 16;
 
 /// Calls `of` with each index below `count`, in parallel, and returns the results in order.
@@ -23,7 +23,7 @@ pub fn map_with<R, T: Send>(
     of: impl Fn(&mut R, usize) -> T + Sync,
 ) -> Vec<T> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    // Small counts get small batches, so that each thread takes several.
+    // Small counts get small batches, so that each thread takes several batches.
     let at_once = (count / (4 * threads)).clamp(1, AT_ONCE);
     let next = AtomicUsize::new(0);
     let found = Mutex::new(Vec::new());
@@ -48,7 +48,7 @@ pub fn map_with<R, T: Send>(
     };
     thread::scope(|scope| {
         for _ in 1..threads.min(count.div_ceil(at_once)) {
-            // If no thread can be created, the current one does all the work.
+            // If no thread can be created, the current thread does all the work.
             let _ = thread::Builder::new().spawn_scoped(scope, work);
         }
         work();

@@ -1,4 +1,4 @@
-//! Identifies the callee of a call through a table: functions that a table may hold write their
+//! Identifies the callee of a call through a table. Functions that a table may hold write their
 //! number when they are entered.
 
 use std::collections::HashMap;
@@ -10,15 +10,15 @@ use crate::width_of;
 
 /// The numbers that functions write at their entry, because they may be called through a table.
 ///
-/// An indirect call compares types by structure, so a number need only distinguish a function from
-/// others of the same type.
+/// An indirect call compares types by structure, so a number only has to distinguish a function
+/// from other functions of the same type.
 #[derive(Clone, Debug, Default)]
 pub struct EntryIds {
-    /// By function, imports included: its number and that number's width in bits.
+    /// The number of each function, imports included, and the number's width in bits.
     ids: Vec<Option<(u32, u8)>>,
-    /// By type: the class of equal types.
+    /// For each type, the class of equal types.
     classes: Vec<usize>,
-    /// By class: the functions, in the order of their numbers.
+    /// The functions of each class, in the order of their numbers.
     members: Vec<Vec<FuncId>>,
 }
 

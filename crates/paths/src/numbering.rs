@@ -2,9 +2,9 @@
 //!
 //! A path begins at a *start*. Starts are the root, the vertex after a call, a loop's header, a
 //! dispatch vertex or one of its handlers, the vertex after a loop, and any place where too many
-//! paths would meet. It ends when control reaches a start, calls, or leaves the function. Each edge
-//! has a value. Given the start, the sum of the values along a path identifies it, and is less than
-//! the number of paths that begin there.
+//! paths would meet. A path ends when control reaches a start, makes a call, or leaves the
+//! function. Each edge has a value. Given the start, the sum of the values along a path identifies
+//! it, and is less than the number of paths that begin there.
 
 mod shorter;
 
@@ -22,13 +22,13 @@ use crate::width_of;
 pub struct Cuts {
     /// A vertex through which more paths than this lead to their ends is a start.
     pub through: u64,
-    /// A vertex is a start if it is reached from each of its predecessors in at most one of this
-    /// many cases. Rare code then does not lengthen the numbers of frequent paths. 0 for none.
+    /// A vertex is a start if each of its predecessors leads to it in at most one of this many
+    /// cases. Then rare code does not lengthen the numbers of frequent paths. 0 disables this rule.
     pub rare: f64,
-    /// Paths end where a loop is left, unless only one path continues from there.
+    /// Whether paths end where a loop is left, unless only one path continues from there.
     pub loop_exits: bool,
     /// A vertex is a start if this shortens the numbers of other paths by a bit, and at most one in
-    /// this many of those paths reaches it. 0 for none.
+    /// this many of those paths reaches it. 0 disables this rule.
     pub shorter: f64,
 }
 
@@ -52,12 +52,12 @@ const ROUNDS: usize = 3;
 pub struct Numbering {
     /// The starts, and the width in bits of the numbers of their paths.
     starts: BTreeMap<BlockId, u8>,
-    /// The nonzero additions of edges to the path's number, ascending.
+    /// The edges that add something to the path's number, ascending, with their values.
     values: Vec<(EdgeId, u32)>,
 }
 
 impl Numbering {
-    /// Numbers the paths of a function. The most expensive edge out of a vertex adds nothing. An
+    /// Numbers the paths of a function. The heaviest edge out of a vertex adds nothing. An
     /// activation writes one bit if it can end with a tail call. Near-linear.
     pub fn compute(cfg: &Cfg, weights: &Weights, cuts: Cuts) -> Self {
         let graph = &cfg.graph;
@@ -74,7 +74,7 @@ impl Numbering {
             let target = edge.to.index();
             if position[edge.from.index()] >= position[target] && search.is_reached(edge.from) {
                 start[target] = true;
-                // Otherwise an endless loop would write nothing.
+                // Otherwise, an endless loop would write nothing.
                 ticks[target] = true;
             }
             start[target] |= matches!(edge.kind, EdgeKind::CallReturn | EdgeKind::Catch(_))
@@ -123,8 +123,8 @@ impl Numbering {
         Self { starts, values }
     }
 
-    /// The width in bits of the numbers of the paths that begin at a vertex; `None` if none begins
-    /// there.
+    /// The width, in bits, of the numbers of the paths that begin at a vertex; `None` if no path
+    /// begins there.
     pub fn start(&self, v: BlockId) -> Option<u8> {
         self.starts.get(&v).copied()
     }
@@ -134,7 +134,7 @@ impl Numbering {
         self.starts.iter().map(|(&v, &width)| (v, width))
     }
 
-    /// Returns the addition of an edge to a path's number.
+    /// Returns what an edge adds to a path's number.
     pub fn value(&self, edge: EdgeId) -> u32 {
         match self.values.binary_search_by_key(&edge, |v| v.0) {
             Ok(i) => self.values[i].1,
@@ -159,9 +159,9 @@ struct Counter<'a> {
 
 /// The paths from starts to ends.
 struct Counted {
-    /// By vertex: the number of paths from there to an end.
+    /// The number of paths from each vertex to an end.
     paths: Vec<u64>,
-    /// The additions of edges to path numbers.
+    /// What edges add to path numbers.
     values: Vec<(EdgeId, u32)>,
     tail_calls: bool,
 }

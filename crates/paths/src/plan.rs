@@ -1,4 +1,4 @@
-//! The part of the path that each function writes, and where.
+//! What each function writes of the path, and where.
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
 use afterimage_placement::{PlanError, function_weights};
@@ -23,11 +23,11 @@ pub enum Spot {
 /// Path numbers for a whole program, written as one stream of bits.
 #[derive(Clone, Debug)]
 pub struct PathPlan {
-    /// By defined function.
+    /// The path numbers of each defined function.
     pub(crate) functions: Vec<Numbering>,
     /// The functions that identify themselves at their entry.
     pub(crate) entry_ids: EntryIds,
-    /// By defined function: the probes, in the order in which they must be placed.
+    /// The probes of each defined function, in the order in which they must be placed.
     pub(crate) steps: Vec<Vec<(Spot, Step)>>,
 }
 
@@ -90,8 +90,8 @@ impl PathPlan {
         self.functions.get(i)
     }
 
-    /// A hash of the plan. Plans that write the same bits in the same places share it; others
-    /// almost certainly differ.
+    /// A hash of the plan. Plans that write the same bits in the same places have the same hash.
+    /// Different plans almost certainly have different hashes.
     pub fn fingerprint(&self) -> u64 {
         // FNV-1a, so the hash is the same on every machine and in every build.
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
@@ -118,8 +118,8 @@ impl PathPlan {
     }
 }
 
-/// Reserves bits for the path that begins at a basic block and, at the root, for the function's
-/// number.
+/// Returns the step that reserves bits for the path that begins at a basic block and, at the root,
+/// for the function's number.
 fn at_start(
     cfg: &Cfg,
     numbering: &Numbering,
@@ -138,8 +138,8 @@ fn at_start(
     })
 }
 
-/// Returns the addition of an edge. Dispatch vertices have no code, so their edges write everything
-/// that belongs there.
+/// Returns the step for what an edge adds. Dispatch vertices have no code, so their edges also do
+/// what belongs to the vertices.
 fn on_edge(cfg: &Cfg, numbering: &Numbering, edge: EdgeId) -> Option<Step> {
     let graph = &cfg.graph;
     let from = graph.from(edge);

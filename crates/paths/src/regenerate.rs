@@ -1,4 +1,4 @@
-//! Regenerates the paths that a run took from the bits that it wrote.
+//! Regenerates the paths of a run from the bits that it wrote.
 //!
 //! A table per function gives the path for each start and number, and how it ends. The activations
 //! are kept on a stack, because a callee's paths come between its caller's.
@@ -31,38 +31,38 @@ pub use waypoint::Waypoint;
 
 /// Receives the paths in the order of execution.
 pub trait Sink {
-    /// A path that was not executed before. Returns its name.
+    /// Defines a path that has not been executed before. Returns its node.
     fn define(&mut self, path: ExecutedPath<'_>) -> NodeId;
-    /// A path was executed.
+    /// Reports that a path was executed.
     fn path(&mut self, node: NodeId);
-    /// An activation of a function begins.
+    /// Reports that an activation of a function begins.
     fn enter(&mut self, function: FuncId);
-    /// The innermost activation ends.
+    /// Reports that the innermost activation ends.
     fn leave(&mut self);
 }
 
 /// The blocks of a path, at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExecutedPath<'a> {
-    /// The function that they belong to.
+    /// The function to which the blocks belong.
     pub function: FuncId,
     /// The blocks, in order.
     pub blocks: &'a [BlockId],
     /// The headers of the loops around the first block, the outermost first.
     pub loops: &'a [BlockId],
-    /// The first block is the last of these headers.
+    /// Whether the first block is the last of these headers.
     pub header: bool,
     /// The vertex where the activation continues (after the call, if the path ends with one);
     /// `None` if the activation ends.
     pub next: Option<BlockId>,
-    /// The path ends with a call.
+    /// Whether the path ends with a call.
     pub calls: bool,
 }
 
 /// Why the bits do not describe a run of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegenerateError {
-    /// No path from there has this number.
+    /// No path that begins at the block has this number.
     #[error("no path of {function} that begins at {block} has number {number}")]
     NoSuchPath {
         /// The function.
@@ -72,7 +72,7 @@ pub enum RegenerateError {
         /// The number.
         number: u32,
     },
-    /// The entered function is not the called one.
+    /// The function that was entered is not the function that was called.
     #[error("a call of {called} reached another function")]
     OtherCallee {
         /// The function that the call names.
@@ -87,13 +87,13 @@ pub enum RegenerateError {
     /// An exception arrived where none can be thrown.
     #[error("an exception left a call in {0} that cannot throw")]
     Exception(FuncId),
-    /// The bits ended, but the run continues.
+    /// The bits ended before the run did.
     #[error("the recorded bits end before the run does, in {0}")]
     Early(FuncId),
-    /// The run ended, but bits are left.
+    /// The run ended before the bits did.
     #[error("the run ended before the recorded bits did")]
     Late,
-    /// The run continues after the recorded end.
+    /// The path does not lead to the recorded end.
     #[error("the path does not lead to where the recording ended")]
     Elsewhere,
     /// The numbers of a waypoint do not describe a moment of the run.
@@ -108,11 +108,11 @@ pub enum RegenerateError {
 const DEEPEST: usize = 1 << 26;
 
 /// Regenerates the sequence of paths of a run from its bits, piece by piece. O(1) per path, plus
-/// the length of each distinct path once.
+/// O(length) once for each distinct path.
 pub struct Regenerator<'a> {
     tables: Tables<'a>,
     bits: Bits,
-    /// The innermost activation; none between two calls by the host.
+    /// The innermost activation; `None` between two calls by the host.
     current: Option<Activation>,
     outer: Vec<Activation>,
     /// A pending call, with its target and caller. The callee's first bits have not arrived yet.
@@ -126,7 +126,7 @@ pub struct Regenerator<'a> {
 /// The next action.
 enum Next {
     Go,
-    /// A call by the host, of which none is known yet.
+    /// A call by the host that is not known yet.
     Idle,
     /// Nothing, because the run ended in the call that was reached.
     End,
@@ -198,7 +198,7 @@ impl<'a> Regenerator<'a> {
             let Some(function) = self.host_calls.pop_front() else {
                 return Ok(Next::Idle);
             };
-            // An exported import: the host called itself.
+            // The function is an exported import, so the host called itself.
             if let Some(function) = self.tables.defined(function) {
                 self.enter(function, sink)?;
             }
@@ -270,7 +270,7 @@ impl<'a> Regenerator<'a> {
         Ok(Next::Go)
     }
 
-    /// Begins a call, when every waiting activation is among the outer ones.
+    /// Begins a call. All waiting activations must already be among the outer activations.
     #[inline]
     fn call<S: Sink>(
         &mut self,
@@ -292,8 +292,8 @@ impl<'a> Regenerator<'a> {
         Ok(Next::Go)
     }
 
-    /// Continues the innermost activation after a call has returned. An activation that has nothing
-    /// to do after its call also ends.
+    /// Continues the innermost activation after a call has returned. If an activation has nothing
+    /// to do after its call, it also ends.
     #[inline]
     fn resume<S: Sink>(&mut self, sink: &mut S) {
         self.current = self.outer.pop();
@@ -303,7 +303,8 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// An exception has left an activation: the caller continues where it looks for a handler.
+    /// Handles an exception that has left an activation. The caller continues where it looks for a
+    /// handler.
     fn unwind(&mut self) -> Result<(), RegenerateError> {
         self.current = self.outer.pop();
         if let Some(at) = &mut self.current {

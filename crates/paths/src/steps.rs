@@ -1,9 +1,10 @@
 //! Places the probes of path numbers in one function.
 //!
 //! Bits are shifted into an accumulator: a local while a function uses it, a global between
-//! functions. It is loaded where a function is entered or a call returns, if it is used before the
-//! next call. It is saved before calls and exits, if it may have changed. Two data-flow problems
-//! decide: whether it may have changed (forwards), and whether it is used (backwards).
+//! functions. The accumulator is loaded where a function is entered or a call returns, if it is
+//! used before the next call. It is saved before calls and exits, if it may have changed. Two
+//! data-flow problems decide whether it may have changed (forward) and whether it is used
+//! (backward).
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind};
@@ -14,9 +15,9 @@ use crate::writers::Writers;
 /// The action of a probe on the accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Loads it from the global.
+    /// Loads the accumulator from the global.
     Load,
-    /// Stores it in the global.
+    /// Stores the accumulator in the global.
     Save,
     /// Makes room for `width` bits, and sets them to `bits`.
     Begin {
@@ -25,7 +26,7 @@ pub enum Step {
         /// The value of the bits.
         bits: u64,
     },
-    /// Adds to the bits that the last `Begin` made room for.
+    /// Adds to the bits for which the last `Begin` made room.
     Add(u32),
 }
 
@@ -42,9 +43,9 @@ pub(crate) struct Written<'a> {
 /// The actions on the accumulator before and after an edge writes bits.
 struct EdgeSteps {
     step: Option<Step>,
-    /// The local does not contain it beforehand.
+    /// Whether the local does not contain the accumulator beforehand.
     load: bool,
-    /// The local does not contain it afterwards.
+    /// Whether the local does not contain the accumulator afterwards.
     save: bool,
 }
 
@@ -61,7 +62,7 @@ impl Written<'_> {
         let exits = edge.to == self.cfg.graph.exit();
         let dispatch = matches!(self.cfg.blocks[edge.from].kind, BlockKind::Dispatch(_));
         match edge.kind {
-            // The next dispatch vertex, or the function's caller, loads it again.
+            // The next dispatch vertex, or the function's caller, loads the accumulator again.
             EdgeKind::CallThrow | EdgeKind::Unwind => EdgeSteps {
                 step,
                 load: true,
@@ -75,7 +76,7 @@ impl Written<'_> {
         }
     }
 
-    /// Whether the accumulator must be in the global when this block ends, and whether it has
+    /// Whether the accumulator must be in the global when this block ends, and whether it may have
     /// changed afterwards.
     fn end(&self, v: BlockId) -> (bool, bool) {
         match self.cfg.blocks[v].end {
@@ -86,8 +87,8 @@ impl Written<'_> {
     }
 }
 
-/// The probes of a function, in the order in which they must be placed: first those on edges, then
-/// those of blocks, last the saves. O(edges) times a small number of rounds.
+/// The probes of a function, in the order in which they must be placed: probes on edges, then
+/// probes in blocks, then saves. O(edges) times a small number of rounds.
 pub(crate) fn place(written: &Written<'_>) -> Vec<(Spot, Step)> {
     let cfg = written.cfg;
     let graph = &cfg.graph;
@@ -108,7 +109,7 @@ pub(crate) fn place(written: &Written<'_>) -> Vec<(Spot, Step)> {
             steps.push((spot, Step::Load));
         }
         steps.extend(step.map(|step| (spot, step)));
-        // A block's own change is also lost with the local, unless it is saved at the block's end.
+        // A change in the block is also lost with the local, unless it is saved at the block's end.
         let of_block = changed[edge.from.index()] && !written.end(edge.from).0;
         if save && step.is_some() && load {
             steps.push((spot, Step::Save));
@@ -129,8 +130,8 @@ pub(crate) fn place(written: &Written<'_>) -> Vec<(Spot, Step)> {
     steps
 }
 
-/// By vertex: whether the local may differ from the global when the vertex ends, before it is saved
-/// there.
+/// For each vertex, whether the local may differ from the global when the vertex ends, before a
+/// save at this point.
 fn changed(written: &Written<'_>) -> Vec<bool> {
     let cfg = written.cfg;
     let mut changed = vec![false; cfg.graph.vertex_count()];
@@ -152,7 +153,7 @@ fn changed(written: &Written<'_>) -> Vec<bool> {
         }
     }
     while let Some(v) = work.pop() {
-        // A save makes both equal.
+        // A save makes the local and the global equal.
         if !written.end(v).0 {
             for to in cfg.graph.successors(v) {
                 mark(to, &mut changed, &mut work);
@@ -162,8 +163,8 @@ fn changed(written: &Written<'_>) -> Vec<bool> {
     changed
 }
 
-/// By vertex: whether a probe or a save uses the local, in the vertex or later, before it is loaded
-/// again.
+/// For each vertex, whether a probe or a save uses the local, in the vertex or later, before it is
+/// loaded again.
 fn used(written: &Written<'_>, changed: &[bool]) -> Vec<bool> {
     let cfg = written.cfg;
     let graph = &cfg.graph;

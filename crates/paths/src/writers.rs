@@ -6,16 +6,16 @@ use afterimage_program::{BlockEnd, Callee, Program};
 /// Whether anything is written between a call and its return.
 #[derive(Clone, Debug)]
 pub(crate) struct Writers {
-    /// By function, imports included.
+    /// For each function, imports included, whether it may write.
     functions: Vec<bool>,
-    /// By type: whether some function that a table may hold writes.
+    /// For each type, whether some function of it that a table may hold writes.
     types: Vec<bool>,
 }
 
 impl Writers {
-    /// Closes `writes` over the call graph: whether each function writes itself, or the host writes
-    /// for it. A backward walk from the writers, with one vertex per type for calls through tables.
-    /// O(functions + types + calls).
+    /// Closes `writes` over the call graph. `writes` says whether each function writes itself, or
+    /// the host writes for it. This is a backward walk from the writers, with one vertex per type
+    /// for calls through tables. O(functions + types + calls).
     pub(crate) fn new(program: &Program, writes: Vec<bool>) -> Self {
         let imports = program.imports.len();
         let n = writes.len();

@@ -25,8 +25,8 @@ use crate::{WatchFn, Writers};
 
 /// A recording and the data built for it: its program, its path, its values and its checkpoints.
 ///
-/// It only reads. If something was not built, the error names what is missing. Each part is opened
-/// on first use and then kept. Threads can share a recording.
+/// A recording only reads its file. If something has not been built, the error names what is
+/// missing. Each part is opened on first use and then kept. Threads can share a recording.
 ///
 /// ```no_run
 /// use afterimage_replay::Recording;
@@ -38,7 +38,7 @@ use crate::{WatchFn, Writers};
 pub struct Recording {
     at: PathBuf,
     file: TraceFile,
-    /// The file as last opened: building something adds to it.
+    /// The file as last opened. It grows whenever something is built.
     newest: Mutex<TraceFile>,
     module: Arc<Module>,
     stops: OnceLock<Vec<Stop>>,
@@ -56,7 +56,7 @@ pub enum RecordingError {
     /// The file cannot be read.
     #[error("{0}")]
     File(#[from] TraceError),
-    /// The program in it cannot be parsed.
+    /// The program in the recording cannot be parsed.
     #[error("the program in the recording: {0}")]
     Program(#[from] ParseError),
     /// The data about the end of the run is damaged.
@@ -68,13 +68,13 @@ pub enum RecordingError {
     /// A segment of the path is damaged.
     #[error("{0}")]
     Segment(#[from] PathError<PathFileError>),
-    /// The path was not built.
+    /// The path has not been built.
     #[error("the recording has no path yet; build it with: afterimage build --lens paths")]
     NoPath,
     /// The values are damaged.
     #[error("{0}")]
     Epochs(#[from] EpochFileError),
-    /// The values were not built.
+    /// The values have not been built.
     #[error("the recording has no values yet; build them with: afterimage build --lens full")]
     NoValues,
     /// The values do not belong to the program.
@@ -91,7 +91,7 @@ pub enum RecordingError {
     Written(#[from] WrittenLinesError),
 }
 
-/// The number of stretches of a run that may always be built.
+/// The number of stretches that may be built whatever the length of the run.
 const FEW_STRETCHES: usize = 16;
 
 /// The operator that trapped and ended a run.
@@ -101,21 +101,21 @@ pub struct Trap {
     pub function: FuncId,
     /// The operator.
     pub op: OpId,
-    /// The time of its block: the last of the run.
+    /// The time of the operator's block, which is the last block of the run.
     pub time: u64,
     /// The engine's reason, in words.
     pub why: String,
 }
 
 impl Trap {
-    /// Whether this operator, in a block executed at this time, is the one that trapped.
+    /// Whether the given operator, in a block executed at the given time, is the one that trapped.
     pub fn is_at(&self, function: FuncId, op: OpId, time: u64) -> bool {
         (self.function, self.op, self.time) == (function, op, time)
     }
 }
 
 impl Recording {
-    /// Opens a recording and parses the program in it. Linear in the program.
+    /// Opens a recording and parses its program. Linear in the program.
     ///
     /// # Errors
     /// If the file is not a recording, or is damaged.
@@ -141,17 +141,17 @@ impl Recording {
         }
     }
 
-    /// Uses a path that was already read, or exists only in memory, unless a path is already in
-    /// use.
+    /// Uses the given path, which was read before or exists only in memory. If a path is already in
+    /// use, that path stays.
     pub fn use_path(&self, path: impl Into<Arc<RecordedPath>>) -> &RecordedPath {
         self.path.get_or_init(|| path.into())
     }
 
-    /// Answers from stretches instead of stored values, and builds each when an answer needs it.
-    /// The path must consist of the stretches. Builds at most one in `share`, plus a few more, or
-    /// any number if `share` is 0. `watch` executes stretches again to find who wrote a byte. If
-    /// values or stretches are in use, these stay. `false` if the file has no snapshots, or no
-    /// written lines that belong to the stretches.
+    /// Answers from stretches instead of stored values, and builds each stretch when an answer
+    /// needs it. The path must consist of the stretches. Builds at most one in `share` of all
+    /// stretches, plus a few more, or any number if `share` is 0. `watch` executes stretches again
+    /// to find who wrote a byte. If values or stretches are already in use, they stay. Returns
+    /// `false` if the file has no snapshots, or no written lines that belong to the stretches.
     ///
     /// # Errors
     /// If there is no path, or the path, the snapshots or the end of the run are damaged.
@@ -164,7 +164,7 @@ impl Recording {
         let path = Arc::clone(self.shared_path()?);
         let stopped = self.run()?.stopped;
         let file = self.newest();
-        // The follower and the builder of stretches each have their own.
+        // The follower and the builder of stretches each need their own snapshots.
         let (Some(own), Some(snapshots)) = (Snapshots::open(&file)?, Snapshots::open(&file)?)
         else {
             return Ok(false);
@@ -210,25 +210,25 @@ impl Recording {
         &self.file
     }
 
-    /// The file as it was when the path or the values were last looked up: building them adds to
-    /// it.
+    /// The file as it was when the path or the values were last looked up. Building them adds to
+    /// the file.
     pub fn newest(&self) -> TraceFile {
         let newest = self.newest.lock();
         newest.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the current state of the file. [`newest`](Self::newest) returns this state from then
-    /// on.
+    /// Reads the current state of the file. From then on, [`newest`](Self::newest) returns this
+    /// state.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the file cannot be read.
     pub fn look_again(&self) -> Result<TraceFile, TraceError> {
         let again = TraceFile::open(&self.at)?;
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = again.clone();
         Ok(again)
     }
 
-    /// Returns the boundary log: the host's data for the program, in order.
+    /// Returns the boundary log: the data that the host passed to the program, in order.
     ///
     /// # Errors
     /// If the log is damaged.
@@ -251,8 +251,8 @@ impl Recording {
         &self.module.program
     }
 
-    /// Returns where the activations were that were open when the run ended, innermost first; empty
-    /// if the end is unknown. Near-linear in the program, once.
+    /// Returns where each open activation stood when the run ended, innermost first; empty if the
+    /// end is unknown. The first call is near-linear in the program.
     ///
     /// # Errors
     /// If the end of the run is damaged.
@@ -267,10 +267,10 @@ impl Recording {
         found.map(Vec::as_slice)
     }
 
-    /// The path of the run. Linear in its directory, once.
+    /// The path of the run. The first call is linear in the path's directory.
     ///
     /// # Errors
-    /// If it was not built, or is damaged.
+    /// If the path has not been built, or is damaged.
     pub fn path(&self) -> Result<&RecordedPath, RecordingError> {
         self.shared_path().map(|path| &**path)
     }
@@ -283,10 +283,10 @@ impl Recording {
         })
     }
 
-    /// The epochs of the whole execution trace. Linear in their index, once.
+    /// The epochs of the whole execution trace. The first call is linear in their index.
     ///
     /// # Errors
-    /// If they were not built, or are damaged.
+    /// If the epochs have not been built, or are damaged.
     pub fn epochs(&self) -> Result<&FileEpochs, RecordingError> {
         let path = self.path()?;
         kept(&self.epochs, || {
@@ -295,17 +295,17 @@ impl Recording {
         })
     }
 
-    /// The values, by execution.
+    /// The values of the run, by execution.
     ///
     /// # Errors
-    /// If they were not built, or are damaged.
+    /// If the values have not been built, or are damaged.
     pub fn values(&self) -> Result<RecordedValues<'_>, RecordingError> {
         let (path, epochs) = (self.path()?, self.epochs()?);
         let values = recorded_values(self.program(), self.bytes(), path, epochs);
         Ok(values.map_err(Box::new)?)
     }
 
-    /// Returns the checkpoints from which the run can be followed, if there are any.
+    /// Returns the checkpoints from which the run can be followed, if the file has any.
     ///
     /// # Errors
     /// If they are damaged, or there is no path.
@@ -336,8 +336,8 @@ impl Recording {
         })
     }
 
-    /// The run, for following it from the beginning or from a checkpoint, or from a snapshot if
-    /// snapshots are used.
+    /// The run, for following it from the beginning or from a checkpoint. If snapshots are used, it
+    /// is followed from a snapshot.
     ///
     /// # Errors
     /// As for [`run`](Self::run), and if the checkpoints are damaged.
@@ -349,8 +349,8 @@ impl Recording {
         })
     }
 
-    /// Finds positions in the run. Calls keep the numbers that they have in the whole run, whatever
-    /// was left out of the path.
+    /// Finds positions in the run. Calls have their numbers in the whole run, even if the path
+    /// leaves out some calls.
     ///
     /// # Errors
     /// If there is no path, or the path or the end of the run is damaged.
@@ -364,8 +364,8 @@ impl Recording {
         Ok(positions.numbered(Numbering::of(path.segments().directory())))
     }
 
-    /// The operator at which the run ended, in its last block: it trapped, called a host function
-    /// that did not return, or was next when the run was stopped.
+    /// The operator at which the run ended, in its last block. It trapped, called a host function
+    /// that did not return, or was the next one when the run was stopped.
     ///
     /// # Errors
     /// If the end of the run is damaged.
@@ -387,8 +387,8 @@ impl Recording {
 
     /// Returns the operator in which the run ended, with the time of its block: the [final
     /// operator](Self::final_operator), or the operator that threw an uncaught exception. The
-    /// recording does not say which functions such an exception left, but nothing is executed after
-    /// it.
+    /// recording does not say which functions such an exception left, but nothing was executed
+    /// after it.
     ///
     /// # Errors
     /// If there is no path, or the path or the end of the run is damaged.
@@ -436,8 +436,8 @@ impl Recording {
         }))
     }
 
-    /// Returns the result of `find` on the file. If there is none, searches the current version of
-    /// the file, because another process may have added to it.
+    /// Returns what `find` finds in the file. If it finds nothing, reads the file again and
+    /// searches the new version, because another process may have added to it.
     fn added<T>(
         &self,
         find: impl Fn(&TraceFile) -> Result<Option<T>, RecordingError>,
@@ -449,8 +449,8 @@ impl Recording {
     }
 }
 
-/// Returns the contents of a cell, and makes them if it is empty. Two threads may both make it; one
-/// of the results is kept.
+/// Returns the contents of a cell, and makes them if the cell is empty. Two threads may both make
+/// them; then one result is kept.
 fn kept<T>(
     cell: &OnceLock<T>,
     make: impl FnOnce() -> Result<T, RecordingError>,

@@ -7,17 +7,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use afterimage_machine::{LINE, WatchedBytes, WrittenLines, WrittenLinesError};
 
-/// Executes the first stretches of the run again, which end at these readings of the stop clock,
-/// and reports which bytes of the region around an address they write.
+/// Executes the first stretches of the run again and reports which bytes of the region around an
+/// address they write. The stretches end at the given readings of the stop clock.
 pub type WatchFn = Box<
     dyn Fn(&[u64], u32, u64) -> Result<WatchedBytes, Box<dyn Error + Send + Sync>> + Send + Sync,
 >;
 
-/// The number of regions to keep. For ten thousand stretches, each takes ten megabytes at most.
+/// The number of regions to keep. With ten thousand stretches, each takes at most ten megabytes.
 const KEPT: usize = 8;
 
-/// Finds the stretch of a run that last wrote a byte: by the lines that the stretches write, and by
-/// watching the byte.
+/// Finds the stretch of a run that last wrote a byte. Uses the lines that the stretches write, and
+/// watches the byte if necessary.
 pub struct Writers {
     lines: WrittenLines,
     watch: WatchFn,
@@ -31,7 +31,7 @@ pub struct Writers {
     last_line: Mutex<Option<(LineKey, Option<usize>)>>,
 }
 
-/// The stretch before which to find the last writer, the memory, and the line.
+/// The stretch before which to find the last writer, and the memory and the line in question.
 type LineKey = (usize, u32, u64);
 
 impl fmt::Debug for Writers {
@@ -41,7 +41,8 @@ impl fmt::Debug for Writers {
 }
 
 impl Writers {
-    /// Uses the lines that the stretches write. `watch` distinguishes the bytes of a line.
+    /// Creates an index from the lines that the stretches write. `watch` distinguishes the bytes of
+    /// a line.
     pub fn new(lines: WrittenLines, watch: WatchFn) -> Self {
         Self {
             lines,
@@ -58,14 +59,14 @@ impl Writers {
         self.lines.stretches()
     }
 
-    /// The lines that they write.
+    /// The lines that the stretches write.
     pub fn lines(&self) -> &WrittenLines {
         &self.lines
     }
 
-    /// Returns the last of the first `end` stretches that may have written a byte. If its region
-    /// was watched up to there, this is a stretch that did; otherwise it is one that wrote the
-    /// byte's line. `None` if none did.
+    /// Returns the last of the first `end` stretches that may have written a byte. If the byte's
+    /// region was watched that far, the stretch did write the byte. Otherwise, it wrote the byte's
+    /// line. `None` if there is no such stretch.
     ///
     /// # Errors
     /// If the lines are damaged, or there are fewer stretches.
@@ -90,8 +91,8 @@ impl Writers {
         Ok(found)
     }
 
-    /// The last of the first `end` stretches that wrote a byte, if its region was watched up to
-    /// there.
+    /// The last of the first `end` stretches that wrote a byte, if the byte's region was watched
+    /// that far.
     pub fn watched_before(&self, end: usize, memory: u32, address: u64) -> Option<Option<usize>> {
         let all = lock(&self.watched);
         let known = |found: &&WatchedBytes| found.has(memory, address) && found.stretches() >= end;
@@ -100,15 +101,15 @@ impl Writers {
     }
 
     /// Watches the region of a byte in the first `end` stretches, unless it was watched that far.
-    /// It cannot be watched in the run's last stretch, nor in a run that cannot be executed again;
-    /// such a run can still be followed.
+    /// The run's last stretch cannot be watched, nor can a run that cannot be executed again. Such
+    /// a run can still be followed.
     pub fn watch(&self, end: usize, memory: u32, address: u64) {
         if self.watched_before(end, memory, address).is_some()
             || self.is_lost.load(Ordering::Relaxed)
         {
             return;
         }
-        // The run's last stretch has no reading at its end.
+        // The run's last stretch has no reading of the stop clock at its end.
         let Some(ends) = self.lines.clocks().get(..end) else {
             return;
         };

@@ -7,7 +7,7 @@ pub(crate) fn packed_size(count: u64, width: u32) -> Option<u64> {
     Some(count.checked_mul(u64::from(width))?.div_ceil(8))
 }
 
-/// Appends numbers below 2^`width`.
+/// Appends numbers, which must be below 2^`width`.
 pub(crate) fn pack(values: impl IntoIterator<Item = u64>, width: u32, out: &mut Vec<u8>) {
     let (mut held, mut bits) = (0u128, 0);
     for value in values {
@@ -40,8 +40,8 @@ pub(crate) fn unpack(
         out.fill(map(0));
         return Ok(());
     }
-    // Eight numbers take `width` whole bytes. A number is read with one load of the 8 bytes where
-    // it begins, plus one more byte if it is longer than 57 bits.
+    // Eight numbers take `width` whole bytes. A number is read with one load of the 8 bytes at
+    // which it begins, plus one more byte if it is longer than 57 bits.
     let step = width as usize;
     let mut groups = out.chunks_exact_mut(8);
     let mut at = 0;
@@ -63,7 +63,8 @@ pub(crate) fn unpack(
     Ok(())
 }
 
-/// Unpacks at most eight numbers from the beginning of `bytes`, which extend 8 bytes beyond them.
+/// Unpacks at most eight numbers from the beginning of `bytes`. `bytes` must extend 8 bytes beyond
+/// the numbers.
 #[inline(always)]
 fn unpack_group(bytes: &[u8], width: usize, mask: u64, out: &mut [u64], map: &impl Fn(u64) -> u64) {
     for (index, slot) in out.iter_mut().enumerate() {
@@ -79,7 +80,7 @@ fn unpack_group(bytes: &[u8], width: usize, mask: u64, out: &mut [u64], map: &im
     }
 }
 
-/// The lowest `width` bits.
+/// A mask of the lowest `width` bits.
 #[inline]
 pub(crate) fn mask(width: u32) -> u64 {
     u64::MAX.checked_shr(64 - width).unwrap_or(0)

@@ -2,12 +2,13 @@
 
 use crate::{BLOCK, Stream, StreamError};
 
-/// A position between two values that can step over either. Decodes one block at a time.
+/// A position between two values of a stream, which can move over either value. Decodes one block
+/// at a time.
 #[derive(Clone, Debug)]
 pub struct Cursor<'s> {
     stream: &'s Stream<'s>,
     position: u64,
-    /// The block that `values` belong to; none at first.
+    /// The block to which `values` belong; `None` at first.
     block: Option<u64>,
     values: Vec<u64>,
 }
@@ -27,11 +28,11 @@ impl<'s> Cursor<'s> {
         self.position
     }
 
-    /// Moves to where `position` values are before the cursor. O(1): the block is decoded when a
-    /// value is requested.
+    /// Moves so that `position` values are before the cursor. O(1), because the block is decoded
+    /// only when a value is requested.
     ///
     /// # Errors
-    /// If the stream is shorter; the cursor then stays.
+    /// If the stream is shorter. The cursor then does not move.
     pub fn seek(&mut self, position: u64) -> Result<(), StreamError> {
         let len = self.stream.len();
         if position > len {
@@ -44,7 +45,7 @@ impl<'s> Cursor<'s> {
     /// Returns the value after the cursor and moves past it; `None` at the end. Amortised O(1).
     ///
     /// # Errors
-    /// If the value's block is malformed; the cursor then stays.
+    /// If the value's block is malformed. The cursor then does not move.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail and turn round, which iterators cannot"
@@ -63,7 +64,7 @@ impl<'s> Cursor<'s> {
     /// O(1).
     ///
     /// # Errors
-    /// If the value's block is malformed; the cursor then stays.
+    /// If the value's block is malformed. The cursor then does not move.
     #[inline]
     pub fn previous(&mut self) -> Result<Option<u64>, StreamError> {
         let Some(position) = self.position.checked_sub(1) else {
@@ -74,8 +75,8 @@ impl<'s> Cursor<'s> {
         Ok(Some(value))
     }
 
-    /// The value at `index`, from 0; the cursor does not move. O(1) within the block used last;
-    /// otherwise a block is decoded.
+    /// The value at `index`, counted from 0. Does not move the cursor. O(1) within the block used
+    /// last. Otherwise, decodes a block.
     ///
     /// # Errors
     /// If the stream is shorter, or the value's block is malformed.

@@ -5,23 +5,23 @@ use crate::predicted::{self, Repeated};
 use crate::primer::Primer;
 use crate::{BLOCK, Codec, blocks, estimate};
 
-/// Blocks of up to this many bytes are not tried with predictors.
+/// Predictors are not tried on blocks of up to this many bytes.
 const SHORT: usize = 8;
-/// After this many consecutive blocks that predictors did not shorten, …
+/// After this many consecutive blocks that they did not shorten, predictors are tried less often.
 const PATIENCE: u32 = 4;
-/// … they are tried only on one block in this many.
+/// Predictors are then tried on only one block in this many.
 const PAUSE: usize = 8;
-/// Blocks with at most this many runs are not left to predictors.
+/// Predictors are not used for blocks with at most this many runs.
 const FEW_RUNS: usize = 8;
 
-/// The average number of places that each value of a stream's dictionary must serve.
+/// The average number of places at which each value of a stream's dictionary must occur.
 const SHARING: usize = 8;
 
-/// Appends one encoded stream to `out`: nothing for no values, 2 to 6 bytes for a constant or
-/// arithmetic sequence of small numbers.
+/// Appends an encoded stream to `out`. An empty stream takes no bytes. A constant or arithmetic
+/// sequence of small numbers takes 2 to 6 bytes.
 ///
-/// The number of values is not stored: pass it to [`Stream::open`](crate::Stream::open). Time:
-/// linear.
+/// The number of values is not stored. It must be passed to [`Stream::open`](crate::Stream::open).
+/// Time is linear.
 pub fn encode(values: &[u64], out: &mut Vec<u8>) {
     if values.is_empty() {
         return;
@@ -47,7 +47,7 @@ pub fn encode(values: &[u64], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a stream in blocks, with a common dictionary if that is shorter.
+/// Appends a stream in several blocks, with a common dictionary if that is shorter.
 fn encode_long(values: &[u64], out: &mut Vec<u8>) {
     let start = out.len();
     if let Some(plan) = dictionary::plan(values, BLOCK.min(values.len() / SHARING)) {
@@ -76,8 +76,8 @@ fn encode_blocks(values: &[u64], out: &mut Vec<u8>) -> u8 {
     }
     let mut trust = Trust::default();
     let mut used = false;
-    // If a model helps none of the blocks that prime it, it is created only when another block is
-    // tried.
+    // If a model helps none of the blocks that prime it, it is created again only when another
+    // block is tried.
     let mut model = None;
     if primes.iter().any(|&index| blocks[index].len() > SHORT) {
         let mut primed = primer.fresh();
@@ -117,12 +117,12 @@ fn encode_blocks(values: &[u64], out: &mut Vec<u8>) -> u8 {
     if used { primer.parameter() } else { 0 }
 }
 
-/// The expected benefit of predictors, from block to block of a stream.
+/// The expected benefit of predictors, updated with each block of a stream.
 #[derive(Default)]
 struct Trust {
-    /// The number of consecutive blocks that they did not shorten.
+    /// The number of consecutive blocks that predictors did not shorten.
     failures: u32,
-    /// The size of the last block in bytes without them, and with them.
+    /// The size of the last block in bytes, without and with predictors.
     last: Option<(usize, usize)>,
 }
 
@@ -132,14 +132,15 @@ impl Trust {
         self.failures < PATIENCE
     }
 
-    /// The size below which a predicted block is accepted without trying other codecs, if it has
-    /// one.
+    /// The size up to which a predicted block is accepted without trying other codecs, if such a
+    /// size is known.
     fn most(&self) -> Option<usize> {
         let (without, with) = self.last?;
         (3 * with <= 2 * without).then_some(without * 3 / 4)
     }
 
-    /// Replaces a block by a predicted one if that is sufficiently shorter. Returns whether it did.
+    /// Replaces a block by a predicted one if that is sufficiently shorter. Returns whether it was
+    /// replaced.
     fn choose(
         &mut self,
         bytes: &mut Vec<u8>,

@@ -6,10 +6,10 @@ pub enum StreamError {
     /// The bytes end too early.
     #[error("the coded stream ends too early")]
     Truncated,
-    /// Something that no encoder writes.
+    /// The bytes contain something that no encoder writes.
     #[error("the coded stream is malformed: {0}")]
     Malformed(&'static str),
-    /// A position after the end.
+    /// The requested position lies after the end.
     #[error("position {position} in a stream of {len} values")]
     OutOfBounds {
         /// The requested position.

@@ -15,9 +15,9 @@ pub struct Part {
     pub bytes: u64,
 }
 
-/// The parts, in order, of the stream of `len` values at the beginning of `bytes`: blocks and
-/// overhead. The parts' bytes add up to [`Stream::coded_len`], their values to `len`. Values are
-/// not decoded, except in streams of one block.
+/// The parts of the stream of `len` values at the beginning of `bytes`, in order: blocks and
+/// overhead. The parts' bytes add up to [`Stream::coded_len`], and their values to `len`. Values
+/// are not decoded, except in streams of one block.
 ///
 /// # Errors
 /// As for [`Stream::open`].

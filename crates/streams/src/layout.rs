@@ -13,9 +13,9 @@ use crate::{BLOCK, Codec, StreamError, varint};
 /// The bytes of a stream, decoded as far as opening requires.
 #[derive(Debug)]
 pub(crate) enum Layout<'a> {
-    /// No values, no bytes.
+    /// No values, and no bytes.
     Empty,
-    /// One block of any codec, decoded, because only decoding reveals its end.
+    /// One block of any codec. It is already decoded, because only decoding reveals its end.
     Single(Box<[u64]>),
     /// Runs, of any length.
     Runs {
@@ -26,9 +26,9 @@ pub(crate) enum Layout<'a> {
     /// Many blocks.
     Blocks {
         directory: Directory<'a>,
-        /// If some are predicted, the blocks that prime the predictors.
+        /// The blocks that prime the predictors, if some blocks are predicted.
         primer: Option<Primer>,
-        /// The model with which all blocks except the primer's begin, once needed.
+        /// The model with which all blocks except the primer's begin, once it has been needed.
         model: OnceLock<Result<Box<Model>, StreamError>>,
     },
     /// Blocks of ranks in one dictionary.
@@ -46,7 +46,7 @@ pub(crate) enum Parts<'s, 'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// Returns its parts.
+    /// Returns the parts of the stream.
     pub(crate) fn parts(&self) -> Parts<'_, 'a> {
         match self {
             Self::Empty => Parts::None,

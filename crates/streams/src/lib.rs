@@ -1,10 +1,10 @@
-//! Compact streams of numbers that can be read in both directions: tier 2 of whole execution traces
-//! (Zhang and Gupta 2005, section 4).
+//! Compact streams of numbers that can be read in both directions. They are tier 2 of whole
+//! execution traces (Zhang and Gupta 2005, section 4).
 //!
 //! [`encode`] encodes a stream in blocks of [`BLOCK`] values. Each block uses the codec with the
-//! shortest estimated result, or one that is much faster to read and takes little more. [`Stream`]
-//! opens a stream and [`Cursor`] walks it. Each block is decoded alone, so moving to any position
-//! costs one block.
+//! shortest estimated result, or a codec that is much faster to read and takes little more space.
+//! [`Stream`] opens a stream, and [`Cursor`] moves along it. Each block is decoded alone, so moving
+//! to any position means decoding one block.
 //!
 //! | codec | for | decoding |
 //! |---|---|---|
@@ -17,14 +17,15 @@
 //!
 //! # Format
 //!
-//! A stream of no values has no bytes. Any other begins with a tag, whose lower three bits are the
-//! codec and whose upper five are its parameter. Up to [`BLOCK`] values, or any number in runs, are
-//! one block. More are blocks after a directory (the smallest size, the width of the excesses over
-//! it, and these, packed), or a dictionary and ranks in blocks. The columns of runs, dictionaries
-//! and decimal floats are blocks in turn, at most three deep. Each codec's module describes its
-//! bytes. Neither a stream nor a block stores its number of values.
+//! A stream of no values has no bytes. Any other stream begins with a tag, whose lower three bits
+//! are the codec and whose upper five bits are its parameter. Up to [`BLOCK`] values, or any number
+//! of values in runs, are one block. More values are several blocks after a directory, or a
+//! dictionary and ranks in blocks. A directory has the smallest block size, the width of the
+//! excesses over it, and the packed excesses. The columns of runs, dictionaries and decimal floats
+//! are blocks in turn, at most three deep. Each codec's module describes its bytes. Neither a
+//! stream nor a block stores its number of values.
 //!
-//! The bytes may be hostile: reading them never panics. It takes no more memory than 300 KB and a
+//! The bytes may be hostile: reading them never panics. It takes at most 300 KB of memory, plus a
 //! small multiple of the size of the bytes and the values.
 //!
 //! ```
@@ -67,5 +68,5 @@ pub use estimate::estimate;
 pub use explain::{Part, explain};
 pub use stream::Stream;
 
-/// The number of values in a block, except the last one of a stream.
+/// The number of values in a block. The last block of a stream may have fewer.
 pub const BLOCK: usize = 1024;

@@ -1,8 +1,9 @@
 //! Blocks that prime the model of a long stream.
 //!
-//! A predictor that begins each block with empty tables learns the same again in each. So it begins
-//! with what it learnt from a few blocks, spread evenly over the stream. These are coded first,
-//! each by a model that knows the earlier ones, and all others by a model that knows all of these.
+//! A predictor that began each block with empty tables would learn the same things again in each.
+//! So it begins with what it has learnt from a few blocks, which are spread evenly over the stream.
+//! These blocks are coded first, each by a model that knows the earlier ones. All other blocks are
+//! coded by a model that knows all of these.
 
 use crate::block::{self, Nesting};
 use crate::blocks::Directory;
@@ -14,18 +15,18 @@ use crate::{BLOCK, Codec, StreamError, varint};
 pub(crate) struct Primer {
     /// The number of priming blocks.
     count: u64,
-    /// The number of all blocks.
+    /// The total number of blocks.
     blocks: u64,
 }
 
 impl Primer {
     /// The binary logarithm of the largest number of blocks that prime a model.
     const MOST_LOG: u8 = 3;
-    /// The binary logarithm of the number of blocks chosen at most, because a request for a single
-    /// value waits for all of them.
+    /// The binary logarithm of the largest number of blocks that are chosen. It is small because a
+    /// request for a single value waits for all of them.
     const CHOSEN_LOG: u32 = 2;
 
-    /// Chooses the blocks for a stream of at least two.
+    /// Chooses the priming blocks for a stream of at least two blocks.
     pub(crate) fn choose(blocks: u64) -> Self {
         let log = (blocks / 3).max(1).ilog2().min(Self::CHOSEN_LOG);
         Self {
@@ -34,7 +35,7 @@ impl Primer {
         }
     }
 
-    /// The tag's parameter; never 0.
+    /// The tag's parameter, which is never 0.
     pub(crate) fn parameter(self) -> u8 {
         1 + self.count.ilog2() as u8
     }
@@ -53,9 +54,9 @@ impl Primer {
         })
     }
 
-    /// The blocks, in order.
+    /// The priming blocks, in order.
     pub(crate) fn indices(self) -> impl Iterator<Item = u64> {
-        // Divides first, so that no stream is too long.
+        // Dividing first avoids an overflow in long streams.
         let (step, rest) = (self.blocks / self.count, self.blocks % self.count);
         (0..self.count).map(move |at| at * step + at * rest / self.count)
     }
@@ -65,10 +66,10 @@ impl Primer {
         Model::fresh((self.count as usize + 1) * BLOCK)
     }
 
-    /// The model for a block: if it is a priming block, the model that knows the earlier ones;
-    /// otherwise, the model that knows all.
+    /// The model for a block. For a priming block, it knows the earlier priming blocks. For any
+    /// other block, it knows all of them.
     ///
-    /// Takes the time of decoding and learning the blocks.
+    /// Takes the time to decode the priming blocks and learn from them.
     pub(crate) fn model(
         self,
         directory: &Directory<'_>,
@@ -77,7 +78,7 @@ impl Primer {
         let mut model = self.fresh();
         let mut values = [0; BLOCK];
         for index in self.indices().take_while(|&index| Some(index) != before) {
-            // None of these is the last block, the only one that may be shorter.
+            // No priming block is the last block, which is the only block that may be shorter.
             decode(directory.block(index), &mut values, || Ok(model.clone()))?;
             model.train(&values);
         }

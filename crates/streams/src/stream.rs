@@ -12,14 +12,14 @@ pub struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// Opens the stream of `len` values at the beginning of `bytes`. Further bytes are ignored: see
+    /// Opens the stream of `len` values at the beginning of `bytes`. Further bytes are ignored; see
     /// [`coded_len`](Self::coded_len).
     ///
-    /// Time and memory: linear in the number of blocks.
+    /// Time and memory are linear in the number of blocks.
     ///
     /// # Errors
-    /// If the bytes end too early, or [`encode`](crate::encode) does not write them. Some faults
-    /// are found only when values are read.
+    /// If the bytes end too early, or [`encode`](crate::encode) cannot have written them. Some
+    /// faults are found only when values are read.
     pub fn open(bytes: &'a [u8], len: u64) -> Result<Self, StreamError> {
         let mut input = bytes;
         let layout = Layout::decode(&mut input, len)?;
@@ -54,7 +54,7 @@ impl<'a> Stream<'a> {
     /// Appends all values to `out`. On an error, `out` is unchanged.
     ///
     /// # Errors
-    /// If bytes are malformed, or there is not enough memory for the values.
+    /// If the bytes are malformed, or there is not enough memory for the values.
     pub fn decode_all(&self, out: &mut Vec<u64>) -> Result<(), StreamError> {
         let before = out.len();
         let len = usize::try_from(self.len).map_err(|_| StreamError::TooLong(self.len))?;
@@ -92,7 +92,7 @@ impl<'a> Stream<'a> {
         (self.len - index * BLOCK as u64).min(BLOCK as u64) as usize
     }
 
-    /// Decodes a block, of [`block_len`](Self::block_len) values.
+    /// Decodes a block, which has [`block_len`](Self::block_len) values.
     pub(crate) fn load(&self, index: u64, out: &mut [u64]) -> Result<(), StreamError> {
         self.layout.load(index, out)
     }

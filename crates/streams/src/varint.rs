@@ -1,4 +1,5 @@
-//! LEB128 numbers, seven bits per byte, the lowest first; and signed numbers as unsigned ones.
+//! Numbers as LEB128, seven bits per byte, the lowest first. Also maps signed numbers to unsigned
+//! numbers.
 
 use crate::StreamError;
 

@@ -7,15 +7,15 @@ use afterimage_ids::NodeId;
 pub enum Origin {
     /// The initial contents of memory or of a global.
     Initial,
-    /// They were written before the stretch that was built alone, or never.
+    /// A write before the stretch that was built alone, or no write at all.
     Before,
-    /// The host wrote them.
+    /// A write by the host.
     Host,
-    /// A write of the guest.
+    /// A write by the guest.
     Write {
         /// The node.
         node: NodeId,
-        /// The number of its write.
+        /// The number of the write in the node.
         write: u32,
         /// The position of the first byte in the written value; 0 for data that is not a value.
         offset: u8,
@@ -23,7 +23,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The origin `bytes` further on in the same write.
+    /// The origin of the byte `bytes` further on in the same write.
     pub(crate) fn at(self, bytes: u64) -> Self {
         match self {
             Origin::Write {
@@ -45,6 +45,6 @@ impl Origin {
 pub struct Piece {
     /// The number of bytes, at least 1.
     pub length: u8,
-    /// The origin of the first.
+    /// The origin of the first byte.
     pub origin: Origin,
 }

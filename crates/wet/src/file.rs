@@ -37,16 +37,16 @@ pub enum EpochFileError {
         "the index of the whole execution trace is damaged, or of another version: build it again (afterimage build --lens full --again)"
     )]
     Index,
-    /// It belongs to another path.
+    /// The trace belongs to another path.
     #[error(
         "the whole execution trace belongs to a path that was built again since: build it again \
          (afterimage build --lens full --again)"
     )]
     OtherPath,
-    /// A stretch of the run cannot be built.
+    /// A stretch of the run could not be built.
     #[error(transparent)]
     Made(StretchError),
-    /// The answer needs more stretches of the run than the limit for one question.
+    /// The answer needs more stretches of the run than may be built for one question.
     #[error(
         "more than {0} stretches of the run are needed: build all values (afterimage build --lens full)"
     )]
@@ -85,7 +85,7 @@ impl EpochWriter {
         Ok(())
     }
 
-    /// Ends the section and writes the index. The caller commits.
+    /// Ends the section and writes the index. The caller must commit the file.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -99,11 +99,11 @@ impl EpochWriter {
     }
 }
 
-/// The epochs of a file: of all windows traced since the last time that everything was traced. Or
-/// those of stretches that are built on demand.
+/// The epochs of a file, or those of stretches that are built on demand. A file has the epochs of
+/// all windows that have been traced since the whole run was last traced.
 ///
-/// The epochs used most recently stay in memory, with their last writers: 256 MiB, or one epoch if
-/// that is larger. Others are read or built again.
+/// The most recently used epochs stay in memory, with their last writers. They take up to 256 MiB,
+/// or one epoch if that is larger. Other epochs are read or built again.
 #[derive(Debug)]
 pub struct FileEpochs {
     file: TraceFile,
@@ -112,10 +112,10 @@ pub struct FileEpochs {
     /// The number of blocks executed before each epoch, window by window.
     before: Vec<u64>,
     recent: Mutex<Recent>,
-    /// The epoch lent most recently.
+    /// The most recently lent epoch.
     passing: Mutex<Option<(usize, Arc<Epoch>)>>,
     host: OnceLock<HostCalls>,
-    /// Their builder, if they are not in a file.
+    /// The builder of the epochs, if they are built on demand.
     made: Option<Made>,
 }
 
@@ -123,22 +123,22 @@ pub struct FileEpochs {
 #[derive(Debug)]
 struct Window {
     index: Index,
-    /// The number of its section in the file.
+    /// The number of the section that holds its epochs.
     section: usize,
-    /// The number of its index's section.
+    /// The number of the section that holds its index.
     of_index: usize,
-    /// The number of its first epoch among all.
+    /// The number of its first epoch, among the epochs of all windows.
     first: usize,
     /// The first chunk of each epoch.
     chunks: Vec<u32>,
 }
 
 impl FileEpochs {
-    /// Opens the whole execution trace of a file; `None` if there is none. `nodes` is the
-    /// [`fingerprint`](crate::fingerprint) of its path.
+    /// Opens the whole execution trace of a file; `None` if the file has none. `nodes` is the
+    /// [`fingerprint`](crate::fingerprint) of the file's path.
     ///
     /// # Errors
-    /// If it is damaged, or of another path.
+    /// If the trace is damaged, or belongs to another path.
     pub fn open(file: &TraceFile, nodes: u32) -> Result<Option<Self>, EpochFileError> {
         let mut epochs = Self {
             file: file.clone(),
@@ -167,7 +167,7 @@ impl FileEpochs {
                 if epochs.windows.is_empty() {
                     return Err(EpochFileError::OtherPath);
                 }
-                // It was traced before the path was rebuilt.
+                // This window was traced before the path was rebuilt.
                 break;
             }
             let anew = index.anew;
@@ -181,9 +181,9 @@ impl FileEpochs {
         Ok((!epochs.windows.is_empty()).then_some(epochs))
     }
 
-    /// Epochs built on demand. `before` has the number of blocks executed before each, and `end`
-    /// that before the end of the last one. At most `most` are built, unless there are no more than
-    /// that.
+    /// Epochs that are built on demand. `before` has the number of blocks executed before each, and
+    /// `end` the number by the end of the last one. At most `most` are built. There is no limit if
+    /// that covers all epochs.
     pub fn made(
         file: &TraceFile,
         (before, end): (Vec<u64>, u64),
@@ -213,24 +213,25 @@ impl FileEpochs {
         }
     }
 
-    /// Changes the limit on the bytes of epochs in memory. 0 keeps only the last one used.
+    /// Changes the limit on the bytes of epochs in memory. With 0, only the last epoch used stays.
     pub fn keep(&self, bytes: usize) {
         locked(&self.recent).keep(bytes);
     }
 
-    /// Whether the overall limit on built epochs was exceeded.
+    /// Whether the overall limit on built epochs has been exceeded.
     pub fn are_too_many(&self) -> bool {
         self.made.as_ref().is_some_and(Made::is_exceeded)
     }
 
-    /// The number of epochs built on demand, counting again those that were dropped from memory,
-    /// and the number of all epochs. `None` if they are stored, or there is no limit.
+    /// The number of epochs built on demand, and the number of all epochs. Epochs that were dropped
+    /// from memory and built again count again. `None` if the epochs are stored, or there is no
+    /// limit.
     pub fn built(&self) -> Option<(usize, usize)> {
         let built = self.made.as_ref()?.built()?;
         Some((built, self.before.len()))
     }
 
-    /// Begins a question: resets the record of exceeded limits.
+    /// Begins a question, and forgets that limits were exceeded.
     pub fn begin(&self) {
         if let Some(made) = &self.made {
             made.begin();
@@ -245,12 +246,12 @@ impl FileEpochs {
         }
     }
 
-    /// Whether the [limit](Self::limit) was exceeded.
+    /// Whether the [limit](Self::limit) has been exceeded.
     pub fn is_over_limit(&self) -> bool {
         self.made.as_ref().is_some_and(Made::is_over_limit)
     }
 
-    /// An epoch with its last writers, read or built if it is not in memory.
+    /// An epoch with its last writers. It is read or built if it is not in memory.
     fn loaded(&self, position: usize) -> Result<Loaded, EpochFileError> {
         if let Some(known) = locked(&self.recent).get(position) {
             return Ok(known);
@@ -314,7 +315,7 @@ impl FileEpochs {
         self.missing_from(first) > last
     }
 
-    /// The first block from a given one on whose values are not stored.
+    /// The first block, from a given block on, whose values are not stored.
     pub fn missing_from(&self, first: u64) -> u64 {
         let mut windows = Vec::from_iter(self.windows());
         windows.sort_unstable_by_key(|index| index.first);
@@ -338,10 +339,10 @@ impl FileEpochs {
         Ok(Epoch::open(self.bytes(at, position - window.first)?)?)
     }
 
-    /// The coded form of a window's epoch, by their positions.
+    /// The coded form of an epoch of a window. Both are given by their positions.
     ///
     /// # Errors
-    /// If there is none, or it cannot be read.
+    /// If there is no such epoch, or it cannot be read.
     pub fn bytes(&self, window: usize, epoch: usize) -> Result<Vec<u8>, EpochFileError> {
         let missing = EpochFileError::Index;
         let window = self.windows.get(window).ok_or(missing)?;
@@ -357,7 +358,7 @@ impl FileEpochs {
     }
 }
 
-/// All bytes of an index.
+/// Reads all bytes of an index.
 fn whole(file: &TraceFile, section: usize) -> Result<Vec<u8>, EpochFileError> {
     let mut section = file.section(section).ok_or(EpochFileError::Index)?;
     let mut bytes = Vec::new();
@@ -403,7 +404,7 @@ impl Epochs for FileEpochs {
         let (at, window) = self.window_of(position)?;
         let next = window.index.epochs.get(position - window.first + 1);
         let end = next.map_or(window.index.length, |&(before, _)| before);
-        // Windows traced later take precedence.
+        // Windows that were traced later take precedence.
         let later = self.windows[..at].iter().filter_map(|later| {
             let &(before, _) = later.index.epochs.first()?;
             (before >= time).then_some(before)
@@ -454,8 +455,8 @@ impl Epochs for FileEpochs {
         let Some(made) = &self.made else {
             return Ok(None);
         };
-        // Building one stretch after the other that only wrote the same line takes longer than
-        // watching the byte.
+        // Watching the byte is faster than building one stretch after another that only wrote the
+        // same line.
         let mut missed = false;
         loop {
             let last = match place {

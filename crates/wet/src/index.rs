@@ -9,20 +9,20 @@ use crate::epoch::wire::{put, take};
 /// Functions whose data is not stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Ascending.
+    /// The functions, ascending.
     functions: Vec<FuncId>,
     /// The user's filter, in words.
     pub words: String,
 }
 
 impl LeftOut {
-    /// No functions.
+    /// No functions are left out.
     pub const NOTHING: Self = Self {
         functions: Vec::new(),
         words: String::new(),
     };
 
-    /// These functions.
+    /// Leaves out these functions. `words` describes the user's filter.
     pub fn new(mut functions: Vec<FuncId>, words: String) -> Self {
         functions.sort_unstable();
         functions.dedup();
@@ -39,7 +39,7 @@ impl LeftOut {
         self.functions.binary_search(&function).is_ok()
     }
 
-    /// Whether all functions left out here are also left out in `other`.
+    /// Whether all functions that are left out here are also left out in `other`.
     pub fn is_within(&self, other: &Self) -> bool {
         self.functions.iter().all(|&function| other.has(function))
     }
@@ -48,26 +48,26 @@ impl LeftOut {
 /// The summary of a whole execution trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Index {
-    /// The [`fingerprint`] of its path's nodes.
+    /// The [`fingerprint`] of the path's nodes.
     pub nodes: u32,
-    /// Whether it makes earlier traces in the same file obsolete.
+    /// Whether this trace makes earlier traces in the same file obsolete.
     pub anew: bool,
     /// The first traced block.
     pub first: u64,
-    /// The number of blocks executed up to its end.
+    /// The number of blocks executed up to the trace's end.
     pub length: u64,
-    /// The number of instructions executed in it, except those of functions left out.
+    /// The number of traced instructions, without those of functions that were left out.
     pub statements: u64,
     /// The functions that were left out.
     pub left_out: LeftOut,
-    /// The sizes of its kinds of data.
+    /// The sizes of the kinds of data in the trace.
     pub sizes: Sizes,
     /// For each epoch: the number of blocks executed before it, and its number of chunks.
     pub epochs: Vec<(u64, u32)>,
 }
 
 impl Index {
-    /// Encodes it.
+    /// Encodes the index.
     pub fn encode(&self) -> Vec<u8> {
         let Sizes {
             labels,
@@ -168,7 +168,7 @@ impl Index {
     }
 }
 
-/// The functions that were left out.
+/// Reads the functions that were left out.
 fn left_out(input: &mut &[u8]) -> Option<LeftOut> {
     let count = take(input)?;
     // A function takes at least one byte.
@@ -191,7 +191,7 @@ fn left_out(input: &mut &[u8]) -> Option<LeftOut> {
 
 /// The version of an index.
 const VERSION: u8 = 1;
-/// The version of an index that ends with the functions left out.
+/// The version of an index that ends with the functions that were left out.
 const FILTERED: u8 = 2;
 
 /// A hash that distinguishes the nodes of different paths.

@@ -1,8 +1,8 @@
 //! Whole execution traces: every value, address and dependence of a run (Zhang and Gupta 2005).
 //!
-//! Input: a program, its path and its boundary log. Output: epochs with whatever cannot be inferred
-//! from these ([`Run`]), checkpoints ([`checkpoint`]), and answers about values, writers and
-//! readers ([`WholeTrace`]).
+//! Input: a program, its path and its boundary log. Output: epochs with everything that cannot be
+//! inferred from these ([`Run`]), checkpoints ([`checkpoint`]), and answers about values, writers
+//! and readers ([`WholeTrace`]).
 
 mod build;
 pub mod checkpoint;

@@ -1,12 +1,12 @@
 //! The data about a node that is needed for each of its executions.
 //!
 //! A node's instructions compute their results from its *inputs*: the variables that it reads
-//! before writing them, and its reads of memory and globals. Everything else follows. Its writes to
-//! memory and globals are the origins of others' inputs.
+//! before writing them, and its reads of memory and globals. Everything else follows from the
+//! inputs. The node's writes to memory and globals are the origins of other nodes' inputs.
 
 use afterimage_machine::{Code, NodeCode};
 
-/// Stands for no ordinal.
+/// The absence of an ordinal.
 const NONE: u32 = u32::MAX;
 
 /// The inputs and the writes of a node.
@@ -18,7 +18,7 @@ pub struct NodeModel {
     pub reads: Box<[Read]>,
     /// The writes, in the order of their instructions.
     pub writes: Box<[Write]>,
-    /// By instruction: its number among the reads or the writes.
+    /// The number of each instruction among the reads or the writes.
     ordinals: Box<[u32]>,
 }
 
@@ -38,7 +38,7 @@ pub enum ReadFrom {
     Memory,
     /// A global.
     Global,
-    /// A table, a size, the host: the value itself is stored.
+    /// A table, a size or the host. The value itself is stored.
     Elsewhere,
 }
 
@@ -54,11 +54,11 @@ pub struct Write {
 /// The destination of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteTo {
-    /// A memory: this number of bytes of one value.
+    /// A memory, with this number of bytes of one value.
     Memory(u8),
-    /// A memory: any number of bytes, all equal or from a data segment.
+    /// A memory, with any number of bytes, which are all equal or come from a data segment.
     Many,
-    /// A memory, from a memory.
+    /// A memory, with bytes copied from a memory.
     Copy,
     /// A global.
     Global,
@@ -67,16 +67,16 @@ pub enum WriteTo {
 /// An additional event of a node's execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// It ends with a call of the host. Stores the number of the call, from 1.
+    /// The execution ends with a call of the host. Stores the number of the call, from 1.
     HostCall,
-    /// It throws an exception that is caught. Stores the number of ended activations. The upper
-    /// half, as in a vector, stores two numbers: in its own upper half the first variable for the
-    /// caught values, in its lower half the number of values.
+    /// The execution throws an exception that is caught. Stores the number of activations that
+    /// ended. The upper half, as in a vector, stores two numbers: its own upper half the first
+    /// variable for the caught values, and its lower half the number of values.
     Caught,
-    /// The run ends inside it. Stores the number of its instructions executed.
+    /// The run ends inside the execution. Stores the number of its instructions that were executed.
     Stopped,
-    /// Its exception is caught by a handler that is its function's own label, so that the function
-    /// returns. Stores the returned values in sequence.
+    /// The handler that catches the execution's exception is the function's own label, so the
+    /// function returns. Stores the returned values in sequence.
     Returned,
 }
 
@@ -115,8 +115,8 @@ impl NodeModel {
         self.variables.len() + self.reads.len()
     }
 
-    /// The column of an event, for the executions in which it happens; these columns follow those
-    /// of the inputs.
+    /// The column of an event, with data for the executions in which the event happens. These
+    /// columns follow those of the inputs.
     pub(crate) fn of_event(&self, event: Event) -> usize {
         self.inputs() + event as usize
     }
@@ -126,7 +126,7 @@ impl NodeModel {
         self.variables.binary_search(&variable).ok()
     }
 
-    /// Returns the input that an instruction reads, if it is one of the reads.
+    /// Returns the input that an instruction reads. The instruction must be one of the reads.
     pub fn of_read(&self, inst: usize) -> usize {
         self.variables.len() + self.ordinals[inst] as usize
     }
@@ -138,7 +138,7 @@ impl NodeModel {
     }
 }
 
-/// The source from which an instruction reads, if it does.
+/// The source from which an instruction reads, if it reads.
 pub fn read_from(code: Code) -> Option<ReadFrom> {
     Some(match code {
         Code::Load(_) | Code::LoadVector(_) => ReadFrom::Memory,
@@ -152,7 +152,7 @@ pub fn read_from(code: Code) -> Option<ReadFrom> {
     })
 }
 
-/// The destination to which an instruction writes, if it does.
+/// The destination to which an instruction writes, if it writes.
 pub fn write_to(code: Code) -> Option<WriteTo> {
     Some(match code {
         Code::Store(bytes) => WriteTo::Memory(bytes),

@@ -1,7 +1,7 @@
-//! A program's output: the bytes that the host read when it was called to output them.
+//! A program's output: the bytes that the host read in calls that output them.
 //!
-//! They follow from the path and the log, but only by following the run from a checkpoint. That
-//! takes longer than the rest of the work for a question about a printed line.
+//! These bytes follow from the path and the log, but only if the run is followed from a checkpoint.
+//! For a question about a printed line, that takes longer than the rest of the work.
 
 use std::cell::RefCell;
 use std::ops::Range as Span;
@@ -14,7 +14,7 @@ use afterimage_trace::{Kind, SectionWriter, TraceError as FileError, TraceFile, 
 
 use crate::epoch::wire::{put, take};
 
-/// If a call reads more bytes than this, they are not stored.
+/// The bytes of a call are not stored if there are more than this.
 pub const MOST_PRINTED: usize = 8 << 20;
 /// A chunk ends with the call after which it reaches this size in bytes.
 const CHUNK: usize = 256 << 10;
@@ -27,7 +27,7 @@ pub enum PrintedError {
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The data is damaged.
+    /// The stored output is damaged.
     #[error(
         "the printed output is damaged: {0}; build the values again with `afterimage build \
          --lens full --again`"
@@ -35,15 +35,16 @@ pub enum PrintedError {
     Damaged(&'static str),
 }
 
-/// The bytes that a host call read in order to output them: a call of WASI's `fd_write` for
-/// descriptor 1 or 2.
+/// The bytes that the host read in a call that outputs them. This is a call of WASI's `fd_write`
+/// for descriptor 1 or 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Printed<'a> {
     /// The number of the host call, from 1.
     pub call: u64,
-    /// The time of the block that ends with it.
+    /// The time of the block that ends with the call.
     pub time: u64,
-    /// The bytes of all ranges that it read, in the order of the log: first the list of buffers.
+    /// The bytes of all ranges that the host read, in the order of the log. The list of buffers
+    /// comes first.
     pub bytes: &'a [u8],
 }
 
@@ -54,7 +55,7 @@ impl Printed<'_> {
     }
 }
 
-/// Whether the reads of a call of an import are stored, given its module and name and its first
+/// Whether the host's reads are stored for a call of an import with this module, name and first
 /// argument.
 pub fn is_printing(module: &str, name: &str, descriptor: u64) -> bool {
     module == "wasi_snapshot_preview1" && name == "fd_write" && matches!(descriptor, 1 | 2)
@@ -63,14 +64,14 @@ pub fn is_printing(module: &str, name: &str, descriptor: u64) -> bool {
 /// Observes a run's output.
 pub(crate) struct Printing<'p> {
     program: &'p Program,
-    /// Calls of the host so far.
+    /// The number of calls of the host so far.
     calls: u64,
     /// Whether the instructions of the current node are done, so that the guest makes the next
     /// call.
     is_done: bool,
     /// Whether the current call outputs something.
     is_printing: bool,
-    /// Whether the last reported bytes are read by the host.
+    /// Whether the host read the last reported bytes.
     is_read: bool,
     bytes: Vec<u8>,
 }
@@ -87,7 +88,7 @@ impl<'p> Printing<'p> {
         }
     }
 
-    /// The output of the node executed last, whose last block has this time.
+    /// The output of the last executed node, whose last block has this time.
     #[inline]
     pub fn executed(&mut self, time: u64) -> Option<Printed<'_>> {
         self.is_done = false;
@@ -131,7 +132,7 @@ impl Observer for Printing<'_> {
 
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
-        // Excess bytes are only counted.
+        // Bytes beyond the limit are only counted.
         if std::mem::take(&mut self.is_read) && self.bytes.len() <= MOST_PRINTED {
             let left = MOST_PRINTED + 1 - self.bytes.len();
             self.bytes
@@ -196,8 +197,8 @@ impl PrintedWriter {
         Ok(())
     }
 
-    /// Ends the section with its index: the output of `length` executed blocks is complete. The
-    /// caller commits.
+    /// Ends the section with its index. The output of the first `length` blocks is then complete.
+    /// The caller must commit the file.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -265,10 +266,10 @@ pub struct FilePrinted {
 }
 
 impl FilePrinted {
-    /// Opens the output in a file; `None` if it has none.
+    /// Opens the output in a file; `None` if the file has none.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the stored output is damaged.
     pub fn open(file: &TraceFile) -> Result<Option<Self>, PrintedError> {
         let Some(mut section) = file.last(Kind::PRINTED) else {
             return Ok(None);
@@ -286,17 +287,17 @@ impl FilePrinted {
         }))
     }
 
-    /// The number of executed blocks that it covers.
+    /// The number of executed blocks that the stored output covers.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Returns the time of the block that ends with a call, and the bytes that the call read.
-    /// `digest` is their CRC-32 in the log. `None` if they are not stored. O(a chunk), or for the
-    /// chunk read last, O(log n + bytes).
+    /// Returns the time of the block that ends with a call, and the bytes that the host read in it.
+    /// `digest` is their CRC-32 in the log. `None` if they are not stored. Decodes a chunk; for the
+    /// chunk read last, this takes only O(log n + bytes).
     ///
     /// # Errors
-    /// If it is damaged, or does not match the log.
+    /// If the stored output is damaged, or does not match the log.
     pub fn get(&self, call: u64, digest: u32) -> Result<Option<(u64, Vec<u8>)>, PrintedError> {
         let behind = self.firsts.partition_point(|&first| first <= call);
         let Some(at) = behind.checked_sub(1) else {
@@ -310,14 +311,14 @@ impl FilePrinted {
         if found.digest() == digest {
             Ok(Some((found.time, found.bytes.to_vec())))
         } else {
-            Err(PrintedError::Damaged("the log has other bytes"))
+            Err(PrintedError::Damaged("the log has different bytes"))
         }
     }
 
     /// Passes all calls to `take`, in order, until one is refused.
     ///
     /// # Errors
-    /// If something is damaged, or a call is refused.
+    /// If the stored output is damaged, or `take` refuses a call.
     pub fn each<E: From<PrintedError>>(
         &self,
         mut show: impl FnMut(Printed<'_>) -> Result<(), E>,
@@ -341,7 +342,7 @@ impl FilePrinted {
         section.go(at);
         section.advance()?;
         let chunk = Chunk::decode(section.bytes());
-        // The index says where it begins, and where the next one does.
+        // The index says which calls begin this chunk and the next one.
         let next = self.firsts.get(at + 1);
         let chunk = chunk.filter(|chunk| {
             let (first, last) = (chunk.calls.first(), chunk.calls.last());
@@ -354,7 +355,7 @@ impl FilePrinted {
     }
 }
 
-/// The first calls listed in an index.
+/// Decodes the first calls that an index lists.
 fn firsts(bytes: &[u8]) -> Option<Vec<u64>> {
     let (&version, mut input) = bytes.split_first()?;
     let mut firsts = Vec::new();

@@ -1,4 +1,4 @@
-//! Epochs in memory: the most recently used ones, up to a number of bytes.
+//! The most recently used epochs in memory, up to a number of bytes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ const MOST_BYTES: usize = 256 << 20;
 pub(crate) struct Loaded {
     /// The epoch.
     pub epoch: Arc<Epoch>,
-    /// The last writers in it, if it was built on demand.
+    /// The last writers in the epoch, if it was built on demand.
     pub writers: Option<Arc<LastWriters>>,
 }
 
@@ -25,11 +25,11 @@ impl Loaded {
     }
 }
 
-/// The epochs used most recently. Together they take at most [`most`](Self::keep) bytes, except
-/// that the last one used always stays.
+/// The most recently used epochs. Together, they take at most [`most`](Self::keep) bytes, except
+/// that the last epoch used always stays.
 #[derive(Debug)]
 pub(crate) struct Recent {
-    /// By position, with the size in bytes and the moment of the last use.
+    /// The epochs by position, with the size in bytes and the moment of the last use.
     epochs: HashMap<usize, (Loaded, usize, u64)>,
     bytes: usize,
     most: usize,
@@ -66,7 +66,7 @@ impl Recent {
         self.dropped
     }
 
-    /// An epoch by its position, which this uses.
+    /// Returns an epoch by its position. This counts as a use.
     pub(crate) fn get(&mut self, position: usize) -> Option<Loaded> {
         let (loaded, _, used) = self.epochs.get_mut(&position)?;
         self.uses += 1;
@@ -74,8 +74,8 @@ impl Recent {
         Some(loaded.clone())
     }
 
-    /// Adds an epoch, and drops those used longest ago if there are too many bytes. Returns the
-    /// epoch in memory: another thread may have added it first.
+    /// Adds an epoch, and drops the least recently used epochs if there are too many bytes. Returns
+    /// the epoch in memory, which another thread may have added first.
     pub(crate) fn put(&mut self, position: usize, loaded: Loaded) -> Loaded {
         if let Some(known) = self.get(position) {
             return known;
@@ -89,7 +89,7 @@ impl Recent {
         loaded
     }
 
-    /// O(epochs) for each that it drops; loading one takes far longer.
+    /// Drops the least recently used epochs. O(epochs) for each; loading an epoch takes far longer.
     fn drop_oldest(&mut self) {
         while self.bytes > self.most && self.epochs.len() > 1 {
             let oldest = self.epochs.iter().min_by_key(|(_, (_, _, used))| *used);

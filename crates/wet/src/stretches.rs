@@ -17,33 +17,33 @@ pub type StretchError = Box<dyn Error + Send + Sync>;
 /// The state of an activation at a stretch's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// The time of its first block.
+    /// The time of the activation's first block.
     pub entered: u64,
-    /// The time of the call that it waits for, if any.
+    /// The time of the call for which the activation waits, if it waits.
     pub called: Option<u64>,
 }
 
-/// Builds stretches of a run on demand, each alone.
+/// Builds individual stretches of a run on demand.
 pub trait MakeStretch: std::fmt::Debug + Send + Sync {
-    /// Builds a stretch, given its position. Returns its coded epoch, and the last writers in it.
+    /// Builds the stretch at a position. Returns its coded epoch, and the last writers in it.
     ///
     /// # Errors
-    /// If it cannot be built.
+    /// If the stretch cannot be built.
     fn stretch(
         &self,
         position: usize,
         host: &HostCalls,
     ) -> Result<(Vec<u8>, LastWriters), StretchError>;
 
-    /// The state of an activation, numbered from the outermost one, at a stretch's beginning.
-    /// `None` if unknown.
+    /// The state of an activation at a stretch's beginning. Activations are numbered from the
+    /// outermost. `None` if unknown.
     ///
     /// # Errors
     /// If the data about the stretches is damaged.
     fn opened(&self, position: usize, activation: usize) -> Result<Option<Standing>, StretchError>;
 
-    /// Whether an activation of a function, numbered from the outermost one, may have written a
-    /// variable in a stretch.
+    /// Whether an activation of a function may have written a variable in a stretch. Activations
+    /// are numbered from the outermost.
     ///
     /// # Errors
     /// If the data about the stretches is damaged.
@@ -60,9 +60,9 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
     /// If the data about the stretches is damaged.
     fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError>;
 
-    /// The last earlier stretch that wrote exactly this byte, not only others near it; `None` if
-    /// there is none. Also returns the number of stretches that could have been built in the same
-    /// time.
+    /// The last earlier stretch that wrote exactly this byte, not only bytes near it; `None` if
+    /// there is none. Also returns the cost: the number of stretches that could have been built in
+    /// the same time.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -78,19 +78,19 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) struct Made {
     maker: Box<dyn MakeStretch>,
-    /// The number built so far, and its limit.
+    /// The number of stretches built so far, and its limit.
     built: AtomicUsize,
     most: usize,
     /// The limit for the current question.
     limit: AtomicUsize,
-    /// Whether the overall limit was exceeded.
+    /// Whether the overall limit has been exceeded.
     is_exceeded: AtomicBool,
-    /// Whether the question's limit was exceeded.
+    /// Whether the question's limit has been exceeded.
     is_over_limit: AtomicBool,
 }
 
 impl Made {
-    /// At most `most` stretches are built, unless that covers `all`.
+    /// Builds at most `most` of `all` stretches. There is no limit if that covers all of them.
     pub(crate) fn new(maker: Box<dyn MakeStretch>, most: usize, all: usize) -> Self {
         Self {
             maker,
@@ -110,7 +110,7 @@ impl Made {
         self.is_over_limit.load(Ordering::Relaxed)
     }
 
-    /// The number built so far; `None` without a limit.
+    /// The number of stretches built so far; `None` without a limit.
     pub(crate) fn built(&self) -> Option<usize> {
         (self.most != usize::MAX).then(|| self.built.load(Ordering::Relaxed))
     }
@@ -127,7 +127,7 @@ impl Made {
     }
 
     /// Counts work that takes as long as building this many stretches. A stretch that is built
-    /// again counts again.
+    /// twice counts twice.
     fn count(&self, stretches: usize) -> Result<(), EpochFileError> {
         let built = self.built.load(Ordering::Relaxed);
         let limit = self.limit.load(Ordering::Relaxed);
@@ -186,7 +186,7 @@ impl Made {
         found.map_err(EpochFileError::Made)
     }
 
-    /// Like [`MakeStretch::wrote_byte`]; counts the cost.
+    /// Like [`MakeStretch::wrote_byte`], but also counts the cost.
     pub(crate) fn wrote_byte(
         &self,
         position: usize,

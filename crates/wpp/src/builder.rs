@@ -1,4 +1,4 @@
-//! Builds the grammar of a run while it runs.
+//! Builds the grammar of a run during the run.
 
 pub(crate) mod lists;
 mod loops;
@@ -12,7 +12,7 @@ use crate::consing::Consing;
 use crate::measures::tally;
 use crate::{Root, Segment, Shape, Symbol};
 
-/// The size at which a segment is complete.
+/// The limits at which a segment is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The number of rules and symbols that a segment may hold.
@@ -29,11 +29,12 @@ impl Default for Limits {
 
 /// Builds segments from the sequence of paths that a run's activations execute.
 ///
-/// It does not search for repetitions, as Sequitur or Re-Pair do: a program's structure says where
-/// they are. Every activation becomes a rule when it ends, every iteration of a loop when the next
-/// begins, and every loop when it is left. Equal rules are created once (hash-consing). The unique
-/// path traces of Zhang and Gupta (2001) result from this without further work. Longer sequences,
-/// such as an interpreter's main loop, are folded by locally consistent parsing.
+/// A builder does not search for repetitions, as Sequitur or Re-Pair do, because a program's
+/// structure shows where they are. Every activation becomes a rule when it ends, every iteration of
+/// a loop when the next begins, and every loop when it is left. Equal rules are created once
+/// (hash-consing). The unique path traces of Zhang and Gupta (2001) result from this without
+/// further work. Longer sequences, such as an interpreter's main loop, are folded by locally
+/// consistent parsing.
 ///
 /// A path takes O(1) amortised time. Memory is bounded by the [`Limits`] and the number of open
 /// activations and loops.
@@ -45,9 +46,9 @@ pub struct Builder {
     lists: Lists,
     /// The open activations, the outermost first.
     frames: Vec<Frame>,
-    /// The loops around the innermost activation's current position. Each activation, like the host
-    /// around all of them, has one list for itself and two for each of these loops: its iterations,
-    /// and the current iteration.
+    /// The loops around the innermost activation's current position. Each activation has a list for
+    /// itself, and two lists for each of these loops: its iterations, and the current iteration. So
+    /// does the host.
     place: LoopNest,
     before: u64,
     length: u64,
@@ -66,9 +67,9 @@ struct NodeFacts {
 /// An open activation.
 struct Frame {
     function: FuncId,
-    /// Whether it began in this segment.
+    /// Whether the activation began in this segment.
     begun: bool,
-    /// The loops that its caller is in.
+    /// The loops around the caller's current position.
     caller: LoopNest,
 }
 
@@ -109,7 +110,7 @@ impl Builder {
         builder
     }
 
-    /// Defines a node that already has a number.
+    /// Defines a node under the given number.
     pub fn define_as(&mut self, node: NodeId, shape: Shape) {
         let position = node.as_u32() as usize;
         if position >= self.nodes.len() {
@@ -160,7 +161,7 @@ impl Builder {
                 self.lists.close_and_open(&mut self.rules);
             }
             if times > 1 {
-                // All but the last are complete iterations.
+                // All executions but the last are complete iterations.
                 self.lists.push(symbol, times - 1, &mut self.rules);
                 self.lists.close_and_open(&mut self.rules);
             }
@@ -207,20 +208,21 @@ impl Builder {
         self.before + self.length
     }
 
-    /// Returns a segment if the limits say that it is complete. Call it often: until then the
-    /// segment keeps growing.
+    /// Returns the current segment if it is complete according to the limits. Call this often,
+    /// because the segment keeps growing until then.
     pub fn take_segment(&mut self) -> Option<Segment> {
         let size = self.rules.size() + self.lists.len() + self.root.len();
         (size >= self.limits.symbols).then(|| self.cut()).flatten()
     }
 
-    /// Returns whatever has not been taken yet as a last segment. The run may continue after that.
+    /// Returns everything that has not been taken yet as a last segment. The run may continue
+    /// afterwards.
     pub fn finish(&mut self) -> Option<Segment> {
         self.cut()
     }
 
-    /// Moves the innermost activation to another loop nest. Returns whether it entered no loop, and
-    /// left at most inner ones.
+    /// Moves the innermost activation to another loop nest. Returns whether the activation entered
+    /// no loop, so that it left inner loops at most.
     #[cold]
     fn go(&mut self, place: LoopNest) -> bool {
         let common = self.loops.common(self.place, place);
@@ -238,7 +240,7 @@ impl Builder {
     fn leave_loops(&mut self, place: LoopNest) {
         while self.place != place {
             self.place = self.loops.parent(self.place);
-            // First the iteration, then the loop.
+            // End the iteration first, then the loop.
             for _ in 0..2 {
                 if let Some((symbol, count)) = self.lists.close(&mut self.rules) {
                     self.lists.push(symbol, count, &mut self.rules);
@@ -247,7 +249,7 @@ impl Builder {
         }
     }
 
-    /// Ends the segment: all lists are closed, the innermost first.
+    /// Ends the segment by closing all lists, the innermost first.
     fn cut(&mut self) -> Option<Segment> {
         let ended = self.root.len();
         let mut function = self.frames.len();

@@ -17,13 +17,13 @@ use crate::{Kind, Node, PathError, Root, Segments, Symbol, WholePath};
 /// The number of recursive functions that one pass over a grammar follows.
 const LANES: usize = 16;
 
-/// Caller and callee; without a caller, the host called.
+/// Caller and callee. Without a caller, the host made the call.
 type Key = (Option<FuncId>, FuncId);
 
 /// The calls of one function by another, or by the host.
 ///
-/// The caller is the activation that continues when the callee returns: after a tail call, the
-/// caller of the function that made it.
+/// The caller is the activation that continues when the callee returns. After a tail call, this is
+/// the caller of the function that made the tail call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEdge {
     /// The caller; `None` for the host.
@@ -36,7 +36,7 @@ pub struct CallEdge {
     pub own: u64,
     /// The number of blocks executed while one of these activations is open and not nested in
     /// another activation of the callee. So the sum over a function's callers counts every block at
-    /// most once, however it recurses.
+    /// most once, even if the function is recursive.
     pub inclusive: u64,
 }
 
@@ -47,12 +47,12 @@ pub struct CallTotal {
     pub calls: u64,
     /// The number of blocks that they execute themselves.
     pub own: u64,
-    /// The number of blocks executed while at least one is open.
+    /// The number of blocks executed while at least one activation is open.
     pub inclusive: u64,
 }
 
-/// The dynamic call graph of a run: all edges along which a call was made, ascending by caller,
-/// with the host first, then by callee.
+/// The dynamic call graph of a run: all edges along which a call was made. They ascend by caller,
+/// with the host first, and then by callee.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallGraph {
     edges: Vec<CallEdge>,
@@ -93,7 +93,7 @@ impl CallGraph {
         for edge in &self.edges {
             let total = totals.entry(edge.callee).or_default();
             total.calls = total.calls.checked_add(edge.calls)?;
-            // There are no more blocks than the run has, so this cannot overflow.
+            // The sums are at most the number of blocks in the run, so they cannot overflow.
             total.own += edge.own;
             total.inclusive += edge.inclusive;
         }
@@ -116,8 +116,8 @@ impl<S: Segments> WholePath<S> {
             let mut own = BTreeMap::new();
             count(&measured, self.nodes(), &mut open, &mut own)
                 .ok_or(CallGraphError::Uncountable)?;
-            // An activation nested in another of its function ends calls that were made in the
-            // segment or were open before it.
+            // A chain of calls from an activation to a nested activation of the same function
+            // consists of calls that were made in the segment or were open before it.
             let recursive = components::recursive(own.keys().copied().chain(before.calls()));
             for edge in own.values_mut() {
                 if recursive.binary_search(&edge.callee).is_ok() {
@@ -188,8 +188,8 @@ fn own_lengths(measured: &Measured, nodes: &PrimaryMap<NodeId, Node>) -> Vec<u64
     own
 }
 
-/// Adds the calls made in a segment, and the time of the calls that end in it. `None` if they
-/// cannot be counted.
+/// Adds the calls made in a segment, and the time of the calls that end in it. `None` if a number
+/// overflows.
 fn count(
     measured: &Measured,
     nodes: &PrimaryMap<NodeId, Node>,
@@ -240,7 +240,8 @@ fn count(
                 let edge = edge(sums, (caller, function));
                 edge.calls = edge.calls.checked_add(times)?;
                 edge.own += times * own[id.as_u32() as usize];
-                // This is too much where the function is already active; it is corrected later.
+                // This counts too much where the function is already active. That is corrected
+                // later.
                 edge.inclusive = edge
                     .inclusive
                     .wrapping_add(times.wrapping_mul(measured.layout.length(id)));
@@ -254,8 +255,8 @@ fn count(
     Some(())
 }
 
-/// Adds the time of those activations of some functions that begin and end in a segment and are not
-/// inside another activation of the same function.
+/// Adds the time of activations of some functions. Only those activations count that begin and end
+/// in the segment and are not inside another activation of the same function.
 fn count_outermost(
     measured: &Measured,
     lanes: &[FuncId],

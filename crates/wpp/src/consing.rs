@@ -12,16 +12,16 @@ use crate::{Grammar, Kind, Rule, Symbol};
 #[derive(Default)]
 pub(crate) struct Consing {
     grammar: Grammar,
-    /// Open addressing with linear probing, at most half full; the size is a power of two, or 0. A
-    /// look-up is one cache miss in a large table. On structured runs the builder takes a fifth
+    /// Open addressing with linear probing, at most half full; the size is a power of two, or 0. In
+    /// a large table, a look-up costs one cache miss. On structured runs, the builder takes a fifth
     /// less time than with hashbrown's table.
     slots: Vec<Slot>,
 }
 
-/// No rule has this number, because symbols have one bit less for it.
+/// An empty slot. No rule has this number, because a symbol has one bit less for a rule's number.
 const EMPTY: u32 = u32::MAX;
 
-/// A place in the table.
+/// A slot of the table.
 #[derive(Clone, Copy)]
 struct Slot {
     hash: u32,
@@ -64,7 +64,7 @@ impl Consing {
         }
     }
 
-    /// A sequence of these symbols, at least two.
+    /// A sequence of the given symbols, of which there must be at least two.
     pub(crate) fn sequence(&mut self, symbols: &[Symbol]) -> Symbol {
         self.rule(Kind::Sequence, symbols)
     }

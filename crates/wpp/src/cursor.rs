@@ -19,7 +19,7 @@ pub struct Visit {
     pub node: NodeId,
     /// The time of its first block. Times count executed blocks from 1.
     pub start: u64,
-    /// The number of blocks that it executes.
+    /// The number of blocks that the node executes.
     pub length: u64,
 }
 
@@ -30,7 +30,7 @@ impl Visit {
     }
 }
 
-/// A position in a path: at an execution of a node, before the first, or after the last.
+/// A position in a path: at an execution of a node, before the first execution, or after the last.
 ///
 /// A step takes O(1) amortised over a walk in one direction; a search takes O(log n) for each rule
 /// on its way down. Nearby positions are found without returning to the top.
@@ -67,7 +67,7 @@ impl<S: Segments> Clone for Cursor<'_, S> {
 
 impl<S: Segments> Cursor<'_, S> {
     /// Moves to the execution that contains block T. If T is 0 or beyond the path's length, moves
-    /// before the first or after the last and returns `None`.
+    /// before the first execution or after the last one, and returns `None`.
     ///
     /// # Errors
     /// If the segment cannot be read. The cursor has then not moved.
@@ -92,7 +92,7 @@ impl<S: Segments> Cursor<'_, S> {
         Ok(self.visit())
     }
 
-    /// The current execution, unless the cursor is before the first or after the last.
+    /// The current execution; `None` if the cursor is before the first execution or after the last.
     #[inline]
     pub fn visit(&self) -> Option<Visit> {
         match &self.at {
@@ -151,7 +151,7 @@ impl<S: Segments> Cursor<'_, S> {
 }
 
 impl<S: Segments> Cursor<'_, S> {
-    /// The number of activations open here. O(1).
+    /// The number of open activations. O(1).
     pub fn depth(&self) -> usize {
         match &self.at {
             At::On(place) => place.depth(),
@@ -168,7 +168,7 @@ impl<S: Segments> Cursor<'_, S> {
     }
 
     /// The open activations, the outermost first. Linear in their number and in the length of the
-    /// segment's root. Opens each segment in which one of them began once.
+    /// segment's root. Opens each segment in which one of them began, once.
     ///
     /// # Errors
     /// If one of these segments cannot be read.
@@ -179,7 +179,7 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// The innermost open activation, `None` if there is none. Usually far faster than
+    /// The innermost open activation; `None` if there is none. Usually far faster than
     /// [`Cursor::stack`].
     ///
     /// # Errors
@@ -204,8 +204,8 @@ impl<S: Segments> Cursor<'_, S> {
     }
 
     /// Moves to the first execution after the end of the innermost activation. Examines each rule
-    /// on the way up to the activation; linear in the length of a segment's root if the activation
-    /// is in no rule.
+    /// on the way up to the activation. If the activation is in no rule, this is linear in the
+    /// length of a segment's root.
     ///
     /// # Errors
     /// If the segment cannot be read. The cursor has then not moved.

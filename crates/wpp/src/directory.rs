@@ -12,9 +12,9 @@ use crate::codec::{
 };
 use crate::{Node, Summary};
 
-/// Nothing was left out.
+/// The mark of a path from which nothing was left out.
 const WHOLE: u64 = 1;
-/// With a table of left-out functions.
+/// The mark of a path with a table of functions that were left out.
 const PARTIAL: u64 = 2;
 
 /// The place where an activation continues after a node.
@@ -26,7 +26,8 @@ pub struct Continuation {
     pub calls: bool,
 }
 
-/// Assigns nodes the contexts with which segments are coded, identically for writer and reader.
+/// Assigns to each node the context with which segments are coded. Writer and reader do this
+/// identically.
 #[derive(Clone, Debug, Default)]
 pub struct Contexts {
     contexts: Vec<NodeContext>,
@@ -47,7 +48,7 @@ impl Contexts {
         });
     }
 
-    /// One for each node.
+    /// The contexts, one for each node.
     pub fn contexts(&self) -> &[NodeContext] {
         &self.contexts
     }
@@ -62,7 +63,7 @@ pub struct Directory {
     pub continuations: Vec<Continuation>,
     /// The contents of the segments.
     pub summaries: Vec<Summary>,
-    /// The number of bits that the run wrote of its path.
+    /// The number of bits that the run wrote for its path.
     pub bits: u64,
     /// A description of the parts left out at the user's request; empty if there are none.
     pub left_out: String,
@@ -80,14 +81,14 @@ pub struct Partial {
     pub blocks: u64,
     /// The number of its activations that were left out entirely.
     pub calls: u64,
-    /// The numbers of the activations that are present: (k, n) says that the k-th present
-    /// activation is the n-th of all, and so on consecutively up to the next pair. Both ascend,
-    /// from 1. `None` if there would be too many pairs.
+    /// The numbers of the activations that are present. A pair (k, n) says that the k-th present
+    /// activation is the n-th of all activations. Until the next pair, both numbers increase by
+    /// one. They count from 1. `None` if there would be too many pairs.
     pub numbers: Option<Vec<(u64, u64)>>,
 }
 
 impl Default for Directory {
-    /// The directory of an empty, whole path.
+    /// The directory of an empty path from which nothing was left out.
     fn default() -> Self {
         Self {
             nodes: PrimaryMap::new(),
@@ -105,11 +106,11 @@ impl Default for Directory {
 pub struct DirectoryLimits {
     /// The number of nodes.
     pub nodes: u32,
-    /// Their total number of blocks.
+    /// The total number of blocks of all nodes.
     pub blocks: usize,
-    /// The program's functions, imports included.
+    /// The number of the program's functions, imports included.
     pub functions: u32,
-    /// The number of activations open at once.
+    /// The number of activations that are open at once.
     pub open: usize,
 }
 
@@ -123,10 +124,10 @@ impl Directory {
         contexts
     }
 
-    /// The number of the last function that it names, plus 1. O(nodes + segments).
+    /// The number of the last function that the directory names, plus 1. O(nodes + segments).
     pub fn functions(&self) -> u32 {
         let nodes = self.nodes.values().map(|node| node.function);
-        // These ascend.
+        // The counts ascend by function.
         let last = |counts: &[(FuncId, u64)]| counts.last().map(|&(function, _)| function);
         let called = self.summaries.iter();
         let called = called.filter_map(|summary| last(&summary.call_counts));
@@ -165,7 +166,7 @@ impl Directory {
         out
     }
 
-    /// Decodes a directory. Time and memory are bounded by the bytes and the limits.
+    /// Decodes a directory. Time and memory are bounded by the number of bytes and by the limits.
     ///
     /// # Errors
     /// If the bytes are not a directory.
@@ -224,16 +225,16 @@ impl Directory {
     }
 }
 
-/// The stretches of a path, which are built on demand.
+/// The directory of a path whose stretches are built on demand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StretchDirectory {
-    /// The contents of each.
+    /// The contents of each stretch.
     pub directory: Directory,
     /// The value of the stop clock at the beginning of each stretch except the first, ascending.
     pub clocks: Vec<u64>,
     /// The activations open at the beginning of each stretch except the first, the outermost first.
-    /// Those that already waited for the same call at the beginning of the previous stretch are
-    /// omitted: see [`known_before`](Self::known_before).
+    /// Activations that already waited for the same call at the beginning of the previous stretch
+    /// are omitted; see [`known_before`](Self::known_before).
     pub open: Vec<Vec<OpenActivation>>,
 }
 
@@ -242,11 +243,11 @@ pub struct StretchDirectory {
 pub struct OpenActivation {
     /// The function.
     pub function: FuncId,
-    /// The block with the call that it waits for; `None` if it does not wait.
+    /// The block with the call for which the activation waits; `None` if it does not wait.
     pub call: Option<BlockId>,
     /// The time of its first block.
     pub entered: u64,
-    /// The time of the call's block; if it does not wait, the same as `entered`.
+    /// The time of the call's block; the same as `entered` if the activation does not wait.
     pub called: u64,
 }
 
@@ -313,11 +314,11 @@ impl StretchDirectory {
         out
     }
 
-    /// Decodes a directory and its open activations. Time and memory are bounded by the bytes and
-    /// the limits.
+    /// Decodes a directory and its open activations. Time and memory are bounded by the number of
+    /// bytes and by the limits.
     ///
     /// # Errors
-    /// If the bytes are invalid, or of different paths.
+    /// If the bytes are invalid, or belong to different paths.
     pub fn decode(
         encoded: &[u8],
         encoded_open: &[u8],

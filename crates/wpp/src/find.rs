@@ -18,7 +18,7 @@ use crate::{PathError, Root, Segments, Summary, WholePath};
 /// next part's blocks. Alternatively it ends, and its caller directly continues with those blocks.
 /// Each further part follows in the same way.
 ///
-/// Blocks executed by an activation's callees do not interrupt its own.
+/// Blocks that an activation's callees execute do not interrupt its own blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     parts: Vec<Part>,
@@ -31,16 +31,17 @@ pub struct Part {
     pub function: FuncId,
     /// The blocks, at least one.
     pub blocks: Vec<BlockId>,
-    /// How it follows the previous part; ignored for the first.
+    /// How the part follows the previous part. Ignored for the first part.
     pub link: Link,
 }
 
 /// How a part of a pattern follows the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// By a call: its activation begins.
+    /// By a call: the activation of this part begins.
     Call,
-    /// By a return or an exception: the previous activation ends, and this one is its caller.
+    /// By a return or an exception: the previous part's activation ends, and this part continues in
+    /// its caller.
     Return,
 }
 
@@ -62,7 +63,7 @@ impl Pattern {
     /// Creates a pattern.
     ///
     /// # Errors
-    /// If there are no parts or too many, or if one has no blocks.
+    /// If there are no parts or too many, or if a part has no blocks.
     pub fn new(parts: Vec<Part>) -> Result<Self, PatternError> {
         if parts.is_empty() || parts.iter().any(|part| part.blocks.is_empty()) {
             return Err(PatternError::Empty);
@@ -78,7 +79,7 @@ impl Pattern {
         &self.parts
     }
 
-    /// Whether a part is of this function.
+    /// Whether a part belongs to this function.
     fn names(&self, function: FuncId) -> bool {
         self.parts.iter().any(|part| part.function == function)
     }
@@ -91,20 +92,20 @@ pub struct Match {
     pub last: u64,
     /// The time of its first block.
     pub first: u64,
-    /// The time of the first block of the activation to which its first block belongs.
+    /// The time at which the activation of the occurrence's first block begins.
     pub entered: u64,
 }
 
 /// The occurrences of a pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatternOccurrences {
-    /// Their number.
+    /// The number of occurrences.
     pub count: u64,
-    /// The first ones, in the order of their last blocks.
+    /// The first occurrences, in the order of their last blocks.
     pub first: Vec<Match>,
 }
 
-/// Why a pattern cannot be searched for. `E` is the error of loading a segment.
+/// Why a search for a pattern fails. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindError<E> {
     /// The path cannot be read.
@@ -116,13 +117,14 @@ impl<S: Segments> WholePath<S> {
     /// Counts all occurrences of a pattern, which may overlap, and finds the times of the first
     /// `most`.
     ///
-    /// An automaton reads the blocks (Knuth, Morris and Pratt 1977; for parts after calls and
-    /// returns it tracks the progress). It has a state for each open activation. For each
+    /// An automaton reads the blocks (Knuth, Morris and Pratt 1977). It also tracks the progress in
+    /// parts after calls and returns, and has a state for each open activation. For each
     /// combination of rule and state that arises, the resulting state and the number of occurrences
-    /// are computed once, so the run is not expanded. In practice few states reach a rule, and time
-    /// is linear in the grammars; at most it is the grammar's size times the pattern's length. To
-    /// list an occurrence, the symbols of each rule on the way down to it are examined. Segments in
-    /// which the pattern's functions are neither called nor executed are not opened.
+    /// are computed once, so the run is not expanded. In practice, few states reach a rule, and
+    /// time is linear in the grammars. In the worst case, it is proportional to the grammar's size
+    /// times the pattern's length. To list an occurrence, the symbols of each rule on the way down
+    /// to it are examined. Segments in which the pattern's functions are neither called nor
+    /// executed are not opened.
     ///
     /// Left-out blocks count as not executed. The caller must make sure that no filter affects the
     /// pattern's functions.
@@ -178,7 +180,7 @@ impl<S: Segments> WholePath<S> {
                     }
                 }
             }
-            // Now, while the segment is open.
+            // Do this now, while the segment is open.
             for last in times {
                 found.first.push(beginning(&mut cursor, pattern, last)?);
             }

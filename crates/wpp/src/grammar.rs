@@ -9,15 +9,15 @@ use crate::Symbol;
 pub enum Kind {
     /// Its symbols, one after another, within one activation.
     Sequence,
-    /// Its only symbol, repeated this often: at least twice.
+    /// Its only symbol, repeated this many times, at least twice.
     Repeat(u64),
-    /// A whole activation of a function, from the call to the return: its symbols in sequence. In
-    /// the caller's sequence, the callee's activation comes right after the path that ends with the
-    /// call.
+    /// A whole activation of a function, from the call to the return. Its symbols follow one
+    /// another. In the caller's sequence, the callee's activation comes right after the path that
+    /// ends with the call.
     Call(FuncId),
 }
 
-/// A rule's kind and where its symbols are.
+/// A rule's kind, and the location of its symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The kind of its contents.
@@ -29,8 +29,8 @@ pub struct Rule {
     pub len: u32,
 }
 
-/// The rules of a segment, children before parents: a rule's symbols only name rules with smaller
-/// numbers.
+/// The rules of a segment. Children come before parents: a rule's symbols name only rules with
+/// smaller numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grammar {
     /// The rules. Their symbols are in `symbols` without gaps, in the order of the rules.
@@ -42,7 +42,7 @@ pub struct Grammar {
 /// An item of a segment's path at the top level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
-    /// Executed in the innermost activation.
+    /// A symbol that the innermost activation executes.
     Run(Symbol),
     /// The beginning of an activation that does not end in this segment.
     Enter(FuncId),
@@ -63,9 +63,10 @@ pub struct Segment {
     pub root: Vec<Root>,
     /// The rules.
     pub grammar: Grammar,
-    /// The executions of each occurring node, ascending by node.
+    /// The number of executions of each node that occurs, ascending by node.
     pub node_counts: Vec<(NodeId, u64)>,
-    /// The number of activations of each function that begin in it, if any, ascending by function.
+    /// The number of activations of each function that begin in the segment, if any, ascending by
+    /// function.
     pub call_counts: Vec<(FuncId, u64)>,
 }
 

@@ -1,5 +1,5 @@
-//! The whole path of a run (Larus, "Whole Program Paths", 1999), as a grammar that can be entered
-//! at any point.
+//! The whole path of a run (Larus, "Whole Program Paths", 1999), as a grammar that can be read from
+//! any point.
 //!
 //! A run is the sequence of the paths that its activations execute. [`Builder`] takes that sequence
 //! and occasionally completes a [`Segment`]: a grammar in which calls, loop iterations and

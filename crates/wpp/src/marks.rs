@@ -11,12 +11,12 @@ use crate::{PathError, Segments, WholePath};
 
 /// Defines the marks to search for, at the blocks of nodes.
 pub trait Marking {
-    /// The positions of a node's blocks that have marks whatever was executed before, ascending. A
-    /// block with several marks occurs as often.
+    /// The positions of the node's blocks that have marks regardless of what was executed before,
+    /// ascending. The position of a block with several marks is repeated.
     fn inside(&self, node: NodeId) -> &[u64];
 
-    /// The number of additional marks on the first block if it is executed after this node in the
-    /// same activation. `None`: the activation begins with it.
+    /// The number of additional marks on the node's first block if the same activation executed
+    /// `before` just before it. `None` means that the activation begins with the block.
     fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64;
 }
 
@@ -29,7 +29,8 @@ pub struct Marks<'a, S, M> {
     marking: M,
     /// The number of marks before each segment, and in total.
     before: Vec<u64>,
-    /// For each segment, the node that each activation open at its beginning executed last.
+    /// For each segment and each activation that is open at its beginning, the node that the
+    /// activation executed last.
     open: Vec<Vec<Option<NodeId>>>,
 }
 
@@ -78,8 +79,8 @@ impl<S: Segments, M: Marking> Marks<'_, S, M> {
         self.before[self.before.len() - 1]
     }
 
-    /// The time of the k-th mark, counted from 1, if it exists. Linear in the grammar of its
-    /// segment.
+    /// The time of the k-th mark, counted from 1, if there is one. Linear in the grammar of the
+    /// mark's segment.
     ///
     /// # Errors
     /// If the segment cannot be read.

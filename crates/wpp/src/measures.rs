@@ -26,7 +26,7 @@ pub(crate) struct Measured {
     pub(crate) segment: Arc<Segment>,
     /// The rules, laid out for searching.
     pub(crate) layout: Layout,
-    /// The symbols of the root's items, where they have one; empty at the end.
+    /// The symbol of each item of the root, or none if the item has none. Ends with an empty word.
     pub(crate) words: Vec<Word>,
     /// Whether each rule is an activation or contains one.
     pub(crate) calls: PrimaryMap<RuleId, bool>,
@@ -85,7 +85,7 @@ impl Measured {
         self.uses.get_or_init(|| Uses::new(self))
     }
 
-    /// Its approximate memory use.
+    /// The approximate memory use, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         const RULE: usize = size_of::<Rule>() + 1 + size_of::<u32>();
         const ITEM: usize = size_of::<Root>() + 4 + 8 + 4 + size_of::<Option<FuncId>>();
@@ -104,7 +104,7 @@ impl Measured {
 }
 
 impl Segment {
-    /// Verifies everything that a reader relies on, including the counts. Linear.
+    /// Verifies everything on which a reader relies, including the counts. Linear.
     ///
     /// # Errors
     /// The first error found.
@@ -114,8 +114,8 @@ impl Segment {
         check::counts(self)
     }
 
-    /// The functions whose activations are open at its end, the outermost first. The segment must
-    /// be sound.
+    /// The functions whose activations are open at the segment's end, the outermost first. The
+    /// segment must be sound.
     pub fn open_after(&self) -> Vec<FuncId> {
         let mut open = self.open.clone();
         for item in &self.root {
@@ -134,9 +134,9 @@ impl Segment {
 /// Counts by node and by function, ascending, as in a [`Segment`].
 pub(crate) type Tallies = (Vec<(NodeId, u64)>, Vec<(FuncId, u64)>);
 
-/// Returns the executions of each node, and the number of activations of each function that begin.
-/// The rules' and nodes' numbers must be sound. Linear in the grammar and the number of nodes,
-/// except for sorting the functions. `None` if a count does not fit.
+/// Returns the number of executions of each node, and the number of activations of each function
+/// that begin. The numbers of rules and nodes must be valid. Linear in the grammar and the number
+/// of nodes, except for sorting the functions. `None` if a count exceeds 64 bits.
 pub(crate) fn tally(grammar: &Grammar, root: &[Root]) -> Option<Tallies> {
     let mut rules: Vec<u64> = vec![0; grammar.rules.len()];
     let mut nodes: Vec<u64> = Vec::new();

@@ -7,14 +7,15 @@ use afterimage_ids::{BlockId, FuncId};
 pub struct Node {
     /// The function of these blocks.
     pub function: FuncId,
-    /// The blocks, at least one; empty for a stretch that was left out by a filter.
+    /// The blocks, at least one; empty for a stretch that a filter left out.
     pub blocks: Box<[BlockId]>,
     /// The number of blocks left out; 0 for a path.
     pub left_out: u64,
 }
 
 impl Node {
-    /// Returns the number of executed blocks that it represents, which is the time that passes.
+    /// Returns the number of executed blocks that the node represents, which is the time that it
+    /// takes.
     pub fn length(&self) -> u64 {
         self.blocks.len() as u64 + self.left_out
     }
@@ -23,7 +24,7 @@ impl Node {
 /// The properties of a node that the builder needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// The number of executed blocks that it represents, at least 1.
+    /// The number of executed blocks that the node represents, at least 1.
     pub length: u64,
     /// The headers of the loops around its first block, the outermost first. Their numbers are
     /// meaningful only within its function.

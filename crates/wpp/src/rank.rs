@@ -1,4 +1,4 @@
-//! Rank and select: the number of an occurrence, and the position of the k-th.
+//! Rank and select: the number of an occurrence, and the position of the k-th occurrence.
 
 mod error;
 mod sparse;
@@ -20,7 +20,7 @@ use crate::{PathError, Segments, Summary, WholePath};
 /// The fraction of the room for open segments that the counts may take.
 const SHARE: usize = 4;
 
-/// One of the [`Occurrences`].
+/// An element of [`Occurrences`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Occurrence {
     /// Its number, from 1.
@@ -37,7 +37,8 @@ enum Target {
     Calls(FuncId),
 }
 
-/// Positions of blocks in nodes, from 0, ascending; each is repeated as often as it counts.
+/// Positions of blocks in nodes, from 0, ascending. A position that counts several times is
+/// repeated.
 #[derive(Default)]
 struct Positions {
     /// The range of each node's positions.
@@ -49,7 +50,7 @@ struct Positions {
 /// time.
 ///
 /// Nothing is stored for this. The occurrences in each rule are counted bottom-up, once for each
-/// segment queried. Nodes that occur in few rules are counted only there; otherwise the time is
+/// segment queried. Nodes that occur in few rules are counted only in those. Otherwise, the time is
 /// linear in the segment's grammar. After that, a query takes O(log n) for each rule on the way
 /// down to the answer. Segments without occurrences are not opened.
 pub struct Occurrences<'a, S> {
@@ -62,9 +63,10 @@ pub struct Occurrences<'a, S> {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Finds the executions of nodes. Each has the time of one of its blocks, given by its position
-    /// in the node, from 0. All nodes that contain a block, with its positions, give the executions
-    /// of the block; position 0 gives those of the nodes.
+    /// Finds the executions of nodes. The time of an execution is that of one of the node's blocks,
+    /// which is given by its position in the node, from 0. To find the executions of a block, pass
+    /// all nodes that contain it, with its positions. Position 0 gives the executions of the nodes
+    /// themselves.
     ///
     /// # Errors
     /// If a node is unknown, is given twice, or does not have the block.
@@ -109,7 +111,7 @@ impl<S: Segments> WholePath<S> {
     /// The activations of a function, each at the time of its first block.
     ///
     /// # Errors
-    /// If there are 2^64 or more.
+    /// If there are 2^64 activations or more.
     pub fn activations(&self, function: FuncId) -> Result<Occurrences<'_, S>, TargetError> {
         Occurrences::new(self, Target::Calls(function))
     }
@@ -142,7 +144,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         self.before[self.before.len() - 1]
     }
 
-    /// Whether there are any in a segment, given by its position.
+    /// Whether a segment, given by its position, contains any occurrences.
     pub fn are_in(&self, segment: usize) -> bool {
         let here = self.before.get(segment..=segment + 1);
         here.is_some_and(|here| here[0] < here[1])
@@ -170,7 +172,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         Ok(before + tally.rank(&measured, &self.target, offset))
     }
 
-    /// The k-th occurrence, counted from 1, if it exists.
+    /// The k-th occurrence, counted from 1, if there is one.
     ///
     /// # Errors
     /// If the segment cannot be read.
@@ -218,7 +220,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
 }
 
 impl Target {
-    /// The number of occurrences in each segment. `None` if one exceeds 64 bits. O(segments +
+    /// The number of occurrences in each segment. `None` if a number exceeds 64 bits. O(segments +
     /// occurrences of its nodes in summaries).
     fn counts<S: Segments>(&self, path: &WholePath<S>) -> Option<Vec<u64>> {
         let summaries = path.segments().summaries();

@@ -20,7 +20,7 @@ use crate::{Activation, Node};
 const ROOM: usize = 256 << 20;
 
 /// The whole path of a run. Segments are opened and checked on demand, in time linear in the
-/// segment's grammar. The most recently used ones stay open, as long as there is room.
+/// segment's grammar. The most recently used segments stay open, as long as there is room.
 pub struct WholePath<S> {
     segments: S,
     nodes: Arc<PrimaryMap<NodeId, Node>>,
@@ -29,11 +29,11 @@ pub struct WholePath<S> {
     room: usize,
     /// The open segments.
     cache: Mutex<Recent<Measured>>,
-    /// The activations that begin in a segment and are open at its end, for segments where this was
-    /// requested.
+    /// The activations that begin in a segment and are open at its end, for segments for which they
+    /// have been requested.
     begun: Mutex<HashMap<usize, Arc<[Activation]>, FxBuildHasher>>,
-    /// By node: the segments in which it is executed, ascending, and how often. Built at the first
-    /// request.
+    /// For each node, the segments in which it is executed, ascending, and how often. Built at the
+    /// first request.
     inside: OnceLock<Vec<Vec<(u32, u64)>>>,
 }
 
@@ -90,7 +90,8 @@ impl<S: Segments> WholePath<S> {
         inside.get(node.index()).map_or(&[], Vec::as_slice)
     }
 
-    /// Lets open segments take about `bytes` bytes instead of 256 MiB. At least one stays open.
+    /// Lets open segments take about `bytes` bytes instead of 256 MiB. At least one segment stays
+    /// open.
     #[must_use]
     pub fn with_room(self, bytes: usize) -> Self {
         Self {
@@ -115,8 +116,8 @@ impl<S: Segments> WholePath<S> {
         &self.segments
     }
 
-    /// Verifies every segment: that it is sound, matches its summary, and continues the previous
-    /// one. Linear in the size of the grammars.
+    /// Verifies that every segment is sound, matches its summary, and continues the previous
+    /// segment. Linear in the size of the grammars.
     ///
     /// # Errors
     /// The first fault, or the error of loading a segment.

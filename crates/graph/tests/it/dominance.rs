@@ -1,4 +1,4 @@
-//! Dominators, post-dominators and control dependence agree with their definitions.
+//! Checks dominators, post-dominators and control dependence against their definitions.
 
 use afterimage_graph::{
     ControlDependence, DepthFirst, DominatorTree, PostDominatorTree, virtual_exits,
@@ -20,7 +20,8 @@ proptest! {
             for a in graph.vertices() {
                 prop_assert_eq!(tree.dominates(a, b), dominates(&graph, a, b), "{:?} {:?}", a, b);
             }
-            // The immediate dominator is the strict dominator that all others dominate.
+            // The immediate dominator is the strict dominator that all other strict dominators
+            // dominate.
             let mut strict: Vec<_> = graph.vertices().filter(|&a| a != b && dominates(&graph, a, b)).collect();
             strict.sort_by_key(|&a| strict_count(&graph, a));
             strict.reverse();

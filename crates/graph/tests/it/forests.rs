@@ -1,4 +1,4 @@
-//! Spanning forests and the ambiguities that they exclude.
+//! Tests spanning forests and the ambiguities that they exclude.
 
 use afterimage_graph::{Ambiguity, FlowGraph, SpanningForest, find_ambiguity, is_forest};
 use afterimage_ids::{EdgeId, EntityRef};
@@ -59,7 +59,7 @@ proptest! {
         prop_assert_eq!(forest, determines_edges(&graph, &chosen, &[]));
     }
 
-    /// Theorem: |E| − (|V| − 1) counters, EXIT→root counted among E.
+    /// The theorem says that |E| − (|V| − 1) counters suffice, where E includes EXIT→root.
     #[test]
     fn a_spanning_tree_leaves_as_many_chords_as_the_theorem_says(graph in flow_graphs(Shape::CONTROL_FLOW)) {
         let forest = SpanningForest::maximum(&graph, &[], |_| 1.0);
@@ -72,7 +72,7 @@ proptest! {
     fn placements_that_determine_vertices_leave_no_ambiguity((graph, measured) in with_subset(SMALL_CONTROL_FLOW)) {
         let chosen: Vec<EdgeId> = graph.edges().filter(|e| measured[e.index()]).collect();
         let ambiguity = find_ambiguity(&graph, |e| !measured[e.index()]);
-        // Parallel edges are an ambiguity of edges, not of vertices.
+        // Parallel edges are ambiguous as edges, not as sequences of vertices.
         let ends = |e: EdgeId| (graph.from(e), graph.to(e));
         let free: Vec<_> = graph.edges().filter(|e| !measured[e.index()]).map(ends).collect();
         let parallel = (1..free.len()).any(|i| free[..i].contains(&free[i]));

@@ -1,4 +1,4 @@
-//! Loops agree with Havlak's definition.
+//! Checks loops against Havlak's definition.
 
 use afterimage_graph::{Adjacency, Components, DepthFirst, LoopForest};
 use afterimage_ids::EntityRef;

@@ -19,17 +19,17 @@ pub struct Waits {
     pub function: FuncId,
     /// The block that ends with the call.
     pub block: BlockId,
-    /// The values of its variables; the upper halves of values that are not vectors are undefined.
+    /// The values of its variables. The upper halves of values that are not vectors are undefined.
     pub variables: Vec<GlobalBits>,
 }
 
 impl Machine<'_> {
     /// The machine's current state; `None` if the run has ended. O(variables of all activations +
-    /// elements of tables + exceptions). For each call in a function with vectors that an
-    /// activation waits for, it also takes the operators of the function, once.
+    /// elements of tables + exceptions). If an activation waits for a call in a function with
+    /// vectors, the first snapshot with this call also takes O(operators of the function).
     ///
     /// # Errors
-    /// If the module is not the source of the program.
+    /// If the module's bytes are not those of the program.
     pub fn snapshot(&mut self) -> Result<Option<Snapshot>, MachineError> {
         let Some(checkpoint) = self.checkpoint() else {
             return Ok(None);
@@ -44,11 +44,11 @@ impl Machine<'_> {
     }
 
     /// Restores the state of a machine that followed the same run on any path. Like
-    /// [`restore`](Self::restore), but compiles the calls that activations wait for. The path's
-    /// nodes must be [expected](Self::expect) or defined before.
+    /// [`restore`](Self::restore), but compiles the calls for which activations wait. The path's
+    /// nodes must have been [expected](Self::expect) or defined before.
     ///
     /// # Errors
-    /// If it cannot be a state of this run. The machine is then unusable.
+    /// If the snapshot cannot be a state of this run. The machine is then unusable.
     pub fn restore_snapshot(
         &mut self,
         snapshot: Snapshot,
@@ -58,7 +58,7 @@ impl Machine<'_> {
         self.restore(&checkpoint, fill)
     }
 
-    /// The activations that wait for a call, the outermost first, with their values as in a
+    /// The activations that wait for a call, the outermost first. Their values are as in a
     /// [`Snapshot`]: locals, and slots below the call's operands. `None` if the run has ended.
     /// O(variables of all activations).
     pub fn waiting(&self) -> Option<Vec<Waits>> {
@@ -85,7 +85,7 @@ impl Machine<'_> {
         frames.collect()
     }
 
-    /// The node that consists of this block only, which ends with a call.
+    /// The node that consists only of this block, which ends with a call.
     fn call_node(&mut self, function: FuncId, block: BlockId) -> Result<NodeId, MachineError> {
         if let Some(&node) = self.calls.get(&(function, block)) {
             return Ok(node);
@@ -104,8 +104,8 @@ impl Machine<'_> {
         Ok(node)
     }
 
-    /// Clears remnants of vectors above other values. They depend on what was executed since the
-    /// machine was created.
+    /// Clears the upper halves of values that are not vectors. They hold remnants of vectors, which
+    /// depend on what the machine has executed.
     fn clear_high(&mut self, snapshot: &mut Snapshot) -> Result<(), MachineError> {
         if let Next::Enter { function, .. } = snapshot.next {
             let ty = self.body(function)?.function.ty;
@@ -162,7 +162,7 @@ impl Machine<'_> {
     }
 }
 
-/// Sets the upper halves of other values to 0.
+/// Sets the upper halves of values that are not vectors to 0.
 fn clear(high: &mut [u64], vectors: impl Iterator<Item = bool>) {
     for (half, _) in high.iter_mut().zip(vectors).filter(|(_, vector)| !vector) {
         *half = 0;

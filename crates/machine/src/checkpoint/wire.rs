@@ -63,8 +63,8 @@ impl<C: EntityRef> Checkpoint<C> {
         out.0
     }
 
-    /// Decodes a checkpoint; `None` if the bytes are not one. Takes at most a small multiple of
-    /// their memory.
+    /// Decodes a checkpoint; `None` if the bytes are not a checkpoint. Memory is at most a small
+    /// multiple of the number of bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = In(bytes);
         let time = input.take()?;
@@ -135,7 +135,7 @@ impl<C: EntityRef> Checkpoint<C> {
     }
 }
 
-/// A number that can represent an entity.
+/// Converts a number to that of an entity; `None` if it is too large.
 fn below(number: u64) -> Option<u32> {
     u32::try_from(number).ok().filter(|&n| n < u32::MAX)
 }
@@ -176,7 +176,7 @@ impl In<'_> {
         below(self.take()?)
     }
 
-    /// A list of items that each take at least `least` bytes.
+    /// Reads a list of items that each take at least `least` bytes.
     fn list<T>(
         &mut self,
         least: u64,

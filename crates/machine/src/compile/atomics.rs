@@ -1,7 +1,8 @@
-//! Atomic operators. The memory is not shared, so each is an address check, a load, a computation
-//! and a store.
+//! Atomic operators. The memory is not shared, so each operator becomes an address check, a load, a
+//! computation and a store.
 //!
-//! A compare-exchange always stores a value: if it exchanges nothing, the value read.
+//! A compare-exchange always stores a value. If it exchanges nothing, it stores the value that it
+//! read.
 
 use afterimage_ids::OpId;
 use afterimage_numeric::Scalar;
@@ -18,7 +19,7 @@ enum Does {
     /// Stores the result of this operator on the loaded value and the operand.
     Update(Scalar),
     Exchange,
-    /// Stores its last operand if this comparison finds that the other operand equals the loaded
+    /// Stores the last operand if this comparison finds that the other operand equals the loaded
     /// value.
     CompareExchange(Scalar),
     Wait,
@@ -115,8 +116,8 @@ impl Compiler<'_> {
             Does::Update(scalar) => self.inst(op, Code::Scalar(scalar), [loaded, first, 0], 0),
             Does::Exchange => first,
             Does::CompareExchange(equal) => {
-                // Only the accessed bytes of the expected value count, so both are compared with
-                // their sign.
+                // Only the accessed bytes of the expected value count, so both values are
+                // sign-extended before the comparison.
                 let narrow = match (equal, bytes) {
                     (Scalar::I32Eq, 1) => Some(Scalar::I32Extend8S),
                     (Scalar::I32Eq, 2) => Some(Scalar::I32Extend16S),

@@ -12,7 +12,7 @@ use crate::MachineError;
 pub struct Body<'a> {
     /// The function.
     pub function: &'a Function,
-    /// Its operators.
+    /// The operators of its body.
     pub operators: Vec<Operator<'a>>,
     /// Its variables.
     pub slots: Slots,
@@ -26,7 +26,7 @@ impl<'a> Body<'a> {
     /// Reads a function's body. O(operators).
     ///
     /// # Errors
-    /// If `bytes` is not the module that the program was parsed from.
+    /// If `bytes` is not the module from which the program was parsed.
     pub fn read(
         program: &'a Program,
         bytes: &'a [u8],
@@ -50,9 +50,9 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// The number of an activation's variables: those of [`Slots`], and room for the results. (A
-    /// handler that is the function's own label may catch more values than the operand stack ever
-    /// holds.)
+    /// The number of an activation's variables: the variables of [`Slots`], plus room for the
+    /// results. (A handler that is the function's own label may catch more values than the operand
+    /// stack ever holds.)
     pub fn variables(&self) -> usize {
         let results = self.slots.locals.len() + self.results as usize;
         self.slots.count().max(results)

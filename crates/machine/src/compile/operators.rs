@@ -11,8 +11,8 @@ use crate::code::{NodeEnd, TableIndices, VectorExtra};
 use crate::inst::{Code, Expected, Load};
 
 impl Compiler<'_> {
-    /// Appends the instructions for an operator. `ways` are the edges that the path takes after its
-    /// block. `None` if that is impossible.
+    /// Appends the instructions for an operator. `ways` are the edges that the path takes after the
+    /// operator's block. `None` if that is impossible.
     pub(super) fn operator(
         &mut self,
         op: OpId,
@@ -249,7 +249,8 @@ impl Compiler<'_> {
         Some(false)
     }
 
-    /// The remaining operators: globals, sizes, bulk operations, tables, references, selects.
+    /// Appends the instructions for the remaining operators: globals, sizes, bulk operations,
+    /// tables, references, selects.
     fn bulk(&mut self, op: OpId, operator: &Operator<'_>) -> Option<()> {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         // The instruction, the memory and the immediate.

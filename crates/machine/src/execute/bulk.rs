@@ -1,4 +1,4 @@
-//! Sizes, and operators that access any number of bytes.
+//! Instructions on sizes, and instructions that access any number of bytes.
 
 use super::tables::table;
 use super::{Inst, Stop, address};
@@ -37,7 +37,7 @@ pub(super) fn bulk<O: Observer>(
                 Ok([target, from]) => {
                     target.bytes[written].copy_from_slice(&from.bytes[read]);
                 }
-                // Both are the same memory.
+                // Source and destination are the same memory.
                 Err(_) => state.memories[memory]
                     .bytes
                     .copy_within(read, written.start),
@@ -60,7 +60,7 @@ pub(super) fn bulk<O: Observer>(
         }
         Code::DataDrop => state.data[index] = [].into(),
         Code::Aligned(bytes) => {
-            // An overflow does not change whether it is a multiple.
+            // An overflow does not change whether the address is a multiple.
             let address = a.wrapping_add(inst.immediate);
             if !address.is_multiple_of(u64::from(bytes)) {
                 return Err(Trap::Unaligned.into());
@@ -106,7 +106,7 @@ pub(super) fn refused(wide: bool) -> u64 {
     if wide { u64::MAX } else { u64::from(u32::MAX) }
 }
 
-/// A range of `count` items from `start`, if it is within `length`.
+/// A range of `count` items from `start` on, if it lies within `length`.
 pub(super) fn part(length: usize, start: u64, count: u64) -> Option<std::ops::Range<usize>> {
     let end = start
         .checked_add(count)

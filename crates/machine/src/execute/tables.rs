@@ -1,4 +1,4 @@
-//! Tables.
+//! Instructions on tables.
 
 use super::bulk::{part, refused};
 use super::{Inst, Stop};
@@ -51,7 +51,7 @@ pub(super) fn table(
                 Ok([target, from]) => {
                     target.elements[written].copy_from_slice(&from.elements[read]);
                 }
-                // Both are the same table.
+                // Source and destination are the same table.
                 Err(_) => state.tables[index]
                     .elements
                     .copy_within(read, written.start),

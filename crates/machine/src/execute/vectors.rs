@@ -1,4 +1,4 @@
-//! Vectors.
+//! Instructions on vectors.
 
 use afterimage_numeric::Kind;
 

@@ -6,10 +6,10 @@ use super::packed::{pack, unpack};
 const LEAST: usize = 16;
 /// The number of bytes allocated at once.
 const BLOCK: usize = 1 << 16;
-/// The number of bits for a place's size.
+/// The number of bits of a slot that hold the size class.
 const BITS: u32 = 4;
 
-/// Storage for packed chunks. Sizes are powers of two; chunks of the largest size are not packed.
+/// Storage for packed chunks. Sizes are powers of two. Chunks of the largest size are not packed.
 #[derive(Debug)]
 pub(super) struct Arena {
     sizes: Vec<Size>,
@@ -19,7 +19,7 @@ pub(super) struct Arena {
 struct Size {
     bytes: usize,
     blocks: Vec<Box<[u8]>>,
-    /// Places that were freed.
+    /// Places that have been freed.
     free: Vec<u32>,
     /// The number of places allocated so far.
     taken: u32,

@@ -1,14 +1,13 @@
-//! A compact form of regular number sequences: each number as a difference to an earlier one, and
-//! predictable stretches as a distance back and a length.
+//! A compact form of regular number sequences. Each number is stored as a difference from an
+//! earlier one, and predictable stretches as a distance back and a length.
 
-/// The distances back at which differences are searched for: sizes of accesses, and of common
-/// structures.
+/// The distances back that are tried for differences: sizes of accesses, and of common structures.
 const BACK: [usize; 8] = [1, 2, 4, 8, 16, 12, 24, 32];
-/// Tokens from here on repeat the differences at one of these distances; a lower token is the
-/// number of bytes of a difference that follow.
+/// Tokens from this one on repeat the differences at one of these distances. A lower token is the
+/// number of bytes of the difference that follows.
 const REPEAT: u8 = 16;
-/// Tokens from here on repeat the step that the numbers made between twice one of these distances
-/// back and that distance back.
+/// Tokens from this one on continue with a step: the one that the numbers made from twice one of
+/// these distances back to that distance back.
 const GO_ON: u8 = 32;
 
 fn zigzag(difference: u64) -> u64 {
@@ -130,11 +129,12 @@ mod tests {
 
     #[test]
     fn what_a_loop_stored_is_short() {
-        // The execution that stored a byte, and the number of its bytes that follow.
+        // Each number is the execution that stored a byte, and how many of the store's bytes
+        // follow.
         for size in [1, 2, 4, 8, 16u64] {
             let of = |at: u64| (at / size) << 32 | 77 << 6 | (size - at % size) << 1;
             let numbers = Vec::from_iter((10_000..10_256).map(of));
-            // The same, only for the first byte of each store.
+            // The same numbers, only for the first byte of each store.
             let is_first = |at: u64| if at.is_multiple_of(size) { of(at) } else { 0 };
             let firsts = Vec::from_iter((10_000..10_256).map(is_first));
             for (numbers, most) in [(numbers, 32), (firsts, 64)] {

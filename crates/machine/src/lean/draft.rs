@@ -29,7 +29,7 @@ impl Draft {
         }
     }
 
-    /// The registers that it reads, unless it is the instruction itself.
+    /// The registers that the operation reads. None if the operation is the instruction itself.
     pub(super) fn reads(&self) -> impl Iterator<Item = Register> + use<> {
         let pairs = self.operands.into_iter().zip(self.action.reads());
         pairs.filter_map(|(register, read)| read.then_some(register))
@@ -45,7 +45,7 @@ pub(super) struct Drafts<'a> {
     fused: bool,
     /// The number of reads of each register.
     uses: Vec<u32>,
-    /// The instructions that became part of another's operation.
+    /// For each instruction, whether it became part of another instruction's operation.
     part: Vec<bool>,
 }
 
@@ -57,7 +57,7 @@ struct Address {
 }
 
 impl<'a> Drafts<'a> {
-    /// O(registers).
+    /// Drafts the operations of a node. O(registers).
     pub(super) fn of(code: &'a NodeCode, narrow: bool, fused: bool) -> Vec<Draft> {
         let mut drafts = Self {
             code,
@@ -67,7 +67,7 @@ impl<'a> Drafts<'a> {
             part: vec![false; code.insts.len()],
         };
         let mut made = Vec::with_capacity(code.insts.len());
-        // Readers of a result come before the instruction that computes it.
+        // In reverse, so that readers of a result come before the instruction that computes it.
         for (position, inst) in code.insts.iter().enumerate().rev() {
             if !drafts.part[position] {
                 made.extend(drafts.draft(position, inst));
@@ -155,7 +155,7 @@ impl<'a> Drafts<'a> {
         Draft::new(position, action, [a, b, 0], 0)
     }
 
-    /// A branch with its condition.
+    /// The operation for a branch, including its condition.
     fn branch(
         &mut self,
         position: usize,
@@ -226,7 +226,7 @@ impl<'a> Drafts<'a> {
         Draft::new(position, check.action, [a, b, 0], 0)
     }
 
-    /// A branch by a table.
+    /// The operation for a branch through a table.
     fn one_of(&mut self, position: usize, a: Register, list: u32) -> Draft {
         let any = Draft::new(position, Action::OneOf, [a, 0, 0], list);
         let Some(known) = self.code.lists.get(list as usize) else {
@@ -246,7 +246,7 @@ impl<'a> Drafts<'a> {
             return any;
         }
         let (mut a, mut first) = (a, first);
-        // So is a sum with a constant.
+        // A sum with a constant becomes part of the operation, too.
         if let Some((Scalar::I32Add, inst)) = self.single(a)
             && let Some(number) = self.number(Scalar::I32Add, self.code.insts[inst].b)
         {
@@ -303,8 +303,8 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The factor and the register, if a result that is read only once is a multiple of the
-    /// register.
+    /// If a result that is read only once is a multiple of a register: that register and the
+    /// factor.
     fn multiple(&mut self, register: Register) -> Option<(Register, u32)> {
         let (scalar, inst) = self.single(register)?;
         let Inst { a, b, .. } = self.code.insts[inst];
@@ -332,7 +332,7 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The constant in a register as a sign-extended 16-bit number, if that yields the bytes to be
+    /// The constant in a register as a 16-bit number, if sign-extending it yields the bytes to be
     /// written.
     fn short(&self, register: Register, bytes: u8) -> Option<u32> {
         let Operand::Constant(bits) = self.code.source(register) else {

@@ -6,8 +6,8 @@ use super::op::{Action, Op};
 use crate::code::{NodeCode, Operand};
 use crate::inst::Register;
 
-/// Operations that leave every instruction's result in its register, and do not change the
-/// variables. `None` if there are more registers than operations can name. O(registers).
+/// The operations in full form. They leave every instruction's result in its register, and do not
+/// change the variables. `None` if there are more registers than operations can name. O(registers).
 pub(super) fn full(code: &NodeCode, narrow: bool) -> Option<Vec<Op>> {
     if code.registers() > WINDOW {
         return None;
@@ -21,9 +21,9 @@ pub(super) fn full(code: &NodeCode, narrow: bool) -> Option<Vec<Op>> {
     Some(ops.collect())
 }
 
-/// Operations that leave the variables as the node does. Also returns the registers that its end
-/// reads; all others are undefined. `None` if there are more registers than operations can name.
-/// O(registers).
+/// The operations in lean form. They leave the variables as the node does. Also returns the
+/// registers that the node's end reads; all other registers are undefined. `None` if there are more
+/// registers than operations can name. O(registers).
 pub(super) fn lean(code: &NodeCode, narrow: bool) -> Option<(Vec<Op>, Vec<Register>)> {
     let most = code.registers() + 1 + end_operands(&code.end).count();
     if most > WINDOW {
@@ -83,9 +83,10 @@ fn op(draft: &Draft, to: Register, place: impl Fn(Register) -> Register) -> Op {
     }
 }
 
-/// The places of results: their own registers, or directly the variable that takes their value.
+/// The places of results. A result goes to its own register, or directly to the variable that takes
+/// its value.
 struct Places {
-    /// By register.
+    /// The place of each register.
     of: Vec<Register>,
     /// The register of the first result.
     first: usize,
@@ -96,10 +97,10 @@ impl Places {
         let first = code.first_result() as usize;
         let variables = code.variables as usize;
         let mut of = Vec::from_iter(0..code.registers() as u32);
-        // By variable: the position after the last operation that reads its initial value.
+        // For each variable, the position after the last operation that reads its initial value.
         let mut free = vec![0; variables];
-        // By result: the position after the operation that computes it; `None` if it stays in its
-        // own register.
+        // For each result, the position after the operation that computes it; `None` if it stays in
+        // its own register.
         let mut given = vec![None; code.insts.len()];
         for (position, draft) in (1..).zip(drafts) {
             given[draft.inst] = Some(position);
@@ -160,9 +161,9 @@ impl Places {
 /// The parallel moves at a node's end.
 #[derive(Default)]
 struct Moves {
-    /// To a variable, from a register.
+    /// Moves to a variable from a register.
     moves: Vec<(Register, Register)>,
-    /// To a variable.
+    /// Constants to load into a variable.
     constants: Vec<(Register, u64)>,
 }
 
@@ -189,11 +190,13 @@ impl Moves {
         end
     }
 
-    /// Orders the moves sequentially. `spare` is an unused register. O(moves + variables).
+    /// Converts the parallel moves to a sequence. `spare` is an unused register. O(moves +
+    /// variables).
     fn order(self, variables: u32, spare: Register, ops: &mut Vec<Op>) {
         let moves = self.moves;
         let mut copy = |to: Register, from: Register| ops.push(Op::copy(to as u16, from as u16));
-        // By variable: the number of remaining moves that read it, and the move that writes it.
+        // For each variable, the number of remaining moves that read it, and the move that writes
+        // it.
         let mut reads = vec![0u32; variables as usize];
         let mut writer = vec![None; variables as usize];
         for (i, &(to, from)) in moves.iter().enumerate() {
@@ -219,7 +222,7 @@ impl Moves {
                 }
             }
         }
-        // The rest are cycles: each variable in them is read by one move and written by one.
+        // The remaining moves form cycles, in which one move reads each variable and one writes it.
         for i in 0..moves.len() {
             if done[i] {
                 continue;

@@ -23,7 +23,7 @@ use crate::inst::Register;
 /// The number of registers that operations can name.
 pub(crate) const WINDOW: usize = 1 << 16;
 
-/// The operations of the nodes that were executed.
+/// The operations of the nodes that have been executed.
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     ops: Vec<Op>,
@@ -37,7 +37,8 @@ pub(crate) struct Operations {
 #[derive(Clone, Copy, Debug)]
 enum Form<T> {
     NotMade,
-    /// The node needs too many registers, or is of a kind that this form does not support.
+    /// There is no such form, because the node needs too many registers, or is of a kind that the
+    /// form does not support.
     None,
     Made(T),
 }
@@ -58,7 +59,7 @@ pub(crate) struct Lean {
     pub function: FuncId,
     pub first: BlockId,
     pub ops: Span,
-    /// The registers that its end reads.
+    /// The registers that the node's end reads.
     pub operands: Span,
     pub end: End,
 }
@@ -69,7 +70,7 @@ pub(crate) enum End {
     /// The activation continues with another node.
     Next(BlockId),
     /// A call whose results go to the variables from `results` on. Then the activation continues
-    /// with another node, or returns them.
+    /// with another node, or returns the results.
     Call {
         callee: Callee,
         results: u32,
@@ -79,13 +80,13 @@ pub(crate) enum End {
 }
 
 impl Operations {
-    /// Whether a node's lean form was already built.
+    /// Whether the lean form of a node has been built.
     #[inline]
     pub(crate) fn has_lean(&self, node: NodeId) -> bool {
         matches!(self.lean.get(node.index()), Some(Form::Made(_)))
     }
 
-    /// A node's lean form, if already built.
+    /// The lean form of a node, if it has been built.
     #[inline]
     pub(crate) fn lean(&self, node: NodeId) -> Option<Lean> {
         match self.lean.get(node.index()) {
@@ -94,7 +95,7 @@ impl Operations {
         }
     }
 
-    /// A node's full form, if already built.
+    /// The full form of a node, if it has been built.
     #[inline]
     pub(crate) fn full(&self, node: NodeId) -> Option<Span> {
         match self.full.get(node.index()) {
@@ -103,8 +104,8 @@ impl Operations {
         }
     }
 
-    /// Builds the lean form of a node from its code, if it has one. `narrow` says that memory
-    /// number 0 exists and has 32-bit addresses. O(registers), only once.
+    /// Builds the lean form of a node from its code, if the node has such a form. `narrow` says
+    /// that memory number 0 exists and has 32-bit addresses. O(registers), once for each node.
     pub(crate) fn make_lean(&mut self, node: NodeId, code: &NodeCode, narrow: bool) {
         if self.lean.len() <= node.index() {
             self.lean.resize(node.index() + 1, Form::NotMade);
@@ -115,7 +116,7 @@ impl Operations {
         }
     }
 
-    /// Builds the full form, like [`make_lean`](Self::make_lean).
+    /// Builds the full form of a node, like [`make_lean`](Self::make_lean).
     #[cold]
     pub(crate) fn make_full(
         &mut self,
@@ -184,7 +185,7 @@ impl Operations {
     }
 }
 
-/// Appends to a list. `None` if it would become too long.
+/// Appends to a list. `None` if the list would become too long.
 fn keep<T: Copy>(list: &mut Vec<T>, more: &[T]) -> Option<Span> {
     let span = Span {
         start: u32::try_from(list.len()).ok()?,
@@ -195,12 +196,12 @@ fn keep<T: Copy>(list: &mut Vec<T>, more: &[T]) -> Option<Span> {
 }
 
 impl Op {
-    /// Whether it is the instruction itself.
+    /// Whether the operation stands for the instruction itself.
     pub(crate) fn is_rare(&self) -> bool {
         self.action == Action::Rare
     }
 
-    /// The position of its instruction.
+    /// The position of the operation's instruction.
     pub(crate) fn position(&self) -> usize {
         usize::from(self.inst)
     }

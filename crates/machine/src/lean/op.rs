@@ -4,11 +4,11 @@ use afterimage_numeric::Scalar;
 
 use crate::inst::Load;
 
-/// Passes the operators that have operations of their own to another macro: scalar operators, and
+/// Passes the operators that have their own operations to another macro: scalar operators, and
 /// loads and stores of memory number 0.
 ///
 /// - `binary`: two operands, also with a constant as the second;
-/// - `unary`: one operand; `plain`: two, neither a constant;
+/// - `unary`: one operand; `plain`: two operands, neither of which is a constant;
 /// - `check`: comparisons that decide a branch, also with a constant, with the inverse comparison,
 ///   and with swapped operands;
 /// - `load` and `store`: at an address and an offset, at the sum of two addresses, at the sum of an
@@ -97,7 +97,7 @@ macro_rules! actions {
             ScaleAdd,
             /// `number` - `a`, in 32 bits.
             SubFrom,
-            /// `a` if `c` is not 0, else `b`.
+            /// `a` if `c` is not 0, otherwise `b`.
             Select,
             /// The 64 bits of `number`, `c` and `inst`.
             Const,
@@ -107,9 +107,9 @@ macro_rules! actions {
             GlobalGet,
             /// Writes `a` to global `number`.
             GlobalSet,
-            /// `a` must be in list `number` of indices.
+            /// Checks that `a` is in list `number` of indices.
             OneOf,
-            /// `a` - `number`, in 32 bits, must be at most `b`, which is not a register.
+            /// Checks that `a` - `number`, in 32 bits, is at most `b`, which is not a register.
             Within,
             /// The instruction itself.
             Rare,
@@ -167,7 +167,7 @@ macro_rules! actions {
         }
 
         impl Action {
-            /// Returns which of `a`, `b` and `c` are registers that it reads.
+            /// Returns which of `a`, `b` and `c` are registers that the action reads.
             pub(super) fn reads(self) -> [bool; 3] {
                 match self {
                     $(Self::$two => [true, true, false],)*
@@ -196,7 +196,7 @@ operations!(actions);
 /// The checks for a branch on a comparison.
 pub(super) struct Check {
     pub action: Action,
-    /// With a constant as the second operand.
+    /// The check with a constant as the second operand.
     pub with_constant: Action,
     /// The inverse comparison.
     pub not: Scalar,
@@ -218,7 +218,7 @@ pub(super) struct Access {
     pub constant: Option<Action>,
 }
 
-/// An operation. Registers have 16 bits, so each is within a window of 2¹⁶ registers and needs no
+/// An operation. Registers have 16 bits, so each lies within a window of 2¹⁶ registers and needs no
 /// check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Op {
@@ -248,7 +248,7 @@ impl Op {
         }
     }
 
-    /// The constant that it loads.
+    /// The constant that the operation loads.
     #[inline(always)]
     pub(super) fn bits(&self) -> u64 {
         u64::from(self.number) | u64::from(self.c) << 32 | u64::from(self.inst) << 48

@@ -13,14 +13,14 @@ use crate::observe::{Observer, Range};
 /// The registers that operations can name.
 pub(crate) type Window = [u64; WINDOW];
 
-/// Where execution stopped before the end of the operations, packed in a register: the number of
-/// remaining operations, including the current one, and above it the reason for its instruction's
-/// trap.
+/// Where execution stopped before the end of the operations, packed into one register. The lower
+/// part is the number of remaining operations, including the current one. Above it is the reason if
+/// the current instruction trapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exit(u64);
 
 impl Exit {
-    /// All are done.
+    /// All operations are done.
     pub(crate) const DONE: Self = Self(0);
 
     const TRAPS: [Trap; 4] = [
@@ -35,8 +35,8 @@ impl Exit {
         self.0 as u32 as usize
     }
 
-    /// Why the next operation traps. If it does not trap, it is a rare one, or a branch that goes
-    /// another way.
+    /// Why the next operation traps. If it does not trap, it is a rare operation, or a branch that
+    /// goes a different way.
     pub(crate) fn trap(self) -> Option<Trap> {
         let number = (self.0 >> 32) as usize;
         Self::TRAPS.get(number.checked_sub(1)?).copied()
@@ -141,7 +141,7 @@ macro_rules! execution {
                         observer.write(usize::from(op.inst), range(address, BYTES));
                     }};
                 }
-                // 32-bit addresses: sums with the offset have more bits.
+                // Addresses have 32 bits; sums with the offset have more bits.
                 macro_rules! address {
                     ($base:expr, $offset:expr) => { $base as u32 as usize + $offset as usize };
                 }

@@ -11,13 +11,13 @@ use super::{Opened, PAGES, PART, SNAPSHOT_PAGE, VERSION};
 use crate::checkpoint::Snapshot;
 use crate::image::Memory;
 
-/// When this many chunks are waiting, they are compressed in parallel.
+/// When this many chunks wait, they are compressed in parallel.
 const TOGETHER: usize = 64;
 
-/// Snapshots of a run, collected in order. When they exceed their size limit, every second one is
-/// dropped, which doubles their distance.
+/// Snapshots of a run, collected in order. When they exceed their size limit, every second snapshot
+/// is dropped, which doubles the distance between them.
 ///
-/// `S` is the data about a snapshot apart from its pages: bytes once it is complete.
+/// `S` is the data of a snapshot apart from its pages. Once complete, this data is bytes.
 #[derive(Debug)]
 pub struct SnapshotBuilder<S = Vec<u8>> {
     room: usize,
@@ -44,8 +44,8 @@ impl<S> Collected<S> {
 }
 
 impl<S> SnapshotBuilder<S> {
-    /// Creates an empty collection; `room` is the limit on the total bytes. One snapshot is always
-    /// kept, whatever its size.
+    /// Creates an empty collection. `room` is the limit on the total size in bytes. One snapshot is
+    /// always kept, whatever its size.
     pub fn new(room: usize) -> Self {
         Self {
             room,
@@ -72,9 +72,10 @@ impl<S> SnapshotBuilder<S> {
         self.entries.is_empty()
     }
 
-    /// Adds a snapshot at a time, with about this many bytes. `pages` may have changed since the
-    /// previously added snapshot, or since the beginning. Returns `false` if it is not later than
-    /// the last one: it is then not added, and its pages must be passed again.
+    /// Adds a snapshot at a time, with about this many bytes. `pages` are the pages that may have
+    /// changed since the previously added snapshot, or since the beginning. Returns `false` if the
+    /// snapshot is not later than the last one. It is then not added, and its pages must be passed
+    /// again.
     pub fn add_pages<'p>(
         &mut self,
         time: u64,
@@ -106,7 +107,8 @@ impl<S> SnapshotBuilder<S> {
         true
     }
 
-    /// Drops every second snapshot, but never the last one. Their pages pass to the next one.
+    /// Drops every second snapshot, but never the last. The next snapshot takes over the pages of a
+    /// dropped one.
     fn thin(&mut self) {
         let count = self.entries.len();
         let mut before = None::<Collected<S>>;
@@ -126,7 +128,7 @@ impl<S> SnapshotBuilder<S> {
         self.spacing = self.spacing.saturating_mul(2);
     }
 
-    /// Completes the snapshots: `known` converts each one's data.
+    /// Completes the snapshots. `known` converts the data of each.
     ///
     /// # Errors
     /// If `known` fails.
@@ -164,10 +166,11 @@ fn encoded(snapshot: &Snapshot, opened: &[Opened]) -> Vec<u8> {
 
 impl SnapshotBuilder {
     /// Adds a snapshot. `written` are the pages that may have changed since the previously added
-    /// one, or since the beginning; `memories` are the current contents. Returns `false` if it is
-    /// not later than the last one: it is then not added, and its pages must be passed again.
+    /// snapshot, or since the beginning. `memories` have the current contents. Returns `false` if
+    /// the snapshot is not later than the last one. It is then not added, and its pages must be
+    /// passed again.
     ///
-    /// `opened` has the times of the activations, the outermost first; it is empty if they are
+    /// `opened` has the times of the activations, the outermost first. It is empty if they are
     /// unknown.
     pub fn add(
         &mut self,
@@ -186,7 +189,7 @@ impl SnapshotBuilder {
         self.entries
     }
 
-    /// Writes them to a trace file; the caller commits.
+    /// Writes the snapshots to a trace file. The caller must commit the file.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -4,13 +4,13 @@ use super::SNAPSHOT_PAGE;
 use crate::image::Memory;
 use crate::observe::{Observer, Range};
 
-/// A page: the memory, and its position there.
+/// A page: its memory, and its position in the memory.
 pub type Page = (u32, u64);
 
 /// Marks the pages that a run writes.
 #[derive(Clone, Debug, Default)]
 pub struct WrittenPages {
-    /// By memory: a bit for each page; pages beyond the end are unmarked.
+    /// A bit for each page of each memory. Pages beyond the end are unmarked.
     memories: Vec<Vec<u64>>,
 }
 
@@ -45,8 +45,8 @@ impl WrittenPages {
         memory[word] |= 1 << (page % 64);
     }
 
-    /// Marks the pages of memories that differ from `others`, or that `others` lack and that are
-    /// not all zeros.
+    /// Marks the pages of memories that differ from the same pages of `others`. A page that
+    /// `others` lack counts as zeros.
     pub fn mark_others(&mut self, memories: &[Memory], others: &[Memory]) {
         let size = SNAPSHOT_PAGE as usize;
         for (number, memory) in (0..).zip(memories) {
@@ -82,7 +82,7 @@ impl WrittenPages {
     }
 }
 
-/// The bytes of a page, if the memory has it.
+/// The bytes of a page, if the memory has the page.
 pub(super) fn page_of(memories: &[Memory], (memory, page): Page) -> Option<&[u8]> {
     let memory = memories.get(memory as usize)?;
     let range = memory.range(page.checked_mul(SNAPSHOT_PAGE)?, SNAPSHOT_PAGE);

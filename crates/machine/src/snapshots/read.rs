@@ -10,13 +10,13 @@ use crate::checkpoint::Snapshot;
 use crate::image::{GlobalBits, State};
 use crate::machine::Machine;
 
-/// The maximum size in bytes of a snapshot without its pages, and of the list of these.
+/// The maximum size, in bytes, of a snapshot without its pages, and of the list of its pages.
 const LARGEST: u64 = 1 << 30;
 
 /// The snapshots of a run, in a file or in memory.
 #[derive(Debug)]
 pub struct Snapshots {
-    /// Their times, ascending.
+    /// The times of the snapshots, ascending.
     times: Vec<u64>,
     place: Storage,
 }
@@ -24,7 +24,7 @@ pub struct Snapshots {
 /// The storage of snapshots.
 #[derive(Debug)]
 enum Storage {
-    /// In a file: the section, and the positions in it.
+    /// In a file, with the section, and the positions in it.
     File(TraceFile, usize, Vec<Entry>),
     Memory(Vec<Collected<Vec<u8>>>),
 }
@@ -35,7 +35,7 @@ struct Entry {
     time: u64,
     /// The first chunk.
     chunk: usize,
-    /// The number of chunks of its list of pages, and then of the snapshot itself.
+    /// The number of chunks of its list of pages, and of the snapshot itself, which follows.
     lists: usize,
     states: usize,
 }
@@ -45,7 +45,7 @@ struct Entry {
 pub struct Restored {
     /// The times of the open activations, the outermost first, if known.
     pub opened: Option<Vec<Opened>>,
-    /// The arguments of the call about to begin.
+    /// The arguments of the call that is about to begin.
     pub arguments: Vec<GlobalBits>,
 }
 
@@ -64,10 +64,10 @@ pub enum SnapshotError {
 }
 
 impl Snapshots {
-    /// Opens the snapshots in a file: those of its last complete section. O(snapshots).
+    /// Opens the snapshots in a file, which are those of its last complete section. O(snapshots).
     ///
     /// # Errors
-    /// If they are damaged.
+    /// If the snapshots are damaged.
     pub fn open(file: &TraceFile) -> Result<Option<Self>, SnapshotError> {
         let sections = (0..).map_while(|position| file.section(position));
         let known = |(_, section): &(usize, SectionReader)| {
@@ -88,7 +88,7 @@ impl Snapshots {
         }))
     }
 
-    /// Snapshots in memory.
+    /// The snapshots that have been collected in memory.
     pub fn in_memory(collected: SnapshotBuilder) -> Self {
         let entries = collected.into_entries();
         Self {
@@ -109,11 +109,11 @@ impl Snapshots {
             .checked_sub(1)
     }
 
-    /// A snapshot without its pages, and the times of its activations, the outermost first; empty
-    /// if unknown.
+    /// A snapshot without its pages, and the times of its activations, the outermost first. The
+    /// times are empty if unknown.
     ///
     /// # Errors
-    /// If it is damaged or does not exist.
+    /// If the snapshot is damaged or does not exist.
     pub fn snapshot(&self, number: usize) -> Result<(Snapshot, Vec<Opened>), SnapshotError> {
         let missing = || SnapshotError::Damaged("one is missing");
         match &self.place {
@@ -130,8 +130,8 @@ impl Snapshots {
         }
     }
 
-    /// Restores a machine of the run to a snapshot. The nodes of the path that it follows must be
-    /// expected or defined. O(pages ever written).
+    /// Restores a machine of the run to a snapshot. The nodes of the path that the machine follows
+    /// must have been expected or defined. O(pages ever written).
     ///
     /// # Errors
     /// If the snapshots are damaged or belong to another run. The machine is then unusable.
@@ -163,7 +163,7 @@ impl Snapshots {
         filled.map(|()| restored)
     }
 
-    /// Fills pages with the newest version of each.
+    /// Fills each page with its newest version.
     fn fill(&self, number: usize, filling: &mut Filling<'_>) -> Result<(), SnapshotError> {
         match &self.place {
             Storage::File(file, section, entries) => {
@@ -251,7 +251,7 @@ fn fill(
 /// Memories whose pages are filled once each.
 struct Filling<'s> {
     state: &'s mut State,
-    /// By memory and page: whether it is filled.
+    /// Whether each page of each memory has been filled.
     filled: Vec<Vec<bool>>,
 }
 
@@ -271,7 +271,7 @@ impl<'s> Filling<'s> {
         (run.first.checked_add(run.count)? <= pages).then_some(())
     }
 
-    /// The bytes of a page that is not filled; marks it as filled.
+    /// The bytes of a page that has not been filled. Marks the page as filled.
     fn missing(&mut self, memory: u32, page: u64) -> Option<&mut [u8]> {
         let filled = self
             .filled
@@ -307,7 +307,7 @@ fn index(mut input: &[u8], chunks: usize) -> Option<Vec<Entry>> {
         return None;
     }
     let count = take(input)?;
-    // Each takes at least four bytes.
+    // An entry takes at least four bytes.
     if count > input.len() as u64 / 4 {
         return None;
     }

@@ -1,4 +1,4 @@
-//! The numbers of the section: LEB128.
+//! The numbers of the section, which are encoded as LEB128.
 
 use super::{Opened, Page};
 
@@ -27,8 +27,8 @@ pub(crate) fn take(input: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Encodes the times of activations: each beginning relative to the previous one's call, and each
-/// call relative to its activation's beginning.
+/// Encodes the times of activations. Each beginning is relative to the previous activation's call,
+/// and each call is relative to its activation's beginning.
 pub(super) fn put_opened(out: &mut Vec<u8>, opened: &[Opened]) {
     put(out, opened.len() as u64);
     let mut before = 0;
@@ -39,10 +39,10 @@ pub(super) fn put_opened(out: &mut Vec<u8>, opened: &[Opened]) {
     }
 }
 
-/// Decodes the output of [`put_opened`]. `None` if it is invalid.
+/// Decodes what [`put_opened`] wrote. `None` if the bytes are invalid.
 pub(super) fn take_opened(input: &mut &[u8]) -> Option<Vec<Opened>> {
     let count = take(input)?;
-    // Each takes at least two bytes.
+    // An activation takes at least two bytes.
     if count > input.len() as u64 / 2 {
         return None;
     }
@@ -56,8 +56,8 @@ pub(super) fn take_opened(input: &mut &[u8]) -> Option<Vec<Opened>> {
     (0..count).map(|_| one()).collect()
 }
 
-/// Encodes ascending pages as runs. Each has its memory, relative to the previous run's; its first
-/// page, relative to the previous run's end in the same memory; and its length.
+/// Encodes ascending pages as runs. A run has its memory, relative to the previous run's, its first
+/// page, relative to the previous run's end in the same memory, and its length.
 pub(super) fn put_pages(out: &mut Vec<u8>, pages: impl Iterator<Item = Page>) {
     let mut runs: Vec<(Page, u64)> = Vec::new();
     for (memory, page) in pages {
@@ -87,11 +87,12 @@ pub(super) struct Run {
     pub count: u64,
 }
 
-/// Decodes the output of [`put_pages`], with the number of pages. `None` if it is invalid.
+/// Decodes what [`put_pages`] wrote. Also returns the number of pages. `None` if the bytes are
+/// invalid.
 pub(super) fn take_pages(mut input: &[u8]) -> Option<(Vec<Run>, u64)> {
     let input = &mut input;
     let count = take(input)?;
-    // Each takes at least three bytes.
+    // A run takes at least three bytes.
     if count > input.len() as u64 / 3 {
         return None;
     }

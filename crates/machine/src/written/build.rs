@@ -6,17 +6,17 @@ use super::set::{LineRun, LineSet};
 use super::{CHUNK, FAN, LARGEST, VERSION};
 use crate::snapshots::put;
 
-/// Records which lines are written in the stretches of a run, in order. Holds one set in memory per
+/// Records which lines are written in the stretches of a run, in order. Memory holds one set per
 /// level, with a bit for each line.
 #[derive(Debug)]
 pub struct WrittenLinesBuilder {
     section: SectionWriter,
     /// The lines written in the current stretch.
     lines: LineSet,
-    /// For each level from 1 on: the lines written in the incomplete vertex, and the number of its
+    /// For each level from 1 on, the lines written in the incomplete vertex, and the number of its
     /// children.
     levels: Vec<(LineSet, usize)>,
-    /// The ends of stretches in the index's encoding, and their number.
+    /// The ends of stretches, encoded as in the index, and their number.
     clocks: Vec<u8>,
     ended: u64,
     /// The number of chunks of each vertex.
@@ -26,7 +26,7 @@ pub struct WrittenLinesBuilder {
 }
 
 impl WrittenLinesBuilder {
-    /// Begins a section with the first stretch. The caller commits.
+    /// Begins a section with the first stretch. The caller must commit the file.
     ///
     /// # Errors
     /// If the file cannot be written. The same applies to the following methods.
@@ -47,7 +47,8 @@ impl WrittenLinesBuilder {
         &mut self.lines
     }
 
-    /// Ends the stretch at this value of the stop clock, which must grow, and begins the next one.
+    /// Ends the stretch at this value of the stop clock, which must grow, and begins the next
+    /// stretch.
     pub fn next(&mut self, clock: u64) -> Result<()> {
         put(&mut self.clocks, clock.saturating_sub(self.clock));
         self.end()?;

@@ -1,11 +1,12 @@
 //! Records which lines of memory a run writes, stretch by stretch. The search for the last writer
-//! of a byte uses this to find the right stretch.
+//! of a byte uses this record to find the right stretch.
 //!
 //! Moments of a run cut it into *stretches*, and memory is cut into *lines* of 64 bytes. A section
 //! of kind [`Kind::WRITTEN`](afterimage_trace::Kind::WRITTEN) holds the lines written in each
 //! stretch, in each group of 16 stretches, in each group of 16 of these groups, and so on.
-//! `docs/FORMAT.md` describes it. [`WrittenLinesBuilder`] collects them while the run is executed
-//! or followed. [`WrittenLines`] reads them: the last stretch that wrote a line is found in a tree.
+//! `docs/FORMAT.md` describes it. [`WrittenLinesBuilder`] collects the lines while the run is
+//! executed or followed. [`WrittenLines`] reads them, and finds the last stretch that wrote a line
+//! in a tree.
 
 mod build;
 mod read;
@@ -19,7 +20,7 @@ pub use watched::{WATCHED, WatchedBytes};
 
 /// The number of bytes in a line.
 pub const LINE: u64 = 64;
-/// The number of vertices of a level that form one vertex of the next.
+/// The number of vertices of a level that form one vertex of the next level.
 const FAN: usize = 16;
 /// A chunk is complete when it reaches this size in bytes.
 const CHUNK: usize = 1 << 20;

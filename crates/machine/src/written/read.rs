@@ -12,23 +12,23 @@ use crate::snapshots::take;
 #[derive(Debug)]
 pub struct WrittenLines {
     file: TraceFile,
-    /// The section that contains them.
+    /// The section that contains the lines.
     section: usize,
     /// The value of the stop clock at the end of each stretch except the last.
     clocks: Vec<u64>,
-    /// The vertices of each level: stretches, groups of 16, groups of 16 of these, and so on, where
-    /// complete.
+    /// The complete vertices of each level: stretches, groups of 16 stretches, groups of 16 of
+    /// these groups, and so on.
     levels: Vec<Vec<Vertex>>,
 }
 
-/// The position of the lines of some stretches.
+/// Where the lines of a stretch, or of a group of stretches, are stored.
 #[derive(Clone, Copy, Debug)]
 struct Vertex {
     chunk: u32,
     chunks: u32,
 }
 
-/// Why written memory is unknown.
+/// Why written lines cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum WrittenLinesError {
     /// The file cannot be read.
@@ -40,10 +40,11 @@ pub enum WrittenLinesError {
 }
 
 impl WrittenLines {
-    /// Opens the written lines in a file: those of its last complete section. O(stretches).
+    /// Opens the written lines in a file, which are those of its last complete section.
+    /// O(stretches).
     ///
     /// # Errors
-    /// If they are damaged.
+    /// If the written lines are damaged.
     pub fn open(file: &TraceFile) -> Result<Option<Self>, WrittenLinesError> {
         let sections = (0..).map_while(|position| file.section(position));
         let known = |(_, section): &(usize, SectionReader)| {
@@ -70,8 +71,8 @@ impl WrittenLines {
         self.clocks.len() + 1
     }
 
-    /// The value of the stop clock at the end of each stretch, where the next one begins,
-    /// ascending. The last stretch ends with the run.
+    /// The value of the stop clock at the end of each stretch except the last, ascending. The last
+    /// stretch ends with the run.
     pub fn clocks(&self) -> &[u64] {
         &self.clocks
     }
@@ -79,7 +80,7 @@ impl WrittenLines {
     /// The lines that a stretch writes, as ascending runs.
     ///
     /// # Errors
-    /// If they are damaged, or the stretch does not exist.
+    /// If the lines are damaged, or the stretch does not exist.
     pub fn lines(&self, stretch: usize) -> Result<Vec<LineRun>, WrittenLinesError> {
         let vertex = self.vertex(0, stretch)?;
         let mut runs = Vec::new();
@@ -91,12 +92,12 @@ impl WrittenLines {
     }
 
     /// Returns the last of the first `end` stretches that writes one of the lines of a range.
-    /// `None` if the range is unchanged since before the run, or empty.
+    /// `None` if no stretch writes any, or the range is empty.
     ///
     /// Reads O(log stretches) sets.
     ///
     /// # Errors
-    /// If they are damaged, or there are fewer stretches.
+    /// If the lines are damaged, or there are fewer stretches.
     pub fn last_before(
         &self,
         end: usize,
@@ -116,7 +117,8 @@ impl WrittenLines {
             last: address.saturating_add(last) / LINE,
         };
         let mut reader = self.reader()?;
-        // Everything before the end: its older siblings, those of its parent, and so on.
+        // Everything before the end consists of its older siblings, the older siblings of its
+        // parent, and so on.
         let (mut level, mut end) = (0, end);
         while end > 0 {
             let begin = end - end % FAN;
@@ -132,7 +134,7 @@ impl WrittenLines {
     /// stretches).
     ///
     /// # Errors
-    /// If they are damaged.
+    /// If the written lines are damaged.
     pub fn is_sound(&self) -> Result<bool, WrittenLinesError> {
         let mut reader = self.reader()?;
         let mut set = |vertex: Vertex| {
@@ -250,7 +252,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Whether a run contains one of the lines. `None` means that later runs cannot either.
+    /// Whether a run contains one of the lines. `None` means that later runs cannot contain one
+    /// either.
     fn is_in(self, run: LineRun) -> Option<bool> {
         let first = u64::from(run.first);
         if run.memory > self.memory || run.memory == self.memory && first > self.last {
@@ -277,7 +280,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// The next run, or an inner `None` if it is damaged; no more runs follow then.
+    /// The next run. It is an inner `None` if the run is damaged; then no more runs follow.
     fn next(&mut self) -> Option<Option<LineRun>> {
         if self.rest.is_empty() {
             return None;
@@ -320,7 +323,7 @@ fn index(mut input: &[u8], chunks: usize) -> Option<(Vec<u64>, Vec<Vec<Vertex>>)
         return None;
     }
     let count = take(input)?;
-    // Each takes at least one byte.
+    // A stretch takes at least one byte.
     if count == 0 || count > input.len() as u64 {
         return None;
     }

@@ -8,14 +8,14 @@ use crate::observe::Range;
 pub struct LineRun {
     /// The memory.
     pub memory: u32,
-    /// The first line: its address, in lines.
+    /// The address of the first line, in lines.
     pub first: u32,
     /// The number of lines.
     pub count: u32,
 }
 
 impl LineRun {
-    /// Its bytes.
+    /// The bytes of the lines.
     pub fn range(self) -> Range {
         Range {
             memory: self.memory,
@@ -28,7 +28,7 @@ impl LineRun {
 /// A set of lines of memories.
 #[derive(Clone, Debug, Default)]
 pub struct LineSet {
-    /// By memory: a bit for each line; lines beyond the end are absent.
+    /// A bit for each line of each memory. Lines beyond the end are absent.
     memories: Vec<Vec<u64>>,
 }
 
@@ -45,7 +45,7 @@ impl LineSet {
         }
     }
 
-    /// Adds some of the 64 lines from 64 · `word` on; bit i represents the i-th of them.
+    /// Adds some of the 64 lines from 64 · `word` on. Bit i represents the i-th of these lines.
     #[inline]
     pub fn add(&mut self, memory: u32, word: usize, bits: u64) {
         if bits == 0 {
@@ -62,7 +62,7 @@ impl LineSet {
         words[word] |= bits;
     }
 
-    /// Whether it contains all lines of another set.
+    /// Whether this set contains all lines of another set.
     pub fn has_all(&self, other: &Self) -> bool {
         let mut memories = other.memories.iter().enumerate();
         memories.all(|(memory, words)| {
@@ -79,7 +79,7 @@ impl LineSet {
         }
     }
 
-    /// Adds another set.
+    /// Adds the lines of another set.
     pub(super) fn add_all(&mut self, other: &Self) {
         for (memory, words) in (0..).zip(&other.memories) {
             for (word, &bits) in words.iter().enumerate() {
@@ -106,7 +106,7 @@ impl LineSet {
     }
 }
 
-/// The first set bit from `from` on; if `flip` is all ones, the first that is not set.
+/// The first set bit from `from` on. If `flip` is all ones, the first bit that is not set.
 fn next(words: &[u64], from: u64, flip: u64) -> Option<u64> {
     let first = (from / 64) as usize;
     let mut bits = (words.get(first)? ^ flip) & (u64::MAX << (from % 64));

@@ -1,20 +1,20 @@
 //! Records which bytes of a small region of memory the stretches of a run write.
 
-/// Bytes of a region.
+/// The number of bytes in a region.
 pub const WATCHED: u64 = 4096;
 
 /// The number of bytes of memory that a mask covers.
 const BITS: u64 = u64::BITS as u64;
 
-/// The bytes of a region of [`WATCHED`] bytes that are written in each of the first stretches of a
-/// run.
+/// For each of the first stretches of a run, the bytes that it writes in a region of [`WATCHED`]
+/// bytes.
 #[derive(Clone, Debug)]
 pub struct WatchedBytes {
     memory: u32,
     /// The address of the region's first byte.
     first: u64,
-    /// By stretch: the parts of 64 bytes that it writes, ascending, and a mask of the bytes of
-    /// each.
+    /// For each stretch, the parts of 64 bytes that it writes, ascending, each with a mask of the
+    /// written bytes.
     stretches: Vec<Box<[(u8, u64)]>>,
 }
 
@@ -58,7 +58,7 @@ impl WatchedBytes {
     }
 
     /// The last of the first `end` stretches that writes a byte of the region. O(stretches back to
-    /// it · log 64).
+    /// that one · log 64).
     pub fn last_before(&self, end: usize, address: u64) -> Option<usize> {
         let at = address.checked_sub(self.first)?;
         let (part, bit) = (at / BITS, at % BITS);

@@ -1,5 +1,5 @@
-//! The code of a path up to an operator: the first part of the path's, and what variables are
-//! there.
+//! Checks the code of a path up to an operator. It must be the first part of the path's code, and
+//! give the right variables.
 
 use afterimage_ids::{BlockId, OpId};
 use afterimage_machine::{Body, NodeCode, Operand, compile_apart, compile_before};
@@ -30,7 +30,8 @@ fn path(body: &Body<'_>, random: &mut SplitMix64) -> Vec<BlockId> {
     blocks
 }
 
-/// The meaning of a variable, without register numbers, which depend on the number of constants.
+/// Where a variable's value comes from, without register numbers, which depend on the number of
+/// constants.
 #[derive(Debug, PartialEq)]
 enum Meaning {
     Variable(u32),
@@ -58,7 +59,7 @@ fn check(program: &Program, body: &Body<'_>, blocks: &[BlockId]) -> usize {
     let ops = body.function.cfg.blocks[last].ops.clone();
     let mut code = before(ops.start);
     if let Ok((whole, _)) = compile_apart(program, body, earlier, Some(last)) {
-        // At the block's start, it equals the state left by the preceding path.
+        // At the block's start, the state equals the state that the preceding path leaves.
         assert_eq!(format!("{:?}", code.insts), format!("{:?}", whole.insts));
         assert_eq!(code.outputs, whole.outputs);
         assert_eq!(code.constants, whole.constants);
@@ -80,7 +81,7 @@ fn check(program: &Program, body: &Body<'_>, blocks: &[BlockId]) -> usize {
             _ => None,
         };
         for local in 0..locals {
-            // Only setting a local changes it, to the value on top of the operand stack.
+            // A local changes only when it is set, to the value on top of the operand stack.
             let from = if set == Some(local) {
                 body.slots.of_slot(height - 1)
             } else {

@@ -1,4 +1,4 @@
-//! Checks that the code of a path reads and leaves what it declares.
+//! Checks that the code of a path reads and leaves exactly what it declares.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use afterimage_trace::{Existing, TraceFile, TraceWriter};
 /// A path, and the block where it continues.
 type Path = (Vec<BlockId>, Option<BlockId>);
 
-/// A path from a block on, as the lens would make it: it ends at the latest where a block would be
-/// in it twice.
+/// A path from a block on, as the lens would make it. It ends at the latest where it would contain
+/// a block twice.
 fn path(body: &Body<'_>, random: &mut SplitMix64) -> Path {
     let cfg = &body.function.cfg;
     let code = Vec::from_iter(cfg.blocks.iter().filter(|b| b.1.kind == BlockKind::Code));
@@ -83,7 +83,7 @@ fn check(program: &Program, body: &Body<'_>, (blocks, next): &Path, code: &NodeC
                 assert_eq!(extra.c, inst.c);
             }
         }
-        // The operators are those of the blocks, in order.
+        // The operators must be those of the blocks, in order.
         while !cfg.blocks[blocks[at.0]].ops.contains(&inst.op) {
             at = (at.0 + 1, None);
         }
@@ -226,7 +226,7 @@ fn blocks_that_are_no_path_are_refused() {
     );
 }
 
-/// A recording of nothing.
+/// A recording of a run that did nothing.
 fn nothing() -> TraceFile {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");
@@ -254,12 +254,12 @@ fn paths_that_are_compiled_at_once_are_those_that_are_compiled_one_by_one() {
             let body = Body::read(&program, &module, function).expect("a body");
             paths.extend((0..40).map(|_| (function.id, path(&body, random))));
         }
-        // Do not stay with one function for long.
+        // Shuffle the paths, so that consecutive paths belong to different functions.
         for i in (1..paths.len()).rev() {
             paths.swap(i, random.below(i + 1));
         }
         if number % 2 == 0 && !paths.is_empty() {
-            // Errors name the first fault.
+            // Errors must name the first fault.
             for _ in 0..3 {
                 let at = random.below(paths.len());
                 let (_, (blocks, _)) = &mut paths[at];

@@ -1,4 +1,4 @@
-//! Paths and logs that do not fit their module.
+//! Tests paths and logs that do not fit their module.
 
 #[path = "../../../../fuzz/bodies/machine.rs"]
 pub mod body;

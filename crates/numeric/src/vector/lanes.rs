@@ -32,7 +32,7 @@ macro_rules! masks {
 
 masks! { u8 u16 u32 u64 }
 
-/// Sets all bits of each lane where `holds` returns true, and clears the others.
+/// Sets all bits of each lane where `holds` returns true, and clears the other lanes.
 #[inline(always)]
 pub(super) fn compare<T: Copy, M: Mask, const N: usize>(
     a: [T; N],
@@ -79,7 +79,7 @@ pub(super) fn replace<T, const N: usize>(mut a: [T; N], lane: usize, value: T) -
     a
 }
 
-/// One bit per lane; lane 0's is the lowest.
+/// One bit per lane, with lane 0's the lowest.
 #[inline(always)]
 pub(super) fn bits<T: Copy, const N: usize>(a: [T; N], is_set: impl Fn(T) -> bool) -> u32 {
     (0..N).fold(0, |bits, i| bits | u32::from(is_set(a[i])) << i)

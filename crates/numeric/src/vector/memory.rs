@@ -1,14 +1,14 @@
-//! Vector operators on memory, without the memory: they convert the bytes read to a vector, and a
-//! vector to the bytes written.
+//! Vector operators on memory, without the memory itself. They convert bytes that were read to a
+//! vector, and a vector to bytes to write.
 
 use wasmparser::{MemArg, Operator};
 
 use super::lanes::replace;
 use super::operand::{Operand, U8x16, U16x8, U32x4, U64x2};
 
-/// Generates an enumeration of operators on memory. A row holds the operator's wasmparser name,
-/// with its lane if it has one, its name in the text format, the number of accessed bytes, and its
-/// value.
+/// Generates an enumeration of operators on memory. A row holds the operator's wasmparser name
+/// (with its lane if it has one), its name in the text format, the number of accessed bytes, and
+/// its value.
 macro_rules! accesses {
     ($(#[$attribute:meta])* $access:ident
         $($variant:ident $({ $lane:ident })? $name:literal $bytes:literal;)*) => {
@@ -20,11 +20,11 @@ macro_rules! accesses {
         }
 
         impl $access {
-            /// Every operator, in the order of their opcodes.
+            /// All operators, in the order of their opcodes.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// Returns the opcode for a wasmparser operator, if it is one of these, its memory
-            /// argument, and its lane (0 if it has none).
+            /// Returns the opcode for a wasmparser operator, if it is one of these operators, its
+            /// memory argument, and its lane (0 if it has none).
             pub fn of(operator: &Operator<'_>) -> Option<(Self, MemArg, u8)> {
                 match operator {
                     $(Operator::$variant { memarg, $($lane,)? } => {
@@ -34,14 +34,14 @@ macro_rules! accesses {
                 }
             }
 
-            /// Its name in the text format.
+            /// The operator's name in the text format.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                 }
             }
 
-            /// The number of bytes of memory that it accesses.
+            /// The number of bytes of memory that the operator accesses.
             pub fn bytes(self) -> usize {
                 match self {
                     $(Self::$variant => $bytes,)*
@@ -84,7 +84,7 @@ accesses! {
 }
 
 impl VectorLoad {
-    /// Whether it also takes a vector operand, whose other lanes it keeps.
+    /// Whether the operator also takes a vector operand, whose other lanes it keeps.
     pub fn keeps(self) -> bool {
         matches!(
             self,
@@ -95,8 +95,8 @@ impl VectorLoad {
         )
     }
 
-    /// The result, from the bytes read in little-endian order (bytes above [`bytes`](Self::bytes)
-    /// are ignored). If the operator [`keeps`](Self::keeps) lanes, the other lanes are those of
+    /// The result, from the bytes read, in little-endian order. Bytes above [`bytes`](Self::bytes)
+    /// are ignored. If the operator [`keeps`](Self::keeps) lanes, the other lanes are those of
     /// `into`. A lane number counts modulo the number of lanes.
     pub fn make(self, loaded: u128, into: u128, lane: u8) -> u128 {
         use crate::Vector::{self, *};
@@ -132,7 +132,7 @@ impl VectorLoad {
 }
 
 impl VectorStore {
-    /// The bytes to write, in little-endian order; bytes above [`bytes`](Self::bytes) are zero. A
+    /// The bytes to write, in little-endian order. Bytes above [`bytes`](Self::bytes) are zero. A
     /// lane number counts modulo the number of lanes.
     pub fn value(self, vector: u128, lane: u8) -> u128 {
         let lane = usize::from(lane);

@@ -1,9 +1,9 @@
-//! No operator is missing: the tables against wasmparser's list.
+//! Checks the tables against wasmparser's list, so that no operator is missing.
 
 use afterimage_numeric::{Scalar, Vector, VectorLoad, VectorStore};
 
-/// An operator of wasmparser's list: proposal, name, immediates, the visitor's name, operands and
-/// results.
+/// An operator of wasmparser's list: its proposal, its name, its immediates, the visitor's name,
+/// and its operands and results.
 type Listed = (
     &'static str,
     &'static str,
@@ -26,7 +26,7 @@ macro_rules! list {
 
 wasmparser::for_each_operator!(list);
 
-/// The name in the text format.
+/// The operator's name in the text format, from the visitor's name.
 fn text(visit: &str) -> String {
     visit.trim_start_matches("visit_").replacen('_', ".", 1)
 }
@@ -60,7 +60,7 @@ fn scalars_are_all_operators_from_scalars_to_a_scalar() {
 #[test]
 fn every_vector_operator_is_here() {
     let listed = OPERATORS.iter().filter(|(proposal, operator, ..)| {
-        // The evaluator handles constants, scalar and vector.
+        // The evaluator itself handles constants, both scalar and vector.
         matches!(*proposal, "simd" | "relaxed_simd") && *operator != "V128Const"
     });
     let mut listed = Vec::from_iter(listed.map(|(_, operator, _, visit, arity)| {

@@ -1,11 +1,12 @@
-//! Operators on floats of any format, and conversions, on exact numbers.
+//! Operators on floats of any format, and conversions, computed with exact numbers.
 
 use afterimage_numeric::Trap;
 
 use crate::integers::{read, saturate, write};
 use crate::soft::{Exact, F32, F64, Format, Number, add, divide, multiply, square_root};
 
-/// The integer that a number becomes when its fraction goes: `away` from zero, or towards it.
+/// The integer that a number becomes when its fraction is removed. `away` decides whether it is
+/// rounded away from zero or towards it.
 fn integer(number: Exact, away: impl Fn(u128, Fraction) -> bool) -> Exact {
     if number.exponent >= 0 {
         return number;
@@ -38,8 +39,8 @@ enum Fraction {
     AboveHalf,
 }
 
-/// The number without its fraction; beyond all 64-bit integers, some number that is beyond them
-/// too.
+/// The number without its fraction. For a number beyond all 64-bit integers, some integer that is
+/// also beyond them.
 fn whole(number: Exact) -> i128 {
     let number = integer(number, |_, _| false);
     let magnitude = match number.significand {
@@ -54,7 +55,7 @@ fn whole(number: Exact) -> i128 {
     }
 }
 
-/// Integers in the order of the numbers that are not NaN.
+/// Maps numbers other than NaN to integers in the same order.
 fn rank(format: Format, bits: u64) -> i128 {
     let magnitude = i128::from(bits & !format.sign(true));
     if bits & format.sign(true) == 0 {
@@ -64,7 +65,7 @@ fn rank(format: Format, bits: u64) -> i128 {
     }
 }
 
-/// The result of the operator called `name`, without its type. Comparisons have 1 or 0.
+/// The result of the operator called `name`, without its type. Comparisons yield 1 or 0.
 pub fn eval(name: &str, format: Format, [a, b, c]: [u64; 3]) -> Option<u64> {
     use Number::{Finite, Infinite, Nan};
 
@@ -98,7 +99,7 @@ pub fn eval(name: &str, format: Format, [a, b, c]: [u64; 3]) -> Option<u64> {
             }
         }
         "min" | "max" if !ordered => format.canonical_nan(),
-        // Zeros differ in their signs only.
+        // Zeros differ only in their signs.
         "min" => {
             if (i, a & sign == 0) <= (j, b & sign == 0) {
                 a
@@ -206,7 +207,7 @@ fn format(name: &str) -> Format {
     }
 }
 
-/// The result of a conversion to `to` of `a`: `name` is the operator's, without its type.
+/// The result of converting `a` to `to`. `name` is the operator's name, without its type.
 pub fn convert(name: &str, to: &str, a: u64) -> Option<Result<u64, Trap>> {
     let width = to[1..].parse().unwrap();
     let (name, signed) = match name.rsplit_once('_') {

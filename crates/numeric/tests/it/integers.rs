@@ -1,4 +1,4 @@
-//! Operators on integers of any width, on unbounded numbers.
+//! Operators on integers of any width, computed with unbounded numbers.
 
 use afterimage_numeric::Trap;
 
@@ -31,7 +31,7 @@ fn bit(bits: u64, i: u32) -> bool {
     bits / 2u64.pow(i) % 2 == 1
 }
 
-/// A value whose bit `i` is bit `from(i)` of `bits`, or 0 if that is none.
+/// A value whose bit `i` is bit `from(i)` of `bits`, or 0 if there is no such bit.
 fn permute(bits: u64, width: u32, from: impl Fn(i128) -> i128) -> u64 {
     let set = (0..width).filter(|&i| {
         let from = from(i.into());
@@ -40,8 +40,8 @@ fn permute(bits: u64, width: u32, from: impl Fn(i128) -> i128) -> u64 {
     set.map(|i| 2u64.pow(i)).sum()
 }
 
-/// The result of the operator called `name` (without its type) on operands of `width` bits; none,
-/// if it is not an operator whose operands and result have that type. Comparisons have 1 or 0.
+/// The result of the operator called `name` (without its type) on operands of `width` bits. `None`
+/// if it is not an operator whose operands and result have that type. Comparisons yield 1 or 0.
 pub fn eval(name: &str, width: u32, a: u64, b: u64) -> Option<Result<u64, Trap>> {
     let (stem, signed) = match name.rsplit_once('_') {
         Some((stem, "s")) => (stem, true),

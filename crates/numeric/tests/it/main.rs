@@ -1,5 +1,6 @@
-//! Every operator against its definition, written separately, slowly and driven by the operator's
-//! name: integers as unbounded numbers, floats as exact fractions that are rounded once.
+//! Checks every operator against its definition. The definitions are written separately, are slow,
+//! and are driven by the operator's name. Integers are unbounded numbers, and floats are exact
+//! fractions that are rounded once.
 
 mod complete;
 mod floats;

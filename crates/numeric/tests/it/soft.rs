@@ -1,11 +1,12 @@
-//! Binary floating point (IEEE 754-2019), from its definition: exact numbers, rounded once.
+//! Binary floating point (IEEE 754-2019), implemented from its definition, with exact numbers that
+//! are rounded once.
 
-/// A format.
+/// A binary floating-point format.
 #[derive(Clone, Copy)]
 pub struct Format {
-    /// Bits of the fraction field.
+    /// The number of bits of the fraction field.
     pub fraction: u32,
-    /// Bits of the exponent field.
+    /// The number of bits of the exponent field.
     pub exponent: u32,
 }
 
@@ -79,8 +80,9 @@ impl Format {
         })
     }
 
-    /// The float nearest to the number, ties to even. `more`: the true magnitude is a little
-    /// greater, by less than one unit of the significand, which then has bits to spare.
+    /// The float nearest to the number, ties to even. `more` says that the true magnitude is
+    /// slightly greater, by less than one unit of the significand. The significand must then have
+    /// bits to spare.
     pub fn round(self, number: Exact, more: bool) -> u64 {
         let sign = self.sign(number.negative);
         if number.significand == 0 {
@@ -89,8 +91,8 @@ impl Format {
         }
         let least = 1 - self.bias() - self.fraction as i32;
         let length = 128 - number.significand.leading_zeros() as i32;
-        // The exponent of the last place: `fraction + 1` bits remain, fewer below the least normal
-        // number.
+        // The exponent of the last place. `fraction + 1` bits remain, or fewer below the least
+        // normal number.
         let place = (number.exponent + length - 1 - self.fraction as i32).max(least);
         let drop = place - number.exponent;
         assert!(drop > 1 || !more, "a significand without bits to spare");
@@ -114,8 +116,8 @@ impl Format {
     }
 }
 
-/// The sum, and whether its magnitude is a little greater than that. Both significands have at most
-/// 106 bits; a zero sum of numbers of different signs is positive.
+/// The sum, and whether the true magnitude is slightly greater. Both significands have at most 106
+/// bits. A zero sum of numbers with different signs is positive.
 pub fn add(a: Exact, b: Exact) -> (Exact, bool) {
     let top = |n: Exact| n.exponent + 128 - n.significand.leading_zeros() as i32;
     if a.significand == 0 || b.significand == 0 {
@@ -128,7 +130,7 @@ pub fn add(a: Exact, b: Exact) -> (Exact, bool) {
         return (Exact { negative, ..number }, false);
     }
     let (large, small) = if top(a) >= top(b) { (a, b) } else { (b, a) };
-    // The larger one's highest bit becomes bit 126, so that a carry fits.
+    // The highest bit of the larger number becomes bit 126, so that a carry fits.
     let up = large.significand.leading_zeros() - 1;
     let exponent = large.exponent - up as i32;
     let (x, shift) = (large.significand << up, small.exponent - exponent);
@@ -148,8 +150,8 @@ pub fn add(a: Exact, b: Exact) -> (Exact, bool) {
             lost,
         );
     }
-    // The lost bits make the difference smaller: subtract one unit, and the true value is slightly
-    // larger.
+    // The lost bits make the difference smaller. So one unit is subtracted, and the true value is
+    // slightly greater than the result.
     let (greater, less, negative) = if x >= y {
         (x, y, large.negative)
     } else {
@@ -175,7 +177,7 @@ pub fn multiply(a: Exact, b: Exact) -> Exact {
     }
 }
 
-/// The quotient by a number that is not 0, and whether its magnitude is a little greater.
+/// The quotient by a number that is not 0, and whether the true magnitude is slightly greater.
 pub fn divide(a: Exact, b: Exact) -> (Exact, bool) {
     let up = a.significand.leading_zeros();
     let dividend = a.significand.checked_shl(up).unwrap_or(0);
@@ -187,7 +189,7 @@ pub fn divide(a: Exact, b: Exact) -> (Exact, bool) {
     (quotient, !dividend.is_multiple_of(b.significand))
 }
 
-/// The root of a number that is not negative, and whether it is a little greater.
+/// The square root of a number that is not negative, and whether the true root is slightly greater.
 pub fn square_root(a: Exact) -> (Exact, bool) {
     let up = a.significand.leading_zeros() & !1;
     let up = if (a.exponent - up as i32) % 2 == 0 {
@@ -196,7 +198,7 @@ pub fn square_root(a: Exact) -> (Exact, bool) {
         up.saturating_sub(1)
     };
     let square = a.significand.checked_shl(up).unwrap_or(0);
-    // Bit by bit from the highest.
+    // Find the root bit by bit, from the highest.
     let root = (0..64).rev().fold(0u128, |root, i| {
         let with = root | 1 << i;
         if with * with <= square { with } else { root }

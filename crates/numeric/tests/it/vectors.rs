@@ -16,13 +16,14 @@ fn vector(width: u32, lanes: impl IntoIterator<Item = u64>) -> u128 {
         .sum()
 }
 
-/// The kind of a shape's lanes (`i` or `f`) and their width: of `f32x4`, `f` and 32.
+/// The kind of a shape's lanes (`i` or `f`) and their width. For `f32x4`, these are `f` and 32.
 fn shape(name: &str) -> (&str, u32) {
     let (lane, _) = name.split_once('x').unwrap();
     (&lane[..1], lane[1..].parse().unwrap())
 }
 
-/// An operator's name as `verb_shape_sign`, with the part of the shape's lanes that it takes.
+/// Splits an operator's name, `verb_shape_sign`. Also returns which part of the shape's lanes the
+/// operator takes.
 fn other_shape(name: &str) -> Option<(&str, &str, u32, bool)> {
     let name = name.strip_suffix("_zero").unwrap_or(name);
     let (name, signed) = match name.rsplit_once('_') {
@@ -35,7 +36,7 @@ fn other_shape(name: &str) -> Option<(&str, &str, u32, bool)> {
         .then(|| (verb, &from[..1], shape(from).1, signed))
 }
 
-/// By its definition.
+/// The result of an operator by its definition.
 fn expected(operator: Vector, immediate: u128, [a, b, c]: [u128; 3]) -> u128 {
     let (of, name) = operator.name().split_once('.').unwrap();
     match name {
@@ -150,7 +151,8 @@ fn expected(operator: Vector, immediate: u128, [a, b, c]: [u128; 3]) -> u128 {
                 .map(|pair| write(pair[0] + pair[1], width)),
         ),
         _ => {
-            // Converts as many lanes as both types have, from the lowest; the others are zero.
+            // Converts as many lanes as both types have, from the lowest on. The other lanes are
+            // zero.
             let sign = match name.trim_end_matches("_zero") {
                 name if name.ends_with("_s") => "_s",
                 name if name.ends_with("_u") => "_u",
@@ -170,7 +172,7 @@ fn expected(operator: Vector, immediate: u128, [a, b, c]: [u128; 3]) -> u128 {
     }
 }
 
-/// The sums of each `many` products of signed lanes, and of the lanes of `c`.
+/// For each lane of `c`, the sum of the lane and of `many` products of signed lanes.
 fn dot(a: u128, b: u128, width: u32, many: usize, c: &[u64]) -> u128 {
     let [x, y] = [a, b].map(|operand| lanes(operand, width));
     let products = x
@@ -195,7 +197,7 @@ fn every_vector_operator_follows_its_definition() {
     for &operator in Vector::ALL {
         for i in 0..1500 {
             let width = [8, 16, 32, 64][i % 4];
-            // Equal lanes at times: sums of neighbours have edges of their own.
+            // Sometimes, use equal lanes, because sums of neighbours have their own edge cases.
             let equal = i % 16 >= 12;
             let mut operand = || {
                 let lane = random.bits(width);

@@ -1,8 +1,8 @@
 //! Adds starts that make path numbers shorter.
 //!
-//! Five paths need three bits each, four need two. Suppose the fifth is one of two that pass
-//! through a rarely reached vertex. It pays to end paths there: four paths are left, and the paths
-//! that begin at the vertex take one bit, but rarely.
+//! Five paths need three bits each, four paths need two. Suppose that two of five paths pass
+//! through a rarely reached vertex. It pays to end paths there. Then four paths are left, and the
+//! two paths that begin at the vertex take one bit, but only rarely.
 
 use afterimage_ids::{BlockId, EntityRef};
 use afterimage_placement::Weights;
@@ -13,8 +13,8 @@ use crate::width_of;
 /// The maximum number of vertices of a start's paths that are examined.
 const REACH: usize = 256;
 
-/// Finds vertices that should be starts: at most one per start, each reached by at most one path in
-/// `seldom`. O([`REACH`] log [`REACH`]) for each start.
+/// Finds vertices that should be starts, at most one per start. At most one path in `seldom`
+/// reaches each. O([`REACH`] log [`REACH`]) for each start.
 pub(super) fn starts(
     cfg: &Cfg,
     weights: &Weights,
@@ -55,9 +55,10 @@ pub(super) fn starts(
 
 /// The vertices on the paths from a start.
 struct Region {
-    /// In an order in which edges lead forwards.
+    /// The vertices, in an order in which edges lead forward.
     vertices: Vec<BlockId>,
-    /// For each vertex: whether it is in the region, and the number of paths that lead there.
+    /// For each vertex, whether it is in the region. `ways` has the number of paths that lead to
+    /// it.
     inside: Vec<bool>,
     ways: Vec<u64>,
 }

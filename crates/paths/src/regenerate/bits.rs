@@ -6,7 +6,7 @@ use super::RegenerateError;
 /// first at the top. No number crosses a word's end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
-    /// The rest of the current word, and the number of its bits.
+    /// The rest of the current word, and the number of bits left in it.
     word: u64,
     left: u32,
     /// The next word, which has at least one bit; 0 for none.
@@ -19,7 +19,7 @@ impl Bits {
         if word == 0 {
             return Err(RegenerateError::Bits);
         }
-        // Nothing was written into it.
+        // Nothing was written into this word.
         if word == 1 {
             return Ok(None);
         }
@@ -27,7 +27,7 @@ impl Bits {
         Ok((ready != 0).then_some(ready))
     }
 
-    /// The word held back, if any.
+    /// Takes the word that was held back, if any.
     pub(super) fn last(&mut self) -> Option<u64> {
         let last = std::mem::take(&mut self.next);
         (last != 0).then_some(last)

@@ -14,15 +14,15 @@ pub struct Boundary {
     pub waiting: Vec<FinalFrame>,
     /// The function that is active.
     pub function: FuncId,
-    /// The header that it has reached; `None` if it was called and has executed nothing.
+    /// The header that the function has reached; `None` if it was called and has executed nothing.
     pub header: Option<BlockId>,
 }
 
 impl Regenerator<'_> {
-    /// Continues to a boundary, which is where the words fed so far end.
+    /// Continues to a boundary, at which the words fed so far end.
     ///
-    /// As at the end of a run, the first state that agrees is the right one, because after the last
-    /// bits everything is determined and no state recurs.
+    /// As at the end of a run, the first state that agrees is the right one. After the last bits,
+    /// everything is determined, and no state recurs.
     pub(super) fn go_to<S: Sink>(
         &mut self,
         boundary: &Boundary,

@@ -11,9 +11,9 @@ use super::{
 };
 use crate::PathPlan;
 
-/// Counts how often paths are executed. It does not learn their order.
+/// Counts how often paths are executed, without learning their order.
 pub trait Tally: Sink {
-    /// Whether it counts anything.
+    /// Whether the tally counts anything.
     const COUNTS: bool;
 
     /// A path was executed `times` more times.
@@ -26,16 +26,16 @@ impl Tally for NullSink {
     fn add(&mut self, _: NodeId, _: u64) {}
 }
 
-/// Counts the blocks in a run's bits, several paths at a time. Given the start of a path and the
-/// next few bits, tables show where they lead. A [`Regenerator`] handles cases outside the tables.
-/// O(1) per path; three to seven times as fast as regenerating the paths.
+/// Counts the blocks in a run's bits, several paths at a time. Tables show where the next few bits
+/// lead from the start of a path. A [`Regenerator`] handles cases outside the tables. O(1) per
+/// path; three to seven times as fast as regenerating the paths.
 pub struct Counter<'a, T = NullSink> {
     run: Regenerator<'a>,
     looks: LookupTables,
     tally: T,
     /// The smallest number of open activations since [`take`](Self::take).
     fewest: usize,
-    /// The start of the next path's table. If it is the unknown place, `run` holds the run's
+    /// The start of the next path's table. If this is the unknown place, `run` holds the run's
     /// position.
     place: u32,
     /// When the innermost activation began.
@@ -43,7 +43,7 @@ pub struct Counter<'a, T = NullSink> {
 }
 
 impl<'a> Counter<'a> {
-    /// Creates a counter positioned before the first path that counts only blocks.
+    /// Creates a counter that counts only blocks, positioned before the first path.
     pub fn new(program: &'a Program, plan: &'a PathPlan) -> Self {
         Self::with(program, plan, NullSink)
     }
@@ -83,12 +83,12 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.current.is_some() || self.looks.start(self.place).is_some()
     }
 
-    /// Passes all paths executed since the last call to the tally. Returns the tally, and the
-    /// number of activations open at the last call that are still open. O(distinct looks since
+    /// Passes all paths executed since the last call to the tally. Returns the tally, and how many
+    /// of the activations that were open at the last call are still open. O(distinct looks since
     /// then).
     ///
     /// # Errors
-    /// If the program is not the plan's.
+    /// If the plan belongs to another program.
     pub fn take(&mut self) -> Result<(&mut T, usize), RegenerateError> {
         self.looks.report(&mut self.run.tables, &mut self.tally)?;
         let kept = self.fewest;
@@ -101,7 +101,7 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.tally
     }
 
-    /// Continues to the run's end, as [`Regenerator::finish`] does. The last words have been fed.
+    /// Continues to the run's end, as [`Regenerator::finish`] does. All words must have been fed.
     ///
     /// # Errors
     /// If the run does not reach its end.
@@ -140,7 +140,7 @@ impl<'a, T: Tally> Counter<'a, T> {
         Ok(waypoint)
     }
 
-    /// Continues to a boundary, at the end of the words fed so far; the last word is complete.
+    /// Continues to a boundary at the end of the words fed so far, the last of which is complete.
     /// Returns the number of blocks executed. O(open activations), plus the steps after the word.
     ///
     /// # Errors
@@ -167,14 +167,15 @@ impl<'a, T: Tally> Counter<'a, T> {
     }
 
     fn word(&mut self, word: u64) -> Result<(), RegenerateError> {
-        // The remaining bits, at the top.
+        // The remaining bits, shifted to the top.
         let rest_of = |left: u32| word << (63 - left) << 1;
         let mut left = 63 - word.leading_zeros();
         let mut rest = rest_of(left);
         let (mut place, mut time) = (self.place, self.run.time);
         while left > 0 {
             let (entry, bits) = LookupTables::entry(place, rest, left);
-            // Copied by value, it would go through the stack, which takes a third more time.
+            // If the whole entry were copied by value, it would go through the stack, which takes a
+            // third more time.
             let look = *self.looks.at(entry);
             if T::COUNTS && look.blocks > 0 {
                 self.looks.count(entry);
@@ -230,7 +231,7 @@ impl<'a, T: Tally> Counter<'a, T> {
         Ok(())
     }
 
-    /// Several activations begin to wait.
+    /// Records that several activations begin to wait.
     #[inline(never)]
     fn enter(&mut self, look: &Look, before: u64) -> Result<(), RegenerateError> {
         let sites = self.looks.sites(look).len();
@@ -243,8 +244,8 @@ impl<'a, T: Tally> Counter<'a, T> {
         Ok(())
     }
 
-    /// The innermost activation begins to wait. `before` is the number of blocks executed before
-    /// the look.
+    /// Records that the innermost activation begins to wait. `before` is the number of blocks
+    /// executed before the look.
     #[inline]
     fn wait(&mut self, mut at: Activation, before: u64) {
         at.entered = self.entered;
@@ -253,8 +254,8 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.outer.push(at);
     }
 
-    /// For each open activation, the outermost first: its first block, and the block of the call
-    /// that it waits for. If it does not wait, both are its first block.
+    /// For each open activation, the outermost first, the times of its first block and of the block
+    /// of the call for which it waits. If it does not wait, both are the time of its first block.
     pub fn opened(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let waiting = self.run.outer.iter().map(|at| (at.entered, at.called));
         let active = self.is_active();

@@ -1,4 +1,4 @@
-//! The end of a run: when the bits are used up, the known end decides where the path stops.
+//! The end of a run. When the bits are used up, the known end decides where the path stops.
 
 use afterimage_ids::{BlockId, FuncId};
 
@@ -8,29 +8,31 @@ use super::{Next, RegenerateError, Regenerator, Sink};
 /// An activation that was open when the run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinalFrame {
-    /// Its function.
+    /// The activation's function.
     pub function: FuncId,
-    /// The block that it was in.
+    /// The block in which it was.
     pub block: BlockId,
 }
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// No activation was open: every call by the host returned, or an exception left the last one.
+    /// No activation was open: every call by the host had returned, or an exception left the last
+    /// one.
     Done,
-    /// With these activations open, the outermost first.
+    /// These activations were open, the outermost first.
     Open(Vec<FinalFrame>),
 }
 
 impl Regenerator<'_> {
-    /// Continues to the end of the run. All words and all calls by the host have been fed.
+    /// Continues to the end of the run. All words and all calls by the host must have been fed.
     ///
-    /// After the last bits everything is determined, and no state recurs, because a loop that would
-    /// write nothing writes a tick. So the first state that agrees with the end is the end.
+    /// After the last bits, everything is determined. No state recurs, because a loop that would
+    /// otherwise write nothing writes a tick. So the first state that agrees with the end is the
+    /// end.
     ///
     /// # Errors
-    /// If the run does not get there.
+    /// If the run does not reach its end.
     pub fn finish<S: Sink>(
         &mut self,
         finish: &Finish,
@@ -43,7 +45,7 @@ impl Regenerator<'_> {
             match finish {
                 Finish::Open(frames) => {
                     if frames.is_empty() && self.calls_in_vain() || self.ends_here(frames, sink)? {
-                        // The last call may have found no room on the stack.
+                        // The host's last call may have found no room on the stack.
                         let is_last = self.host_calls.len() <= 1;
                         return is_last.then_some(()).ok_or(RegenerateError::Late);
                     }
@@ -67,7 +69,7 @@ impl Regenerator<'_> {
                 Ok(Next::Go) => {}
                 Ok(Next::End) => return Ok(()),
                 Ok(Next::Idle) => return Err(RegenerateError::Elsewhere),
-                // A path that would need more bits.
+                // The path would need more bits.
                 Err(RegenerateError::Bits) if !self.bits.left() => {
                     let at = self.current.map_or(0, |at| at.function);
                     return Err(RegenerateError::Early(self.tables.id(at)));
@@ -77,7 +79,7 @@ impl Regenerator<'_> {
         }
     }
 
-    /// Whether no activation is open or about to be.
+    /// Whether no activation is open or about to begin.
     fn is_idle(&self) -> bool {
         self.current.is_none() && self.outer.is_empty() && self.pending.is_none()
     }

@@ -9,8 +9,8 @@ use super::{RegenerateError, Sink};
 
 /// The number of bits that one look reads. Seven or nine make counting slower.
 const BITS: u32 = 8;
-/// The number of entries of a table: one for each number of bits up to [`BITS`] and each value of
-/// these bits.
+/// The number of entries of a table. There is one for each number of bits up to [`BITS`] and each
+/// value of these bits.
 const TABLE: usize = 2 << BITS;
 /// The maximum number of calls that one look may enter.
 const DEEP: usize = 4;
@@ -23,39 +23,39 @@ const WARM: u32 = 16;
 /// The maximum number of entries of all tables together: 128 MiB.
 const MOST: usize = 1 << 23;
 
-/// The maximum number of listed paths: 64 MiB. Beyond it the lists are rebuilt.
+/// The maximum size of the lists of paths: 64 MiB. Beyond it, the lists are rebuilt.
 const MOST_NODES: usize = 1 << 24;
 
 /// The place of the table for unknown starts.
 pub(super) const UNKNOWN_PLACE: u32 = 0;
 
-/// The destination of some bits.
+/// Where some bits lead.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     /// The start of the next path's table.
     pub next: u32,
     /// The number of blocks executed.
     pub blocks: u32,
-    /// The first of the activations that wait from then on.
+    /// The position of the first of the activations that begin to wait.
     site: u32,
     /// The number of bits consumed.
     pub bits: u8,
-    /// The number of activations that wait.
+    /// The number of activations that begin to wait.
     waiting: u8,
     pub kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Not computed yet.
+    /// The entry has not been computed yet.
     New,
     /// The activation continues.
     Stay,
-    /// It calls, and waits.
+    /// The activation makes a call, and waits.
     Enter,
-    /// It calls, and so does its callee.
+    /// The activation makes a call, and so does its callee.
     Deeper,
-    /// It returns.
+    /// The activation returns.
     Leave,
     /// The next step must be taken without a table.
     Unknown,
@@ -75,23 +75,24 @@ const UNKNOWN: Look = Look {
     ..NEW
 };
 
-/// A table for each path start that the run reaches again and again, filled on demand. Memory: 8
-/// KiB per table, at most 128 MiB. Counting paths takes half as much again, and up to 64 MiB of
-/// lists.
+/// A table for each path start that the run reaches again and again, filled on demand. A table
+/// takes 8 KiB, and all tables take at most 128 MiB. Counting paths takes 50 % more, and up to 64
+/// MiB for lists.
 #[derive(Debug)]
 pub(super) struct LookupTables {
     entries: Vec<Look>,
     /// The function and the start of each table.
     starts: Vec<(u32, u32)>,
-    /// The activations that wait, grouped by look.
+    /// The activations that begin to wait, grouped by look.
     sites: Vec<Activation>,
-    /// By entry: the number of uses since the last report, if paths are counted.
+    /// The number of uses of each entry since the last report, if paths are counted.
     used: Vec<u64>,
     /// The entries used since the last report.
     met: Vec<u32>,
-    /// By entry: 1 plus the position of its list of paths in `nodes`; 0 if it has none yet.
+    /// For each entry, 1 plus the position of its list of paths in `nodes`; 0 if it has no list
+    /// yet.
     listed: Vec<u32>,
-    /// Lists of paths: the number of paths, then each.
+    /// Lists of paths. Each consists of the number of paths, followed by the paths.
     nodes: Vec<u32>,
 }
 
@@ -187,8 +188,8 @@ impl LookupTables {
         Ok(())
     }
 
-    /// The state before the paths that begin at the start of a place's table, with `bits` bits of
-    /// this value. `None` if no start has this table.
+    /// The state before the paths that begin at the start to which the table at a place belongs,
+    /// with `bits` bits of this value. `None` if no start has this table.
     fn way(&self, place: u32, value: u32, bits: u32) -> Option<Way> {
         let (function, start) = self.start(place)?;
         Some(Way {
@@ -202,8 +203,8 @@ impl LookupTables {
         })
     }
 
-    /// The entry for the next bits, which are the `left` topmost bits of `rest`, and the number of
-    /// bits that it covers.
+    /// The entry for the next bits, and the number of bits that it covers. The next bits are the
+    /// `left` topmost bits of `rest`.
     #[inline]
     pub(super) fn entry(place: u32, rest: u64, left: u32) -> (usize, u32) {
         let bits = left.min(BITS);
@@ -216,14 +217,14 @@ impl LookupTables {
         &self.entries[entry]
     }
 
-    /// The activation that waits after a call, in the look's frame: `called` counts blocks from the
-    /// look's beginning.
+    /// The activation that begins to wait with a call. Its `called` counts blocks from the look's
+    /// beginning.
     #[inline]
     pub(super) fn site(&self, look: &Look) -> Activation {
         self.sites[look.site as usize]
     }
 
-    /// The activations that wait after calls, likewise.
+    /// Like [`site`](Self::site), for several activations.
     pub(super) fn sites(&self, look: &Look) -> &[Activation] {
         &self.sites[look.site as usize..][..usize::from(look.waiting)]
     }
@@ -266,7 +267,8 @@ impl LookupTables {
         self.entries.len() + TABLE > MOST
     }
 
-    /// Computes an entry. It is kept, unless it would cover more once another start has a table.
+    /// Computes an entry. The entry is kept, unless it would cover more paths once another start
+    /// has a table.
     #[cold]
     pub(super) fn fill<S: Sink>(
         &mut self,
@@ -297,7 +299,7 @@ impl LookupTables {
         };
         let mut sites = Vec::new();
         for _ in 0..FAR {
-            // Whether more bits follow is unknown, so it is also unknown whether more paths follow.
+            // It is unknown whether more bits follow, and so whether more paths follow.
             if way.left == 0 {
                 break;
             }
@@ -327,7 +329,7 @@ impl LookupTables {
             sites.clone_from(&way.waiting);
         }
         if let Kind::Enter | Kind::Deeper = found.kind {
-            // At most four of these activations per entry.
+            // An entry has at most four of these activations.
             found.site = self.sites.len() as u32;
             found.waiting = sites.len() as u8;
             self.sites.extend(sites);
@@ -339,9 +341,9 @@ impl LookupTables {
 /// Whether a start has a table.
 enum TableState {
     At(u32),
-    /// It gets one if it is visited more often.
+    /// The start gets a table if it is visited more often.
     Later,
-    /// There is no room for more.
+    /// There is no room for more tables.
     Never,
 }
 
@@ -350,9 +352,9 @@ enum Step {
     On,
     /// The activation in which the look began returned.
     Leave,
-    /// It needs more bits, or something other than bits and tables.
+    /// The path needs more bits, or something other than bits and tables.
     End,
-    /// It leads to a start that may get a table.
+    /// The path leads to a start that may get a table.
     Later,
 }
 
@@ -361,11 +363,11 @@ struct Way {
     value: u32,
     left: u32,
     blocks: u32,
-    /// The path before, if it has blocks.
+    /// The previous path, if it has blocks.
     node: NodeId,
     function: u32,
     start: u32,
-    /// The activations that began to wait.
+    /// The activations that have begun to wait.
     waiting: Vec<Activation>,
 }
 

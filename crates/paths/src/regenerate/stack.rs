@@ -2,10 +2,10 @@
 
 use afterimage_ids::BlockId;
 
-/// Stands for no start.
+/// The absence of a start.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
-/// Stands for no start because the activation ends there.
+/// The absence of a start because the activation ends.
 pub(super) const LEAVES: u32 = u32::MAX - 1;
 
 /// An activation, and where it continues.
@@ -13,16 +13,16 @@ pub(super) const LEAVES: u32 = u32::MAX - 1;
 pub(super) struct Activation {
     /// The defined function, by its index.
     pub function: u32,
-    /// The start of its next path, as the index of one of the function's starts.
+    /// The start of its next path, as an index among the function's starts.
     pub start: u32,
-    /// The start of its next path if an exception leaves the call that it waits for.
+    /// The start of its next path if an exception leaves the call for which it waits.
     pub throws: u32,
-    /// The block whose call it waits for.
+    /// The block with the call for which it waits.
     pub block: BlockId,
     /// The place of the table for `start`, if known.
     pub place: u32,
-    /// Its first block, if the run was observed then.
+    /// The time of its first block, if the run was observed then.
     pub entered: u64,
-    /// The block of the call that it waits for, if the run was observed then.
+    /// The time of the call for which it waits, if the run was observed then.
     pub called: u64,
 }

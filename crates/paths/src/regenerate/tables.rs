@@ -10,11 +10,11 @@ use super::stack::{LEAVES, NOWHERE};
 use super::{ExecutedPath, RegenerateError, Sink};
 use crate::{EntryIds, PathPlan};
 
-/// A path that was looked up.
+/// A path that has been looked up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path {
     pub node: NodeId,
-    /// The number of its blocks: none if it leads from one dispatch vertex to the next.
+    /// The number of its blocks: 0 if it leads from one dispatch vertex to the next.
     pub length: u32,
     pub end: PathEnd,
 }
@@ -22,9 +22,10 @@ pub(super) struct Path {
 /// How a path ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PathEnd {
-    /// The next path of this activation begins there.
+    /// The next path of this activation begins at this start.
     Start(u32),
-    /// With a call: where the activation continues when the call returns, and when it throws.
+    /// The path ends with a call. The starts say where the activation continues when the call
+    /// returns, and when it throws.
     Call {
         target: Target,
         returns: u32,
@@ -37,11 +38,11 @@ pub(super) enum PathEnd {
     Return,
     /// An exception leaves the function.
     Throw,
-    /// With a trap.
+    /// The path ends with a trap.
     Stop,
 }
 
-/// The callee.
+/// The callee of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
     /// A defined function, by its position.
@@ -50,7 +51,7 @@ pub(super) enum Target {
     Table(TypeId),
 }
 
-/// Numbers below this are looked up in a list, others in a map.
+/// Numbers below this are looked up in a list, larger numbers in a map.
 const DENSE: usize = 1 << 12;
 
 /// The paths from one start.
@@ -58,7 +59,7 @@ const DENSE: usize = 1 << 12;
 struct Start {
     block: BlockId,
     width: u8,
-    /// The place of its table of several paths, if paths are being counted.
+    /// The place of the start's table of several paths, if paths are being counted.
     place: u32,
     dense: Vec<u32>,
     sparse: std::collections::HashMap<u32, u32>,
@@ -85,7 +86,7 @@ pub(super) struct Tables<'a> {
     blocks: Vec<BlockId>,
 }
 
-/// Not looked up yet.
+/// The mark of a path that has not been looked up yet.
 const UNKNOWN: u32 = u32::MAX;
 
 impl<'a> Tables<'a> {
@@ -113,14 +114,15 @@ impl<'a> Tables<'a> {
         (position < self.functions.len()).then_some(position as u32)
     }
 
-    /// Returns the beginning of an activation, and the number that it writes before its first path.
+    /// Returns the first start of an activation, and the number that it writes before its first
+    /// path.
     #[inline]
     pub(super) fn entry(&mut self, function: u32) -> (u32, Option<(u32, u8)>) {
         let table = self.function(function);
         (table.root, table.entry)
     }
 
-    /// The index of the start that a block is, if it is one.
+    /// The index of a block among the starts, if paths begin at it.
     pub(super) fn start_of(&mut self, function: u32, block: BlockId) -> Option<u32> {
         let known = self.function(function).of_block.get(block.index()).copied();
         known.filter(|&start| start != NOWHERE)
@@ -144,14 +146,14 @@ impl<'a> Tables<'a> {
 
     #[inline]
     pub(super) fn width(&self, function: u32, start: u32) -> u8 {
-        // An invalid start was refused when its path was looked up.
+        // An invalid start has been refused when its path was looked up.
         self.functions[function as usize]
             .as_ref()
             .and_then(|f| f.starts.get(start as usize))
             .map_or(0, |s| s.width)
     }
 
-    /// The path with this number.
+    /// The path from a start that has this number.
     #[inline]
     pub(super) fn path<S: Sink>(
         &mut self,
@@ -204,8 +206,8 @@ impl<'a> Tables<'a> {
         Ok(path)
     }
 
-    /// Defines the path that was walked last, or what remains of it. `end` says how it ends, if it
-    /// was walked to its end.
+    /// Defines the path that was walked last, or what remains of it after
+    /// [`shorten`](Self::shorten). `end` says how the path ends, if it was walked to its end.
     pub(super) fn define<S: Sink>(
         &mut self,
         function: u32,

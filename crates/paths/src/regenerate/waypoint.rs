@@ -9,11 +9,11 @@ use super::tables::Target;
 use super::{DEEPEST, RegenerateError, Regenerator, Sink};
 use crate::PathPlan;
 
-/// A run's state between two words: everything needed to continue from there.
+/// A run's state between two words, with everything needed to continue from it.
 ///
-/// It is a list of numbers, most of them small, in this order:
+/// A waypoint is a list of numbers, most of them small, in this order:
 ///
-/// - the blocks executed so far;
+/// - the number of blocks executed so far;
 /// - the word held back until the next one arrives, or 0;
 /// - the number of calls by the host that have not begun, and their functions;
 /// - the number of waiting activations and, for each, its function, start, start for exceptions and
@@ -25,7 +25,7 @@ use crate::PathPlan;
 pub struct Waypoint(Vec<u64>);
 
 impl Waypoint {
-    /// Takes a list of numbers. It is checked when a run continues from it.
+    /// Takes a list of numbers, which is checked when a run continues from it.
     pub fn from_numbers(numbers: Vec<u64>) -> Self {
         Self(numbers)
     }
@@ -35,7 +35,7 @@ impl Waypoint {
         &self.0
     }
 
-    /// The number of blocks executed before.
+    /// The number of blocks executed before the waypoint.
     pub fn time(&self) -> u64 {
         self.0.first().copied().unwrap_or(0)
     }
@@ -49,7 +49,7 @@ impl Waypoint {
 /// No run has more blocks, because a century would not suffice for them.
 const LONGEST: u64 = 1 << 62;
 
-/// Maps starts to small numbers: the two special values come first.
+/// Maps starts to small numbers, with the two special values first.
 fn by_number(start: u32) -> u64 {
     u64::from(start.wrapping_add(2))
 }
@@ -86,8 +86,8 @@ impl<'a> Regenerator<'a> {
         Waypoint(numbers)
     }
 
-    /// Returns the run's position after the words fed so far; the last word is complete. This is
-    /// the given boundary if the run reaches it, and another place otherwise.
+    /// Returns the run's position after the words fed so far, the last of which is complete. This
+    /// is the given boundary if the run reaches it, and another place otherwise.
     ///
     /// # Errors
     /// If the words do not continue the run.
@@ -115,7 +115,8 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Begins a call that waits for bits unnecessarily. Since more bits follow, the call did begin.
+    /// Begins a call that waits for bits unnecessarily. Because more bits follow, the call has
+    /// begun.
     fn settle<S: Sink>(&mut self, sink: &mut S) -> Result<(), RegenerateError> {
         let (None, Some((target, caller))) = (self.current, self.pending) else {
             return Ok(());
@@ -135,8 +136,8 @@ impl<'a> Regenerator<'a> {
         Ok(())
     }
 
-    /// Continues from a run's position. A sink that did not observe the run so far must be given
-    /// the functions of [`Regenerator::open`].
+    /// Continues from a run's position. The caller must report the functions of
+    /// [`Regenerator::open`] to a sink that has not observed the run so far.
     ///
     /// # Errors
     /// [`RegenerateError::Waypoint`] if this is no moment of a run of this program under this plan.

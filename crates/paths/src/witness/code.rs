@@ -9,17 +9,17 @@ const SHORT: u8 = 8;
 /// group.
 #[derive(Debug)]
 pub(super) struct Code {
-    /// Ascending by width and value: a canonical code.
+    /// The tokens of a canonical code, ascending by width and value.
     tokens: Vec<Token>,
-    /// By the next bits, as many as the longest short token has: the rank and width of the token at
-    /// their beginning.
+    /// For each value of the next bits, as many as the longest short token has: the rank and width
+    /// of the token at their beginning.
     short: Vec<(u32, u8)>,
     short_width: u8,
     longest: u8,
 }
 
 impl Code {
-    /// The code with these words, in any order, possibly repeated.
+    /// The code with these tokens, which may be in any order and repeated.
     pub(super) fn new(mut tokens: Vec<Token>) -> Self {
         tokens.sort_unstable_by_key(|t| (t.width, t.value));
         tokens.dedup();

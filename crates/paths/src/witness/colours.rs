@@ -5,15 +5,15 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 use super::{Placement, TraceGraph};
 
 /// The number of backward steps per edge of the graph, from witnesses to the branches that see
-/// them. Witnesses beyond this limit get colours of their own.
+/// them. Beyond this limit, each witness gets its own colour.
 const WORK_PER_EDGE: usize = 64;
 
-/// The least number of steps, whatever the number of edges.
+/// The minimum number of steps, whatever the number of edges.
 const LEAST_WORK: usize = 1 << 20;
 
 /// Colours greedily: witnesses that a branch sees through different edges get different colours.
-/// The heaviest come first, and each takes the smallest possible colour, so that much of the weight
-/// has few colours. By edge. Near-linear.
+/// The heaviest witnesses come first, and each takes the smallest possible colour, so that much of
+/// the weight has few colours. Returns the colours by edge. Near-linear.
 ///
 /// The placement must solve the tracing problem.
 pub(super) fn colours(
@@ -65,19 +65,19 @@ impl Colours {
 struct Colouring<'v, 'g> {
     view: &'v TraceGraph<'g>,
     placement: &'v Placement,
-    /// By vertex: the last witness that a search found to be seen from it.
+    /// For each vertex, the last witness that a search found to be seen from it.
     seen_by: Vec<u32>,
     stack: Vec<BlockId>,
-    /// By edge that leaves a branch: the colours seen through it.
+    /// For each edge that leaves a branch, the colours seen through it.
     below: Vec<Colours>,
-    /// Per branch: the colours seen from it.
+    /// For each branch, the colours seen from it.
     at: Vec<Colours>,
     work: usize,
 }
 
 impl Colouring<'_, '_> {
-    /// Returns the smallest colour for a witness that differs from conflicting ones, or `None` if
-    /// the step limit is reached.
+    /// Returns the smallest colour for a witness that differs from those of conflicting witnesses.
+    /// `None` if the step limit is reached.
     fn colour(&mut self, e: EdgeId) -> Option<u32> {
         let ways = self.seen(e)?;
         let graph = self.view.graph();

@@ -10,12 +10,12 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 use super::{Placement, TraceGraph};
 
-/// The edges examined in one attempt. A witness that takes longer is not deleted. Large enough to
-/// cover all but the largest functions.
+/// The number of edges examined in one attempt. A witness that takes longer is not deleted. The
+/// limit covers all but the largest functions.
 const WORK: usize = 4096;
 
-/// Deletes witnesses, the heaviest first, as long as the remaining ones suffice:
-/// - no branch sees a vertex after which others write;
+/// Deletes witnesses, the heaviest first, as long as the remaining witnesses suffice:
+/// - no branch sees a vertex after which other functions write;
 /// - no branch reaches a vertex along two silent paths, so the last path is known wherever a run
 ///   ends;
 /// - no directed cycle is silent, not even through calls.
@@ -41,7 +41,7 @@ pub fn delete_hot(view: &TraceGraph<'_>, placement: &mut Placement, weight: &[f6
 
 /// Vertices found by one search.
 struct Region {
-    /// By vertex: the last search that found it.
+    /// For each vertex, the last search that found it.
     found_by: Vec<u32>,
     search: u32,
     list: Vec<BlockId>,
@@ -72,14 +72,14 @@ impl Region {
     }
 }
 
-/// The state of an attempt. Attempts reuse its memory.
+/// The state of an attempt. Attempts reuse the memory.
 struct Trial<'v, 'g> {
     view: &'v TraceGraph<'g>,
     /// The vertices that reach the source of the edge silently.
     before: Region,
-    /// The vertices that its target reaches silently.
+    /// The vertices that the edge's target reaches silently.
     behind: Region,
-    /// The vertices that reach any of the latter silently.
+    /// The vertices that silently reach any of those in `behind`.
     meeting: Region,
     /// The number of edges that may still be examined.
     work: usize,
@@ -125,9 +125,9 @@ impl Trial<'_, '_> {
             self.meeting.add(v);
         }
         backwards(view, placement, &mut self.meeting, &mut self.work)?;
-        // A branch before the edge has one silent way to the edge. If another way from it meets a
-        // vertex after the edge, there would be a diamond. If one way leads to both, they part
-        // later.
+        // A branch before the edge has one silent path to the edge. If another path from the branch
+        // meets a vertex after the edge, there would be a diamond. If one path leads to both, they
+        // part later.
         for &p in self.before.list.iter().filter(|&&p| view.is_branch(p)) {
             for &out in graph.out_edges(p) {
                 self.work = self.work.checked_sub(1)?;
@@ -163,8 +163,8 @@ impl Trial<'_, '_> {
     }
 }
 
-/// Adds to a region the vertices that reach it silently. After a vertex where others write, a new
-/// search for a witness begins, so paths do not lead through such a vertex.
+/// Adds to a region the vertices that reach it silently. After a vertex where other functions
+/// write, a new search for a witness begins, so paths do not lead through such a vertex.
 fn backwards(
     view: &TraceGraph<'_>,
     placement: &Placement,

@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Weights are rounded to multiples of this fraction of their sum, and to at least one such part. A
-/// word of a Huffman code is at most log_φ of its inverse probability long (Buro 1993), which is
-/// below 32 with 2^22 words.
+/// Weights are rounded to multiples of this fraction of their sum, and to at least one such part.
+/// The length of a word in a Huffman code is at most log_φ of its inverse probability (Buro 1993),
+/// which is below 32 for 2^22 words.
 const PARTS: f64 = 65_536.0;
 
-/// The word lengths of an optimal prefix-free code for these nonnegative weights. From 1 to 32 for
-/// up to 2^22 words. O(n log n).
+/// The word lengths of an optimal prefix-free code for these nonnegative weights. Lengths are from
+/// 1 to 32 for up to 2^22 words. O(n log n).
 pub(super) fn code_lengths(weights: &[f64]) -> Vec<u8> {
     let n = weights.len();
     if n == 1 {
@@ -18,7 +18,7 @@ pub(super) fn code_lengths(weights: &[f64]) -> Vec<u8> {
     let sum: f64 = weights.iter().sum();
     let parts = |weight: f64| {
         let parts = weight / sum * PARTS;
-        // With a sum of zero the quotient is NaN, and every weight gets one part.
+        // If the sum is zero, the quotient is NaN, and every weight gets one part.
         (parts.round() as u64).max(1)
     };
     let mut heap: BinaryHeap<Reverse<(u64, usize)>> = weights
@@ -36,7 +36,7 @@ pub(super) fn code_lengths(weights: &[f64]) -> Vec<u8> {
             break;
         }
     }
-    // Parents have higher numbers than their children; the last is the root.
+    // Parents have higher numbers than their children; the last number is the root.
     let mut depth = vec![0u8; parent.len()];
     for i in (0..parent.len().saturating_sub(1)).rev() {
         depth[i] = depth[parent[i]] + 1;
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn no_word_is_too_long() {
-        // The worst case: Fibonacci weights.
+        // Fibonacci weights are the worst case.
         let mut weights = vec![1.0, 1.0];
         for i in 2..100 {
             weights.push(weights[i - 1] + weights[i - 2]);

@@ -5,7 +5,7 @@ use afterimage_ids::EntityRef;
 use super::{Placement, TraceGraph, blockers, chords, delete_hot};
 
 /// Finds a cheap placement: blocking witnesses and the chords of a maximum spanning tree of the
-/// rest, minus the witnesses that distinguish nothing. O(E log E), and constant time for every
+/// rest, minus the witnesses that distinguish nothing. O(E log E), plus constant time for every
 /// witness.
 ///
 /// `weight` holds the cost of a witness on each edge.

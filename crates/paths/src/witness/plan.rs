@@ -1,4 +1,4 @@
-//! The witnesses that each function of a program writes, and their places.
+//! The witnesses that each function of a program writes, and the places where it writes them.
 
 use afterimage_graph::{Adjacency, Components, FlowGraph};
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
@@ -11,8 +11,8 @@ use crate::writers::Writers;
 use crate::{EntryIds, Spot, Step};
 
 /// Heuristic weights are raised to this power before codes are derived from them, so that edges
-/// thought to be rare do not get overlong codes. On eight real programs that takes 5 % fewer bits
-/// than the unchanged weights.
+/// that are assumed to be rare do not get overlong codes. On eight real programs, this takes 5 %
+/// fewer bits than the unchanged weights.
 const GUESSES: f64 = 0.6;
 
 /// How witnesses are chosen.
@@ -20,8 +20,8 @@ const GUESSES: f64 = 0.6;
 pub struct WitnessOptions {
     /// The cost of a witness on an edge.
     pub split_cost: SplitCost,
-    /// Deletes witnesses of the spanning tree's chords that distinguish nothing. Without this, the
-    /// placement is the paper's.
+    /// Whether to delete witnesses of the spanning tree's chords that distinguish nothing.
+    /// Otherwise, the placement is the paper's.
     pub delete: bool,
 }
 
@@ -38,7 +38,7 @@ impl Default for WitnessOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionWitnesses {
     edges: Vec<(EdgeId, Token)>,
-    /// By position in `edges`: the group whose code the token belongs to.
+    /// For each entry of `edges`, the group to whose code the token belongs.
     groups: Vec<u32>,
     entry: Option<Token>,
     may_write: bool,
@@ -53,7 +53,7 @@ impl FunctionWitnesses {
         &self.edges
     }
 
-    /// The edges that write, with their tokens and the group whose code each token belongs to.
+    /// The edges that write, with their tokens and the group to whose code each token belongs.
     pub(super) fn coded(&self) -> impl Iterator<Item = (EdgeId, Token, u32)> + '_ {
         let edges = self.edges.iter().zip(&self.groups);
         edges.map(|(&(edge, token), &group)| (edge, token, group))
@@ -77,13 +77,13 @@ impl FunctionWitnesses {
 
 /// Witnesses for a whole program, written as one stream of tokens.
 ///
-/// The host writes, too: whenever an import whose address is taken is called, it writes the
+/// The host writes, too. Whenever an import whose address is taken is called, the host writes the
 /// import's number in [`WitnessPlan::entry_ids`].
 #[derive(Clone, Debug)]
 pub struct WitnessPlan {
     functions: Vec<FunctionWitnesses>,
     entry_ids: EntryIds,
-    /// By defined function: the probes.
+    /// The probes of each defined function.
     steps: Vec<Vec<(Spot, Step)>>,
 }
 
@@ -175,9 +175,9 @@ pub(super) fn number(entry_ids: &EntryIds, function: FuncId) -> Option<Token> {
     (width > 0).then_some(Token { value, width })
 }
 
-/// The token that a function writes at its entry: its number, or a mere mark of entry if it may
-/// tail-call without writing anything else. Otherwise functions could replace each other silently
-/// forever.
+/// The token that a function writes at its entry. This is its number, or a mere mark of entry if it
+/// may make a tail call without writing anything else. Without such marks, functions could replace
+/// each other silently forever.
 fn entry_token(function: &Function, entry_ids: &EntryIds) -> Option<Token> {
     let tick = Token { value: 0, width: 1 };
     number(entry_ids, function.id).or_else(|| tail_calls_silently(&function.cfg).then_some(tick))
@@ -203,7 +203,7 @@ fn is_branch(cfg: &Cfg, v: BlockId) -> bool {
     cfg.graph.out_edges(v).len() > 1 && !matches!(cfg.blocks[v].end, BlockEnd::Call(_))
 }
 
-/// Whether a function needs witnesses of its own: it has a branch or a cycle.
+/// Whether a function needs its own witnesses, because it has a branch or a cycle.
 fn must_tell(cfg: &Cfg) -> bool {
     cfg.blocks.keys().any(|v| is_branch(cfg, v)) || has_cycle(&cfg.graph)
 }

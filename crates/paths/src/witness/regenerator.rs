@@ -24,26 +24,26 @@ const DEEPEST: usize = 1 << 26;
 struct Activation {
     /// The defined function, by its index.
     function: u32,
-    /// The vertex where it is.
+    /// The vertex that the activation has reached.
     at: BlockId,
-    /// A token that was read for a branch but whose edge is still to come: `wit` of Ball and Larus
-    /// 1992, Figure 7.
+    /// A token that has been read for a branch, but whose edge is still to come: `wit` of Ball and
+    /// Larus 1992, Figure 7.
     pending: Option<u32>,
 }
 
 /// The next action of the innermost activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It executes its current vertex.
+    /// The activation executes its current vertex.
     Arrives,
-    /// The call at its current vertex has returned, or thrown.
+    /// The call at its current vertex has returned, or thrown an exception.
     Returned { thrown: bool },
 }
 
 /// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
-    /// It wrote nothing.
+    /// The step wrote nothing.
     Silent,
     /// The event of the last token has happened.
     Read,
@@ -56,7 +56,7 @@ enum Progress {
 pub struct Regenerator<'a> {
     program: &'a Program,
     plan: &'a WitnessPlan,
-    /// By defined function; created when it is first entered.
+    /// The table of each defined function, created when the function is first entered.
     tables: Vec<Option<Box<Table>>>,
     stack: Vec<Activation>,
     phase: Phase,
@@ -92,8 +92,8 @@ impl<'a> Regenerator<'a> {
         open.map(|a| program.functions[a.function as usize].id)
     }
 
-    /// Reports the path as far as the available tokens determine it: up to the event of the last
-    /// token.
+    /// Reports the path as far as the available tokens determine it, which is up to the event of
+    /// the last token.
     ///
     /// # Errors
     /// If the tokens do not continue the run. The regenerator is unusable afterwards.
@@ -104,7 +104,7 @@ impl<'a> Regenerator<'a> {
     ) -> Result<(), WitnessError> {
         while !reader.is_empty() {
             self.depth_at_token = self.stack.len();
-            // A token is left, so everything before its reading has happened.
+            // A token is left, so everything before the next token has happened.
             while self.step(reader, sink)? == Progress::Silent {}
         }
         Ok(())
@@ -140,9 +140,9 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Follows the innermost activation while it stays in its function: the tight loop that takes
-    /// most of the time. Returns true if it stopped because no token is left. Returns false if it
-    /// reported a vertex at whose end something else happens, such as an error.
+    /// Follows the innermost activation while it stays in its function. This is the tight loop that
+    /// takes most of the time. Returns true if it stopped because no token is left. Returns false
+    /// if it reported a vertex at whose end something else happens, such as an error.
     #[inline]
     fn go_within<R: TokenReader, S: PathSink>(&mut self, reader: &mut R, sink: &mut S) -> bool {
         let depth = self.stack.len();
@@ -267,7 +267,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// The error if the next bits are no token, or there are none.
+    /// The error if the next bits are not a token, or no bits are left.
     #[cold]
     fn no_token<R: TokenReader>(&self, reader: &R) -> WitnessError {
         if reader.is_empty() {

@@ -1,4 +1,5 @@
-//! Witness sets, and whether a placement solves the tracing problem: by definition and by theorem.
+//! Witness sets, and two ways to decide whether a placement solves the tracing problem: by
+//! definition and by theorem.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +20,7 @@ pub enum Witness {
 }
 
 /// Returns the witness set of an edge (Ball and Larus 1992, section 4.1), by walking over
-/// everything reachable without writing. O(E).
+/// everything that is reachable without a write. O(E).
 ///
 /// `may_end` says where a run may end. In a single procedure that is EXIT. In a program it is every
 /// block, because the host or a trap may end the run anywhere.
@@ -54,8 +55,8 @@ pub fn witness_set(
     }
 }
 
-/// Completes the graph so that every vertex reaches EXIT. Adds an edge to EXIT, after the others,
-/// from one vertex of every region that cannot be left. O(V + E).
+/// Completes the graph so that every vertex reaches EXIT. Adds an edge to EXIT, after the other
+/// edges, from one vertex of every region that cannot be left. O(V + E).
 ///
 /// Without these virtual exits, the events of an endless region would be in no witness set, and the
 /// definition and Theorem 4.2 would disagree.
@@ -89,8 +90,8 @@ pub fn solves_by_definition(graph: &FlowGraph, placement: &Placement) -> bool {
     })
 }
 
-/// Decides the same question by Theorem 4.2: no directed cycle and no diamond among the silent
-/// edges. See [`find_ambiguity`] for its cost.
+/// Decides by Theorem 4.2 whether a placement solves the tracing problem: the silent edges must
+/// contain no directed cycle and no diamond. See [`find_ambiguity`] for the cost.
 pub fn solves_by_theorem(graph: &FlowGraph, placement: &Placement) -> bool {
     let completed = completed(graph);
     let is_virtual = |e: EdgeId| e.index() >= graph.edge_count();

@@ -1,4 +1,4 @@
-//! Regeneration as the paper writes it, with witness sets by definition.
+//! Regeneration as in the paper, with witness sets computed from their definition.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId};
@@ -8,7 +8,7 @@ use super::{Placement, TraceGraph, Witness, witness_set};
 /// Why a trace does not fit the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimpleError {
-    /// The next witness is in the witness set of no edge, or of several.
+    /// The next witness is in no edge's witness set, or in several.
     #[error("the trace does not say which way to go from {0}")]
     NoWay(BlockId),
     /// The path reached a vertex without successors that is not EXIT.
@@ -16,16 +16,16 @@ pub enum SimpleError {
     DeadEnd(BlockId),
 }
 
-/// The witnesses that a path writes, the end of the trace not included: `trace_record` of Ball and
-/// Larus 1992, section 4.1.
+/// The witnesses that a path writes, without the end of the trace: `trace_record` of Ball and Larus
+/// 1992, section 4.1.
 pub fn trace_record(placement: &Placement, path: &[EdgeId]) -> Vec<EdgeId> {
     let edges = path.iter().copied();
     edges.filter(|&e| placement.writes(e)).collect()
 }
 
 /// Regenerates the path that wrote a trace: `regenerate` of Ball and Larus 1992, Figure 7, on a
-/// graph without calls. The path begins with the root and ends with EXIT. O(path · E): the
-/// reference for faster ways.
+/// graph without calls. The path begins with the root and ends with EXIT. O(path · E). This is the
+/// reference for faster algorithms.
 ///
 /// # Errors
 /// If no path that ends at EXIT writes this trace.
@@ -39,7 +39,7 @@ pub fn regenerate_simple(
     let mut rest = trace.iter().map(|&e| Witness::Edge(e));
     let mut pc = graph.root();
     let mut path = vec![pc];
-    // The paper's `wit`: a witness already read whose edge is still to come.
+    // The paper's `wit`: a witness that has been read, but whose edge is still to come.
     let mut pending = None;
     while pc != exit {
         let way = if let [only] = graph.out_edges(pc) {

@@ -11,11 +11,11 @@ use afterimage_program::{BlockEnd, Callee, Cfg, EdgeKind, Program};
 use super::code::Code;
 use super::{FunctionWitnesses, Token, TokenReader};
 
-/// An edge.
+/// What the decoder knows about an edge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     pub to: BlockId,
-    /// The code of its write, and the token's rank there.
+    /// The code of the edge's token, and the token's rank in it.
     pub token: Option<Coded>,
     pub leads: Leads,
 }
@@ -30,7 +30,7 @@ pub(super) enum Leads {
     Throws,
 }
 
-/// The event at the end of a vertex.
+/// What happens at the end of a vertex.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     /// Only one edge leads on.
@@ -47,7 +47,7 @@ pub(super) enum Step {
     Stop,
 }
 
-/// The callee.
+/// The callee of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
     /// A defined function, by its position.
@@ -56,19 +56,19 @@ pub(super) enum Target {
     Table(TypeId),
 }
 
-/// The stretch from a vertex on, with only one silent edge at each step.
+/// The blocks from a vertex on, as long as only one silent edge leads on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     start: u32,
     length: u32,
-    /// The last vertex; at its end something else happens or another run begins.
+    /// The last vertex, at whose end something else happens or another run begins.
     pub last: BlockId,
 }
 
-/// Tokens of a rank below this are looked up in a list, others in a map.
+/// Tokens with a rank below this are looked up in a list, other tokens in a map.
 const DENSE: u32 = 1 << 8;
 
-/// Not looked up yet.
+/// The mark of an edge that has not been looked up yet.
 const UNKNOWN: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -79,19 +79,19 @@ pub(super) struct Table {
     runs: Vec<Run>,
     /// The blocks of the runs. Runs with equal ends share them.
     blocks: Vec<BlockId>,
-    /// By branch and rank of a token: the edge to take.
+    /// The edge to take, by branch and rank of the token.
     dense: Vec<Vec<u32>>,
-    /// The same for ranks from [`DENSE`] on.
+    /// The edge to take, for ranks from [`DENSE`] on.
     sparse: HashMap<(BlockId, u32), EdgeId>,
-    /// By token: the edges that write it, except those whose backward walk is complete.
+    /// The edges that write each token, except edges whose backward walk is complete.
     writers: HashMap<Coded, Vec<EdgeId>>,
-    /// By vertex: the last walk that reached it.
+    /// For each vertex, the last walk that reached it.
     walked: Vec<u32>,
     walks: u32,
 }
 
 impl Table {
-    /// O(V + E).
+    /// Builds the table of a function. O(V + E).
     pub(super) fn new(program: &Program, cfg: &Cfg, witnesses: &FunctionWitnesses) -> Self {
         let (codes, tokens) = codes(cfg, witnesses);
         let ways: Vec<Way> = cfg
@@ -151,7 +151,8 @@ impl Table {
         self.steps[v.index()]
     }
 
-    /// The blocks executed from a vertex without any decision, and the vertex where that ends.
+    /// The blocks that are executed from a vertex on without any decision, and the vertex where
+    /// this ends.
     #[inline]
     pub(super) fn run(&self, v: BlockId) -> (&[BlockId], BlockId) {
         let run = self.runs[v.index()];
@@ -163,7 +164,7 @@ impl Table {
 /// A code and the rank of a token in it.
 pub(super) type Coded = (u32, u32);
 
-/// The codes of a function, one per group, and by edge the code and the rank of its token.
+/// The codes of a function, one per group, and for each edge the code and the rank of its token.
 fn codes(cfg: &Cfg, witnesses: &FunctionWitnesses) -> (Vec<Code>, Vec<Option<Coded>>) {
     let mut groups: BTreeMap<u32, Vec<Token>> = BTreeMap::new();
     for (_, token, group) in witnesses.coded() {
@@ -179,7 +180,7 @@ fn codes(cfg: &Cfg, witnesses: &FunctionWitnesses) -> (Vec<Code>, Vec<Option<Cod
     (codes, tokens)
 }
 
-/// By vertex: the code of the tokens that it sees, which all belong to one code.
+/// For each vertex, the code of the tokens that it sees, which all belong to one code.
 fn codes_at(cfg: &Cfg, ways: &[Way]) -> Vec<Option<u32>> {
     let graph = &cfg.graph;
     let mut codes = vec![None; graph.vertex_count()];

@@ -9,12 +9,12 @@ use super::colours::colours;
 use super::huffman::code_lengths;
 use super::{Placement, TraceGraph};
 
-/// A number and its width in bits: the output of an edge.
+/// The output of an edge: a number and its width in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token {
-    /// Less than 2^`width`.
+    /// The number, which is less than 2^`width`.
     pub value: u32,
-    /// From 1 to 32.
+    /// The width in bits, from 1 to 32.
     pub width: u8,
 }
 
@@ -25,7 +25,7 @@ pub struct Token {
 /// witnesses of a group may have the same token if no branch needs to distinguish them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tokens {
-    /// By edge: its token and group.
+    /// The token and the group of each edge.
     tokens: Vec<Option<(Token, u32)>>,
 }
 
@@ -51,12 +51,12 @@ pub fn assign_tokens(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64
     let colours = colours(view, placement, weight);
     let mut sets = UnionFind::new(graph.vertex_count());
     for e in graph.edges().filter(|&e| !placement.writes(e)) {
-        // Nothing is read before a foreign vertex, and a new group begins after it.
+        // No witness is sought across a foreign vertex, so a new group begins after it.
         if !view.is_foreign(graph.to(e)) {
             sets.union(graph.from(e).index(), graph.to(e).index());
         }
     }
-    // By group and colour: the total weight of the witnesses.
+    // The total weight of the witnesses, by group and colour.
     let mut groups: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
     let mut places = vec![None; graph.edge_count()];
     for e in placement.edges() {

@@ -11,22 +11,22 @@ pub enum Role {
     /// A call of a function that writes nothing: it is transparent. The callee determines how
     /// control continues.
     SilentCall,
-    /// Others write after this vertex: it is EXIT, or a call of a function that may write. A
-    /// witness of this graph cannot determine the next part of the trace, so no branch may see this
-    /// vertex (the blocking property, Ball and Larus 1992, section 4.2). The callee determines how
-    /// control continues.
+    /// Other functions may write after this vertex: it is EXIT, or a call of a function that may
+    /// write. A witness of this graph cannot determine the next part of the trace, so no branch may
+    /// see this vertex (the blocking property, Ball and Larus 1992, section 4.2). The callee
+    /// determines how control continues.
     Foreign,
 }
 
 /// A graph with the roles of its vertices.
 ///
 /// A *branch* is a plain vertex that several edges leave. Parallel edges are distinguished, so this
-/// is slightly more than the paper's predicate.
+/// is slightly wider than the paper's predicate.
 #[derive(Clone, Debug)]
 pub struct TraceGraph<'a> {
     graph: &'a FlowGraph,
     roles: Vec<Role>,
-    /// Edges that cannot carry a witness.
+    /// For each edge, whether it cannot carry a witness.
     mute: Vec<bool>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> TraceGraph<'a> {
         self.roles[vertex.index()]
     }
 
-    /// Whether others write after a vertex.
+    /// Whether other functions may write after a vertex.
     pub fn is_foreign(&self, vertex: BlockId) -> bool {
         self.role(vertex) == Role::Foreign
     }

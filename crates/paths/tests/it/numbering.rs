@@ -1,5 +1,5 @@
-//! Path numbers against their definition: from each start, every path to an end has a number of its
-//! own, which fits its width.
+//! Checks path numbers against their definition: every path from a start to an end has its own
+//! number, which fits the width.
 
 use afterimage_ids::{BlockId, EntityRef};
 use afterimage_paths::{Cuts, Numbering, PathPlan};
@@ -9,7 +9,7 @@ use afterimage_testkit::graphs::programs::{programs, without_calls};
 use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
 use proptest::prelude::*;
 
-/// Functions with more paths from a start are not looked at.
+/// Functions with more paths from a start than this are skipped.
 const MANY: usize = 5000;
 
 const NO_CUTS: Cuts = Cuts {
@@ -19,7 +19,7 @@ const NO_CUTS: Cuts = Cuts {
     shorter: 0.0,
 };
 
-/// The numbers of all paths from a start; `None` if they are too many.
+/// The numbers of all paths from a start; `None` if there are too many.
 fn numbers(cfg: &Cfg, numbering: &Numbering, start: BlockId) -> Option<Vec<u64>> {
     let graph = &cfg.graph;
     let mut found = Vec::new();
@@ -48,7 +48,7 @@ fn numbers(cfg: &Cfg, numbering: &Numbering, start: BlockId) -> Option<Vec<u64>>
     Some(found)
 }
 
-/// The law, for all functions of a program.
+/// Checks the law for all functions of a program.
 fn unique(program: &Program, cuts: Cuts) {
     let plan = PathPlan::new(program, None, cuts).expect("no counts that could be wrong");
     for function in &program.functions {
@@ -86,7 +86,7 @@ fn all_cuts() -> [Cuts; 5] {
     ]
 }
 
-/// Bits that all paths take by the weights on which the plan is based.
+/// The number of bits that all paths take, according to the weights on which the plan is based.
 fn expected_bits(program: &Program, cuts: Cuts) -> f64 {
     let weights = function_weights(program, None).expect("weights");
     let plan = PathPlan::new(program, None, cuts).expect("no counts that could be wrong");
@@ -124,8 +124,8 @@ proptest! {
     }
 }
 
-/// The root has four ways out, one of which forks again. That makes five paths, or four if the
-/// paths through the fork end there.
+/// Four edges leave the root, and one of them leads to a fork. That makes five paths, or four if
+/// the paths through the fork end there.
 #[test]
 fn a_fifth_path_is_cut_off() {
     let fork = 4;

@@ -1,4 +1,4 @@
-//! Placements and tokens on random graphs, against their definitions.
+//! Checks placements and tokens on random graphs against their definitions.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use afterimage_paths::witness::{
 use afterimage_testkit::graphs::{Shape, flow_graphs, weights};
 use proptest::prelude::*;
 
-/// As many as any graph here has edges.
+/// An upper bound for the number of edges of a graph in these tests.
 const EDGES: usize = 64;
 
 /// Checks the requirements for a program by definition: the witness sets of a branch's edges are
@@ -38,8 +38,8 @@ fn solves_in_program(view: &TraceGraph<'_>, placement: &Placement) -> bool {
     branches_fine && no_silent_cycle
 }
 
-/// The same with tokens: the sets of tokens that a branch's edges may see first are disjoint, and
-/// no token that the branch may see is a prefix of another.
+/// Checks the same requirements for tokens: the sets of tokens that a branch's edges may see first
+/// are disjoint, and no token that the branch may see is a prefix of another.
 fn tokens_tell_apart(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64]) -> bool {
     let graph = view.graph();
     let tokens = assign_tokens(view, placement, weight);
@@ -130,7 +130,7 @@ proptest! {
         let mut placement = Placement::new(&graph, []);
         chords(&view, &mut placement, &weight);
         let before = cost(&placement, &weight);
-        // A spanning tree leaves no undirected cycle, virtual exits left aside.
+        // A spanning tree leaves no undirected cycle, apart from virtual exits.
         let full = completed(&graph).edge_count() == graph.edge_count();
         prop_assert!(!full || solves_by_theorem(&graph, &placement));
         delete_hot(&view, &mut placement, &weight);

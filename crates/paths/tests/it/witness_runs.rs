@@ -1,4 +1,4 @@
-//! Random runs of programs: the regenerated path is the executed one, however the run ends.
+//! Random runs of programs. The regenerated path must be the executed path, however the run ends.
 
 use crate::witness_walk::{Event, EventLog, Random, Recorded, Rules, Run, walk};
 use afterimage_ids::{BlockId, EntityRef, EntitySet};
@@ -52,7 +52,7 @@ fn frames(finish: &Finish) -> Vec<FinalFrame> {
     }
 }
 
-/// The activations open after all events.
+/// The activations that are open after all events.
 fn open_at_end(events: &[Event]) -> Vec<FinalFrame> {
     let mut stack: Vec<FinalFrame> = Vec::new();
     for &event in events {
@@ -74,7 +74,7 @@ fn open_at_end(events: &[Event]) -> Vec<FinalFrame> {
     stack
 }
 
-/// Some of the returns become exceptions that leave the function.
+/// Replaces some returns by exceptions that leave the function.
 fn with_exceptions(program: &Program, which: u64) -> Program {
     let mut random = Random(which | 1);
     let mut functions = program.functions.clone();
@@ -134,7 +134,7 @@ proptest! {
         }
         let witnesses = plan.functions()[0].edges();
         let placement = Placement::new(graph, witnesses.iter().map(|w| w.0));
-        // The paper's traces contain the edges themselves.
+        // The paper's traces consist of the edges themselves.
         let trace: Vec<_> = run.path.iter().copied().filter(|&e| placement.writes(e)).collect();
         let told = regenerated(&program, &plan, &run, seed);
         let mut blocks: Vec<BlockId> = told.iter().filter_map(|e| match e {

@@ -1,4 +1,4 @@
-//! Large functions and large programs take seconds, not hours.
+//! Checks that large functions and large programs take seconds, not hours.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use afterimage_program::Program;
 use afterimage_testkit::graphs::programs::Ending;
 use afterimage_testkit::graphs::programs::{call_chain, regular, without_calls};
 
-/// Generous: machines differ, and quadratic behaviour takes hours.
+/// The time limit. It is generous, because machines differ and quadratic behaviour takes hours.
 const LIMIT: Duration = Duration::from_secs(30);
 
 fn plan_and_regenerate(program: &Program, steps: usize) {
@@ -46,7 +46,7 @@ fn plan_and_regenerate(program: &Program, steps: usize) {
     assert!(planned + start.elapsed() < LIMIT);
 }
 
-/// Diamonds in a row, in nested loops.
+/// A row of diamonds in nested loops.
 #[test]
 fn a_function_of_200_000_edges() {
     let diamonds = 40_000;
@@ -62,7 +62,7 @@ fn a_function_of_200_000_edges() {
     plan_and_regenerate(&without_calls(4 * diamonds + 2, &edges), 400_000);
 }
 
-/// Bounds checks in a row: every branch sees all later ones.
+/// A row of bounds checks, in which every branch sees all later ones.
 #[test]
 fn a_row_of_50_000_checks() {
     let checks = 50_000;
@@ -72,7 +72,7 @@ fn a_row_of_50_000_checks() {
     plan_and_regenerate(&without_calls(checks + 2, &edges), 400_000);
 }
 
-/// The same where the checks lead back: loops in loops, sixteen deep.
+/// A row of checks that lead back, in loops nested sixteen deep.
 #[test]
 fn a_nest_of_50_000_loops() {
     let states = 50_000;
@@ -93,7 +93,7 @@ fn a_branch_with_50_000_ways() {
 #[test]
 fn a_program_of_100_000_functions() {
     plan_and_regenerate(&call_chain(100_000), 400_000);
-    // All recursive.
+    // All functions are recursive.
     let graph = |_| (4, vec![(0, 1), (0, 2), (1, 2), (2, 3)]);
     let program = regular(100_000, graph, |f, v| match v {
         1 => Ending::Call(1 + f * 31 % 100_000),

@@ -17,12 +17,12 @@ use afterimage_profile::lines::{Arrival, arrivals, line_of};
 use afterimage_profile::walk::{code_blocks, positions};
 use afterimage_profile::{Line, OperatorCount, ProfileError, Source, Stop};
 
-/// The places where a function arrives at a line, unless an exception leads there.
+/// The places where a function arrives at a line, except by an exception.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineArrivals {
     /// The function.
     pub function: FuncId,
-    /// The blocks with arrivals inside, and the number in each.
+    /// The blocks that contain arrivals, and the number of arrivals in each.
     pub inside: Vec<(BlockId, u64)>,
     /// Whether the beginning of an activation is an arrival.
     pub entry: bool,
@@ -30,8 +30,9 @@ pub struct LineArrivals {
     pub over: Vec<(BlockId, BlockId)>,
 }
 
-/// Finds where a function arrives at a line. `None` if the executed blocks do not determine this:
-/// where exceptions arrive, or where two edges join the same blocks. Linear in the function's body.
+/// Finds where a function arrives at a line. `None` if the executed blocks do not determine this,
+/// because exceptions arrive there or because two edges join the same blocks. Linear in the
+/// function's body.
 ///
 /// # Errors
 /// If the module's bytes are not those of the program.
@@ -83,15 +84,15 @@ struct Places<'a> {
     inside: HashMap<BlockId, Vec<OpId>>,
     /// Whether the beginning of an activation is an arrival.
     entry: bool,
-    /// The pairs of vertices with an edge that is an arrival; `not_over` has the pairs with an edge
-    /// that is not.
+    /// The pairs of vertices joined by an edge that is an arrival. `not_over` has the pairs joined
+    /// by an edge that is not.
     over: HashSet<(BlockId, BlockId)>,
     not_over: HashSet<(BlockId, BlockId)>,
     /// The first operator of each block that has a position. A block with only a skipped jump has
     /// none.
     first: HashMap<BlockId, OpId>,
-    /// For blocks with code of the line: their operators, except jumps, and whether each belongs to
-    /// the line.
+    /// The operators, except jumps, of each block that has code of the line, and whether each
+    /// operator belongs to the line.
     steps: HashMap<BlockId, Vec<(OpId, bool)>>,
 }
 
@@ -106,7 +107,7 @@ pub(super) struct Arrivals<'a, S> {
 }
 
 impl<'a, S: Segments> Arrivals<'a, S> {
-    /// No arrivals yet.
+    /// Marks without any arrivals yet.
     pub(super) fn new(path: &'a WholePath<S>) -> Self {
         Self {
             path,
@@ -157,10 +158,10 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         Ok(())
     }
 
-    /// The positions of all marks in nodes, including those where nodes join, if the executed nodes
-    /// determine them. A mark between two nodes is placed after the first if that node always leads
-    /// to it; otherwise the result is `None`. Linear in the blocks of all nodes and the edges at
-    /// their ends.
+    /// The positions of all marks in nodes, including marks between two nodes. Such a mark is
+    /// placed after the first node if that node always leads to it. Otherwise, the executed nodes
+    /// do not determine the marks, and the result is `None`. Linear in the blocks of all nodes and
+    /// the edges at their ends.
     pub(super) fn by_nodes(&self) -> Option<ByNodes> {
         let mut ends: HashMap<FuncId, Ends<'_>> = HashMap::new();
         for (id, node) in self.path.nodes().iter() {
@@ -211,7 +212,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         })
     }
 
-    /// Whether nodes of these functions were left out of the recording.
+    /// Whether nodes of the functions with arrivals were left out of the recording.
     pub(super) fn leaves_out(&self) -> bool {
         let mut nodes = self.path.nodes().values();
         nodes.any(|node| node.left_out > 0 && self.places.contains_key(&node.function))
@@ -222,7 +223,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         self.ambiguous.get()
     }
 
-    /// Returns the number of arrivals in the last block that were not reached when the run ended.
+    /// Returns the number of arrivals in the last block that the run did not reach before it ended.
     pub(super) fn unreached(&self, stops: &[Stop]) -> u64 {
         let mut sum = 0;
         for stop in stops {
@@ -252,7 +253,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
 /// The positions of marks in nodes.
 pub(super) struct ByNodes {
     pub(super) positions: Vec<(NodeId, Vec<u64>)>,
-    /// Whether some are after their node's last block.
+    /// Whether some marks come after their node's last block.
     pub(super) behind: bool,
 }
 
@@ -268,13 +269,14 @@ struct Ends<'a> {
 enum Joins {
     Never,
     Always,
-    /// It does if the preceding node ends with one of these blocks.
+    /// Control arrives if the preceding node ends with one of these blocks.
     After(Vec<BlockId>),
 }
 
 impl<'a> Places<'a> {
     /// Says when control arrives at the line at the beginning of a node with this first block,
-    /// given that its activation last executed one of `lasts`. `None` if this does not decide it.
+    /// given that its activation last executed one of `lasts`. `None` if these blocks do not decide
+    /// it.
     fn joins(&self, first: BlockId, lasts: &HashSet<BlockId>) -> Option<Joins> {
         let graph = &self.cfg.graph;
         // The beginning of an activation, and the dispatch of an exception.
@@ -388,7 +390,7 @@ impl<'a> Places<'a> {
         edges.any(|&edge| self.is_dispatch(graph.to(edge)))
     }
 
-    /// Whether catching an exception in this block is an arrival; `None` if it catches none.
+    /// Whether catching an exception in this block is an arrival; `None` if the block catches none.
     fn caught(&self, block: BlockId) -> Option<bool> {
         let graph = &self.cfg.graph;
         let edges = graph.in_edges(block).iter().copied();
@@ -398,7 +400,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Shared arrivals, as marks for which each node is examined.
+/// Shared arrivals, as marks found by examining each node.
 pub(super) struct Shared<'a, S>(pub Rc<Arrivals<'a, S>>);
 
 impl<S: Segments> Marking for Shared<'_, S> {
@@ -430,23 +432,23 @@ pub struct ArrivalTimes<'a, S: Segments> {
     last: RefCell<Last<'a, S>>,
 }
 
-/// The result of the last search. Arrivals are mostly requested in order.
+/// The result of the last search, kept because arrivals are mostly requested in order.
 struct Last<'a, S: Segments> {
     cursor: Cursor<'a, S>,
     /// The number and time of an arrival.
     time: Option<(u64, u64)>,
 }
 
-/// The method of finding arrivals.
+/// How arrivals are found.
 pub(super) enum Times<'a, S> {
-    /// The nodes determine them. Opens only segments that contain the requested nodes.
+    /// The nodes determine the arrivals. Opens only segments that contain the requested nodes.
     Nodes {
         all: WppOccurrences<'a, S>,
-        /// Whether some arrivals come after nodes. An arrival after the last node of all was not
+        /// Whether some arrivals come after nodes. An arrival after the run's last node was not
         /// executed.
         behind: bool,
     },
-    /// All segments were examined.
+    /// The arrivals, found by examining all segments.
     Marks(Marks<'a, S, Shared<'a, S>>),
 }
 
@@ -475,7 +477,7 @@ impl<S: Segments> Times<'_, S> {
 /// An arrival at a line: the moment before its first operator is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrivedAt {
-    /// The time of the operator's block. It is later than the arrival if jumps lead to the line.
+    /// The time of the operator's block. This is later than the arrival if jumps lead to the line.
     pub time: u64,
     /// The operator; `None` if the run ended on the way to it. The time is then that of the
     /// arrival.
@@ -550,8 +552,8 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         }
     }
 
-    /// Returns the number of arrivals up to and including block T. O(log arrivals) times what
-    /// [`time`](Self::time) takes, or only that.
+    /// Returns the number of arrivals up to and including block T. Takes at most O(log arrivals)
+    /// calls of [`time`](Self::time).
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -615,7 +617,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
             let op = Some(op);
             return Ok(Some(ArrivedAt { time, op }));
         }
-        // Jumps continue in the same activation.
+        // After a jump, the activation continues in another block.
         let mut at = time;
         while let (Some(block), Some(places)) = (block(&visit, at), places) {
             if let Some(&op) = places.first.get(&block) {
@@ -633,11 +635,12 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         Ok(Some(ArrivedAt { time, op: None }))
     }
 
-    /// Returns the line's operators that the k-th arrival executes, from 1, in order of time:
-    /// until its activation leaves the line or arrives there again, whatever it calls on the way.
-    /// Each operator is listed once. If the run ended in the last block, operators after the end
-    /// are included. Empty if there are fewer arrivals, or if the run ended on the way to the line.
-    /// Takes as long as [`get`](Self::get), plus O(1) for each node of the activation.
+    /// Returns the line's operators that the k-th arrival (from 1) executes, in order of time. They
+    /// end where the arrival's activation leaves the line or arrives there again; calls on the way
+    /// do not matter. Each operator is listed once. If the run ended in the last block, operators
+    /// after the end are included. Empty if there are fewer arrivals, or if the run ended on the
+    /// way to the line. Takes as long as [`get`](Self::get), plus O(1) for each node of the
+    /// activation.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -663,7 +666,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
                 }
                 before = Some(block);
                 let Some(steps) = places.steps.get(&block) else {
-                    // A jump continues.
+                    // A block with only jumps leads on to the line.
                     if places.first.contains_key(&block) {
                         return Ok(found);
                     } else {

@@ -16,31 +16,31 @@ pub struct CallEntry {
     pub depth: usize,
     /// The time of its first block.
     pub entered: u64,
-    /// The time of its last block, including its callees; `None` if it had not ended when the run
-    /// did.
+    /// The time of the last block that the activation or a callee executed; `None` if the
+    /// activation was still open when the run ended.
     pub left: Option<u64>,
-    /// The function and block that made the call; `None` for the host. After a tail call, this is
-    /// not the activation that continues afterwards.
+    /// The function and block that made the call; `None` for the host. For a tail call, this is not
+    /// where control returns.
     pub site: Option<(FuncId, BlockId)>,
 }
 
 impl CallEntry {
-    /// Returns the number of blocks executed until it ended, or until the end of the run at block
-    /// `length`.
+    /// Returns the number of blocks executed until the activation ended, or until the run ended at
+    /// block `length`.
     pub fn blocks(&self, length: u64) -> u64 {
         (self.left.unwrap_or(length) + 1).saturating_sub(self.entered)
     }
 }
 
-/// The activations that begin in a window, as a tree in order of time or backward, down to some
+/// The activations that begin in a window, as a tree, in order of time or backward, down to a given
 /// depth.
 ///
-/// Deeper activations are skipped: going forward in O(1), going backward in O(log n) for each rule
-/// on the way down.
+/// Deeper activations are skipped. This takes O(1) going forward, and O(log n) for each rule on the
+/// way down going backward.
 pub struct CallTree<'a, S: Segments> {
     path: &'a WholePath<S>,
     window: Window,
-    /// Activations with this many around them, or more, are left out.
+    /// Activations inside this many others, or more, are left out.
     limit: usize,
     order: Order<'a, S>,
     cursor: Cursor<'a, S>,
@@ -85,7 +85,7 @@ impl<'a, S: Segments> CallTree<'a, S> {
         })
     }
 
-    /// Keeps only the last `entries` activations; going backward, the first.
+    /// Keeps only the last `entries` activations, or the first `entries` if the walk goes backward.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -110,8 +110,8 @@ impl<'a, S: Segments> CallTree<'a, S> {
         Ok(())
     }
 
-    /// The activations that are open where the window begins, or where the last activations
-    /// that were kept begin. The outermost comes first.
+    /// The activations that are open where the window begins, or where the first of the kept
+    /// activations begins. The outermost comes first.
     pub fn around(&self) -> &[Activation] {
         &self.around
     }
@@ -145,7 +145,7 @@ impl<'a, S: Segments> CallTree<'a, S> {
     }
 }
 
-/// The activations that began before block T and are open there.
+/// The activations that began before block T and are open at that block.
 fn around<S: Segments>(
     cursor: &mut Cursor<'_, S>,
     time: u64,
@@ -156,7 +156,7 @@ fn around<S: Segments>(
     Ok(around)
 }
 
-/// An activation that begins.
+/// The beginning of an activation.
 struct Begun {
     function: FuncId,
     depth: usize,
@@ -188,11 +188,11 @@ fn next<S: Segments>(
 
 /// The beginnings of all activations, backward.
 struct Beginnings<'a, S> {
-    /// Executions of possible beginnings of an activation: its function's block 0, without a
+    /// Executions of nodes at which an activation may begin: a function's block 0, if it has no
     /// predecessor, or a gap.
     candidates: Occurrences<'a, S>,
     nodes: &'a PrimaryMap<NodeId, Node>,
-    /// The last block that was not examined yet.
+    /// The last block that has not been examined yet.
     last: u64,
 }
 
@@ -211,7 +211,7 @@ impl<'a, S: Segments> Beginnings<'a, S> {
     }
 
     /// The preceding activation, if it begins at block `first` or later. Activations inside `limit`
-    /// or more others are skipped with everything in them.
+    /// or more others are skipped, including their callees.
     fn previous(
         &mut self,
         cursor: &mut Cursor<'_, S>,
@@ -229,7 +229,8 @@ impl<'a, S: Segments> Beginnings<'a, S> {
             let depth = cursor.depth().saturating_sub(1);
             if depth >= limit {
                 let stack = cursor.stack()?;
-                // The outermost activation that is too deep is examined next, and skipped itself.
+                // The outermost activation that is too deep is examined next, and then skipped,
+                // too.
                 self.last = stack.get(limit).map_or(self.last, |deep| deep.entered - 1);
                 continue;
             }
@@ -296,7 +297,8 @@ impl<'a, S: Segments> CallsOf<'a, S> {
         self.first = self.first.max((self.last + 1).saturating_sub(entries));
     }
 
-    /// The next activation, with its number in the whole path among those of its function, from 1.
+    /// The next activation, with its number among its function's activations in the whole path,
+    /// from 1.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -319,8 +321,8 @@ impl<'a, S: Segments> CallsOf<'a, S> {
 }
 
 /// The k-th activation of a function, from 1, preceded by the activations around it, the outermost
-/// first. Empty if there are fewer. O(log n) for each of them and each rule on the way down, except
-/// for those that span several segments.
+/// first. Empty if there are fewer than k. O(log n) for each activation and each rule on the way
+/// down, except for activations that span several segments.
 ///
 /// # Errors
 /// If the path cannot be read, or has too many activations to count.
@@ -360,7 +362,7 @@ fn entry<S: Segments>(
         function,
         depth: depth.unwrap_or(inside),
         entered: time,
-        // If the block belongs to another activation, this one executes none.
+        // If the block belongs to another activation, this activation executes no block.
         left: if same {
             cursor.activation_end()?
         } else {

@@ -1,11 +1,11 @@
 //! Calling contexts: how much was executed in each chain of calls (Ammons, Ball and Larus,
 //! "Exploiting Hardware Performance Counters with Flow and Context Sensitive Profiling", 1997).
 //!
-//! A context is a chain of functions: called functions of the module, and functions that the
-//! compiler inlined into them.
+//! A context is a chain of functions: functions of the module that were called, and functions that
+//! the compiler inlined into them.
 //!
-//! The run is not expanded. Activations that make the same calls equally often are examined once,
-//! and once for each context in which they occur.
+//! The run is not expanded. Activations that make the same calls equally often are examined
+//! together, once for each context in which they occur.
 
 mod activations;
 mod charges;
@@ -41,9 +41,9 @@ pub struct ContextLimits {
 pub struct Rest {
     /// The number of calls, including those that they make.
     pub calls: u64,
-    /// The number of blocks that they execute or lack.
+    /// The number of blocks that they execute or that were left out.
     pub blocks: u64,
-    /// The number of these blocks left out of the path.
+    /// The number of these blocks that were left out of the path.
     pub left_out: u64,
 }
 
@@ -56,7 +56,7 @@ pub enum Frame {
     Function(FuncId),
     /// A function that was inlined into the surrounding one.
     Inlined(InlineeId),
-    /// A line of the surrounding function. Functions called there are inside it.
+    /// A line of the surrounding function. Functions called on that line are nested in it.
     Line(Line),
 }
 
@@ -77,14 +77,14 @@ pub struct Context {
     pub total: u64,
     /// The indices of the contexts with one more call, those with the most blocks first.
     pub children: Vec<usize>,
-    /// Calls from here to functions that execute too few blocks.
+    /// Calls made in this context to functions that execute too few blocks.
     pub shorter: Rest,
-    /// Calls from here that are too deep.
+    /// Calls made in this context that are too deep.
     pub deeper: Rest,
 }
 
-/// The calling contexts of a stretch of a run. In each context, `own`, `left_out`, the children's
-/// `total` and the calls summed up add up to `total`.
+/// The calling contexts of a stretch of a run. In each context, `total` is the sum of `own`,
+/// `left_out`, the children's `total` and the blocks of the calls summed up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextTree {
     /// The contexts, parents before children; the host is the first.
@@ -97,10 +97,11 @@ pub struct ContextTree {
 
 impl ContextTree {
     /// The contexts of a window of a run. For an activation that is open at the beginning of the
-    /// window, only its blocks count, not the call. By default, `inlining` makes the contexts those
-    /// of the module's functions.
+    /// window, only its blocks count, not the call. With the default `inlining`, contexts consist
+    /// of the module's functions only.
     ///
-    /// Linear in the grammars, and for each context in the distinct activations that occur in it.
+    /// Linear in the grammars, plus, for each context, linear in the distinct activations that
+    /// occur in it.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -131,8 +132,8 @@ impl ContextTree {
 }
 
 impl ContextTree {
-    /// The same tree, in which the blocks of some functions count for their callers, unless the
-    /// host called them. Linear.
+    /// The same tree, except that the blocks of some functions count for their callers. Functions
+    /// called by the host stay. Linear.
     #[must_use]
     pub fn folding(&self, is_folded: impl Fn(Frame) -> bool) -> Self {
         let mut contexts: Vec<Context> = Vec::new();
@@ -208,17 +209,17 @@ struct Pending {
     activations: Many,
 }
 
-/// The blocks that some activations of one function execute in one chain of inlined functions.
+/// The blocks that activations of one function execute in one chain of inlined functions.
 #[derive(Default)]
 struct Here {
     own: u64,
     left_out: u64,
     callees: BTreeMap<FuncId, Many>,
-    /// The blocks executed in it, in its callees, and in longer chains.
+    /// The blocks executed in the chain, in its callees, and in longer chains.
     total: u64,
 }
 
-/// The context to which the blocks of a chain count.
+/// The context for which the blocks of a chain count.
 #[derive(Clone, Copy)]
 enum ContextOf {
     Context { at: usize, depth: usize },
@@ -333,9 +334,9 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns the context in which to count a function that a context calls or has inlined and
-    /// that executes `blocks` blocks. If it is large enough, this is a new context. Each line of a
-    /// context has one.
+    /// Returns the context in which to count a function that a context calls or that was inlined
+    /// into it, and that executes `blocks` blocks. This is a new context if the function is large
+    /// enough. Each line of a context has its own context.
     fn place(&mut self, parent: usize, depth: usize, frame: Frame, blocks: u64) -> ContextOf {
         let is_line = matches!(frame, Frame::Line(_));
         if !is_line && depth >= self.limits.depth {
@@ -362,8 +363,8 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns the blocks that some activations execute in each chain of inlined functions,
-    /// including shorter chains in which they execute none.
+    /// Returns the blocks that activations execute in each chain of inlined functions, including
+    /// shorter chains in which they execute none.
     fn chains(&self, activations: Many) -> BTreeMap<ChainId, Here> {
         let all = self.all;
         let mut chains: BTreeMap<ChainId, Here> = BTreeMap::new();

@@ -26,13 +26,13 @@ const LONGEST_NODES: usize = 1 << 28;
 /// Why a file's path cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PathFileError {
-    /// The file.
+    /// The file cannot be read.
     #[error(transparent)]
     File(#[from] TraceError),
-    /// The directory.
+    /// The directory is damaged.
     #[error("the directory of the path is damaged: {0}")]
     Directory(CodecError),
-    /// A node that the program does not have.
+    /// The directory names a block that the program does not have.
     #[error(
         "the directory of the path names a block that is not in the program: {function}, {block}"
     )]
@@ -42,7 +42,7 @@ pub enum PathFileError {
         /// The block.
         block: afterimage_ids::BlockId,
     },
-    /// The number of segments differs from that in the directory.
+    /// The file and the directory disagree on the number of segments.
     #[error("the path has {found} segments, but its directory says {expected}")]
     Segments {
         /// The number in the directory.
@@ -50,10 +50,10 @@ pub enum PathFileError {
         /// The number in the file.
         found: usize,
     },
-    /// A segment.
+    /// A segment is damaged.
     #[error("a segment of the path is damaged: {0}")]
     Segment(CodecError),
-    /// The number of opened grammars differs from that of segments.
+    /// The number of opened grammars differs from the number of segments.
     #[error("the path has {expected} segments, but {found} opened grammars")]
     Grammars {
         /// The number in the directory.
@@ -61,18 +61,18 @@ pub enum PathFileError {
         /// The number in the file.
         found: usize,
     },
-    /// An opened grammar.
+    /// An opened grammar is damaged.
     #[error("an opened grammar of the path is damaged: {0}")]
     Grammar(CodecError),
-    /// A segment cannot be built on demand.
+    /// A segment could not be built on demand.
     #[error(transparent)]
     Made(#[from] Box<dyn std::error::Error + Send + Sync>),
-    /// The answer needs more segments than are built for one question.
+    /// The answer needs more segments than may be built for one question.
     #[error(
         "more than {0} stretches of the path are needed: build all of it (afterimage build --lens paths)"
     )]
     TooMany(usize),
-    /// The directory claims impossible contents for the segments.
+    /// The directory describes segments that cannot follow each other.
     #[error("the segments of the path do not follow each other: {0}")]
     Follow(String),
 }
@@ -82,10 +82,10 @@ pub type RecordedDirectory = Directory;
 
 /// Makes segments on demand that are not in a file.
 pub trait MakeSegment: std::fmt::Debug + Send + Sync {
-    /// Makes a segment whose contents the directory summarizes.
+    /// Makes a segment. The directory summarizes what it contains.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the segment cannot be made.
     fn segment(
         &self,
         directory: &Directory,
@@ -96,10 +96,10 @@ pub trait MakeSegment: std::fmt::Debug + Send + Sync {
 /// The origin of segments.
 #[derive(Debug)]
 enum Source {
-    /// From the file, with the section of their opened grammars.
+    /// Segments from the file, with the section of their opened grammars.
     File(Option<usize>),
     Memory(Vec<Arc<Segment>>),
-    /// Made on demand, with the limit and the number made so far.
+    /// Segments made on demand, with the limit and the number made so far.
     Made(Box<dyn MakeSegment>, usize, AtomicUsize),
 }
 
@@ -135,7 +135,7 @@ impl FileSegments {
         }
     }
 
-    /// Begins a question: what earlier questions needed does not count against its limit.
+    /// Begins a question. Segments that earlier questions needed do not count against its limit.
     pub fn begin(&self) {
         if let Source::Made(_, _, made) = &self.source {
             made.store(0, Ordering::Relaxed);
@@ -158,10 +158,10 @@ impl FileSegments {
         }
     }
 
-    /// A segment decoded from its bytes in PATHS, even if its opened grammar exists.
+    /// A segment, decoded from its bytes in PATHS even if the file has its opened grammar.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the segment cannot be read.
     pub fn coded(&self, segment: usize) -> Result<Arc<Segment>, PathFileError> {
         let mut reader = self.reader()?;
         reader.go(segment);
@@ -170,8 +170,9 @@ impl FileSegments {
         segment.map(Arc::new).map_err(PathFileError::Segment)
     }
 
-    /// Adds the opened grammars of all segments to a file. [`Segments::load`] then reads those,
-    /// several times faster. The caller commits. Linear in the path; memory for one segment.
+    /// Adds the opened grammars of all segments to a file. [`Segments::load`] then reads the opened
+    /// grammars, which is several times faster. The caller must commit the file. Linear in the
+    /// path; memory for one segment.
     ///
     /// # Errors
     /// If a segment cannot be read, or the file cannot be written.
@@ -201,8 +202,8 @@ impl FileSegments {
     }
 }
 
-/// The section with the opened grammars of the current path: the last one, if it was written after
-/// the path.
+/// The section with the opened grammars of the current path. This is the last such section, if it
+/// was written after the path.
 fn grammars(file: &TraceFile) -> Option<usize> {
     let sections = (0..).map_while(|position| file.section(position));
     let mut found = None;
@@ -252,10 +253,10 @@ impl Segments for FileSegments {
     }
 }
 
-/// The path of a file; `None` if there is none yet.
+/// The path of a file; `None` if the file has no path yet.
 ///
 /// # Errors
-/// If it is damaged, or does not belong to this program.
+/// If the path is damaged, or does not belong to this program.
 pub fn recorded_path(
     file: &TraceFile,
     program: &Program,
@@ -263,11 +264,11 @@ pub fn recorded_path(
     recorded_path_of(file, program, recorded_directory(file)?)
 }
 
-/// The directory of a file's path; `None` if there is no path yet. This is most of the work of
-/// opening a path, and needs no program. Linear in its size.
+/// The directory of a file's path; `None` if there is no path yet. Reading it is most of the work
+/// of opening a path, and needs no program. Linear in the directory's size.
 ///
 /// # Errors
-/// If it is damaged.
+/// If the directory is damaged.
 pub fn recorded_directory(file: &TraceFile) -> Result<Option<Directory>, PathFileError> {
     decoded(file, Kind::PATH_INDEX, Directory::decode)
 }
@@ -290,10 +291,11 @@ fn decoded<T>(
     directory.map(Some).map_err(PathFileError::Directory)
 }
 
-/// The stretches of a file's path; `None` if the file has none, or an earlier version made them.
+/// The stretches of a file's path; `None` if the file has no stretches, or an earlier version wrote
+/// them.
 ///
 /// # Errors
-/// If it is damaged.
+/// If their directory is damaged.
 pub fn stretches_of_path(file: &TraceFile) -> Result<Option<StretchDirectory>, PathFileError> {
     let Some(open) = file.last_whole(Kind::OPEN, LARGEST_DIRECTORY)? else {
         return Ok(None);
@@ -303,11 +305,11 @@ pub fn stretches_of_path(file: &TraceFile) -> Result<Option<StretchDirectory>, P
     })
 }
 
-/// The number of functions to allow in a file without a program.
+/// The number of functions that a path may have in a file without a program.
 const WITHOUT_PROGRAM: u32 = 1 << 12;
 
-/// The largest number of functions in a file's program: each takes at least one byte. Whether the
-/// named functions exist is checked when the program is available.
+/// An upper bound for the number of functions in a file's program, since each takes at least one
+/// byte. Whether the named functions exist is checked once the program is available.
 fn most_functions(file: &TraceFile) -> Result<u32, PathFileError> {
     let sections = file.sections()?;
     let module = sections.iter().find(|one| one.kind == Kind::MODULE);
@@ -315,7 +317,7 @@ fn most_functions(file: &TraceFile) -> Result<u32, PathFileError> {
     Ok(bytes.unwrap_or(WITHOUT_PROGRAM))
 }
 
-/// Like [`recorded_path`], with the result of [`recorded_directory`] for the file.
+/// Like [`recorded_path`], but takes the file's directory, as returned by [`recorded_directory`].
 ///
 /// # Errors
 /// As for [`recorded_path`].
@@ -329,8 +331,8 @@ pub fn recorded_path_of(
         .transpose()
 }
 
-/// Like [`recorded_path`], but reads only PATHS. Used to rewrite the opened grammars, which may be
-/// damaged.
+/// Like [`recorded_path`], but reads only PATHS. This serves to rewrite the opened grammars, which
+/// may be damaged.
 ///
 /// # Errors
 /// As for [`recorded_path`].
@@ -367,7 +369,7 @@ fn opened(
     whole(segments)
 }
 
-/// The path of a run whose stretches are made when needed, up to a limit.
+/// The path of a run whose stretches are made on demand, up to a limit.
 ///
 /// # Errors
 /// If the stretches do not belong to this program.
@@ -381,7 +383,7 @@ pub fn path_of_stretches(
     whole(checked(file, program, directory, source)?)
 }
 
-/// Checks that the directory of the segments names only existing parts of the program.
+/// Checks that the segments' directory names only functions and blocks that the program has.
 fn checked(
     file: &TraceFile,
     program: &Program,
@@ -415,7 +417,7 @@ fn checked(
     })
 }
 
-/// The path that consists of these segments, which are not in the file.
+/// The path that consists of the given segments, which are not in the file.
 ///
 /// # Errors
 /// If the segments do not follow each other.

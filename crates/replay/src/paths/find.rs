@@ -25,22 +25,22 @@ use super::Numbering;
 /// Why a text is not a pattern of a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternTextError {
-    /// It is not written as a pattern.
+    /// The text is not written as a pattern.
     #[error(
         "\"{0}\" is not a sequence of blocks: write numbers with dots between them, as in \
          2.3.4, main:2.3, main:2.3>f:0.1 for a call, or f:0.1<main:4 for a return"
     )]
     Form(String),
-    /// It does not name the function of the blocks.
+    /// The text does not name the function of the blocks.
     #[error(
         "\"{0}\" does not name the function of these blocks: name it with --function or as in \
          main:{0}"
     )]
     Whose(String),
-    /// It names no function, or several.
+    /// A name in the text fits no function, or several.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// An imported function has no blocks.
+    /// The function is imported, so it has no blocks.
     #[error("{0} is imported: it has no blocks here")]
     Imported(String),
     /// The function does not have this block.
@@ -50,10 +50,10 @@ pub enum PatternTextError {
         function: String,
         /// The requested block.
         block: u64,
-        /// The last one.
+        /// The function's last block.
         last: u32,
     },
-    /// Vertices without code are not in a trace.
+    /// The vertex has no code, so it is not in a trace.
     #[error("vertex {block} of {function} is not code: nothing is executed there")]
     NoCode {
         /// The function's name.
@@ -88,7 +88,7 @@ pub enum PatternTextError {
         /// How the block ends.
         end: String,
     },
-    /// The block does not end in a call.
+    /// The block cannot be the last of a call.
     #[error(
         "block {block} of {function} does not end a call of it{}",
         ending(ends)
@@ -98,10 +98,10 @@ pub enum PatternTextError {
         function: String,
         /// The block.
         block: u32,
-        /// The blocks that do.
+        /// The blocks that can be.
         ends: Vec<u32>,
     },
-    /// A callee returns to its caller.
+    /// The callee returns to its caller, not to another function.
     #[error("{callee} is called by {caller} there, so it does not return to {function}")]
     NotCaller {
         /// The function that returns.
@@ -111,7 +111,7 @@ pub enum PatternTextError {
         /// The function that it should return to.
         function: String,
     },
-    /// The block follows no call.
+    /// No call continues with the block.
     #[error("no call in {function} continues with its block {block}, so nothing returns there")]
     NotBehind {
         /// The function's name.
@@ -119,17 +119,17 @@ pub enum PatternTextError {
         /// The block.
         block: u32,
     },
-    /// A call begins with the function's first block.
+    /// The block is not the function's first, with which each call begins.
     #[error("{function} begins with block {root}, so no call begins with block {block}")]
     NotFirst {
         /// The function's name.
         function: String,
-        /// The block that it begins with.
+        /// The block with which the function begins.
         root: u32,
         /// The requested block.
         block: u32,
     },
-    /// There are too many parts.
+    /// The pattern has too many parts.
     #[error(transparent)]
     Pattern(#[from] PatternError),
 }
@@ -154,11 +154,11 @@ fn ending(ends: &[u32]) -> String {
     }
 }
 
-/// Reads a pattern, and checks that the program's graphs allow it. `function` is the function of
-/// the first part's blocks, unless the part names one.
+/// Reads a pattern, and checks that the program's graphs allow it. The blocks of the first part
+/// belong to `function`, unless that part names a function.
 ///
 /// # Errors
-/// If it is not a pattern, or can never occur.
+/// If the text is not a pattern, or the pattern can never occur.
 pub fn pattern(
     text: &str,
     function: Option<FuncId>,
@@ -167,7 +167,7 @@ pub fn pattern(
     source: &SourceMap<'_>,
 ) -> Result<Pattern, PatternTextError> {
     let mut parts: Vec<Part> = Vec::new();
-    // The last part in each activation known to be open, innermost last.
+    // The last part of each activation that is known to be open, the innermost last.
     let mut open: Vec<usize> = Vec::new();
     for (link, name, blocks) in pieces(text)? {
         let own = match name {
@@ -202,11 +202,12 @@ pub fn pattern(
     Ok(Pattern::new(parts)?)
 }
 
-/// A part: its link to the previous one, the name of its function if given, and its blocks.
+/// A part of a pattern: its link to the previous part, the name of its function if given, and its
+/// blocks.
 type Piece<'t> = (Link, Option<&'t str>, &'t str);
 
-/// Splits a text into parts. Since names may contain `<`, `>`, `:` and dots, a part ends where
-/// blocks come before a `<`, a `>` or the end.
+/// Splits a pattern into parts. Names may contain `<`, `>`, `:` and dots. So a part ends only where
+/// blocks are followed by `<`, by `>` or by the end.
 fn pieces(text: &str) -> Result<Vec<Piece<'_>>, PatternTextError> {
     let wrong = || PatternTextError::Form(text.to_owned());
     let mut pieces = Vec::new();
@@ -269,7 +270,8 @@ fn blocks_of(
     Ok(blocks)
 }
 
-/// The blocks that may be executed after one, ascending. Vertices without code are passed through.
+/// The blocks that may be executed right after `from`, ascending. Vertices without code are passed
+/// through.
 fn successors(function: &Function, from: BlockId) -> Vec<BlockId> {
     let cfg = &function.cfg;
     let mut found = Vec::new();
@@ -344,7 +346,8 @@ fn check_call(
     })
 }
 
-/// Checks that a part can follow the end of the previous one, which `caller` called, if known.
+/// Checks that a part can follow the return of the previous part. `caller` called that part, if
+/// known.
 fn check_return(
     program: &Program,
     names: &Names,
@@ -399,7 +402,7 @@ fn check_return(
     )
 }
 
-/// Checks that a block can follow another.
+/// Checks that one block can follow another.
 fn check_edge(
     function: &Function,
     from: BlockId,
@@ -419,7 +422,7 @@ fn check_edge(
 }
 
 /// Whether an activation may end with a block: by a return, a tail call, a throw, or an exception
-/// that passes through it.
+/// that passes through.
 fn ends(function: &Function, block: BlockId) -> bool {
     let cfg = &function.cfg;
     let (mut seen, mut next) = (vec![block], vec![block]);
@@ -447,9 +450,10 @@ fn tail_calls(function: &Function) -> bool {
 /// An occurrence of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// Its place.
+    /// The place of the occurrence.
     pub at: Match,
-    /// The number of the call of the first part's function that it is in, from 1.
+    /// The number, from 1, of the call that contains it, among the calls of the first part's
+    /// function.
     pub call: u64,
 }
 
@@ -466,13 +470,13 @@ pub struct Occurrences {
     pub calls: u64,
 }
 
-/// Why they cannot be found. `E` says why a segment cannot be loaded.
+/// Why occurrences cannot be found. `E` says why a segment cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OccurrencesError<E> {
-    /// The path.
+    /// The path cannot be searched.
     #[error(transparent)]
     Find(#[from] FindError<E>),
-    /// The calls.
+    /// The calls cannot be located.
     #[error(transparent)]
     Calls(#[from] TargetError),
     /// Code of a function in the pattern was left out of the path.
@@ -483,10 +487,10 @@ pub enum OccurrencesError<E> {
 }
 
 /// Counts the occurrences of a pattern and lists the first `most`, as [`WholePath::find`] does.
-/// `numbering` says which functions have code left out.
+/// `numbering` says for which functions code was left out.
 ///
 /// # Errors
-/// If the path cannot be read, or lacks blocks of the pattern's functions.
+/// If the path cannot be read, or blocks of the pattern's functions were left out of it.
 pub fn occurrences<S: Segments>(
     path: &WholePath<S>,
     pattern: Pattern,

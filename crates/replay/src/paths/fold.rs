@@ -1,4 +1,4 @@
-//! Folds sequences for display: consecutive repetitions are written once.
+//! Folds sequences for display, so that consecutive repetitions are written once.
 
 use std::rc::Rc;
 
@@ -21,12 +21,12 @@ pub enum Fold {
 pub struct Folded {
     /// Its parts.
     pub parts: Vec<Fold>,
-    /// The number of elements of the sequence that they represent.
+    /// The number of elements of the sequence that the parts represent.
     pub length: u64,
 }
 
 impl Fold {
-    /// Returns the number of elements that it represents.
+    /// Returns the number of elements that this part represents.
     pub fn length(&self) -> u64 {
         match self {
             Self::Block(_) => 1,
@@ -34,7 +34,7 @@ impl Fold {
         }
     }
 
-    /// Returns the number of elements written.
+    /// Returns the number of elements that are written for this part.
     pub fn written(&self) -> usize {
         match self {
             Self::Block(_) => 1,
@@ -102,9 +102,9 @@ mod tests {
         assert_eq!(folded(&[1, 2, 3]), "1.2.3");
         assert_eq!(folded(&[7, 7, 7, 8]), "(7)*3.8");
         assert_eq!(folded(&[1, 2, 3, 2, 3, 2, 3, 6]), "1.(2.3)*3.6");
-        // A loop in a loop.
+        // A loop inside a loop.
         assert_eq!(folded(&[0, 1, 2, 2, 3, 1, 2, 2, 3, 4]), "0.(1.(2)*2.3)*2.4");
-        // From left to right: folded parts stay folded.
+        // Folding goes from left to right, and folded parts stay folded.
         assert_eq!(folded(&[1, 2, 2, 1, 2, 2, 2]), "(1.(2)*2)*2.2");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use afterimage_ids::{PrimaryMap, RuleId};
 use afterimage_wpp::{Grammar, Kind, PathError, Root, Segment, Segments, Symbol, WholePath};
 
-/// Loads a segment and checks everything that a walk over its grammar relies on. Linear.
+/// Loads a segment, and checks everything on which a walk over its grammar relies. Linear.
 pub(super) fn checked<S: Segments>(
     path: &WholePath<S>,
     number: usize,
@@ -36,13 +36,14 @@ pub(super) fn multiplicities(segment: &Segment) -> PrimaryMap<RuleId, u64> {
     executions(&segment.grammar, run)
 }
 
-/// Returns the number of executions of each rule, given those of some symbols. Linear.
+/// Returns the number of executions of each rule, from the numbers of executions of some symbols.
+/// Linear.
 pub(super) fn executions(
     grammar: &Grammar,
     executed: impl IntoIterator<Item = (Symbol, u64)>,
 ) -> PrimaryMap<RuleId, u64> {
     let mut times: PrimaryMap<RuleId, u64> = grammar.rules.keys().map(|_| 0).collect();
-    // The executions can be counted; rules that are not executed do not matter.
+    // The total number of executions fits in 64 bits; rules that are never executed do not matter.
     let add = |times: &mut PrimaryMap<RuleId, u64>, symbol: Symbol, more: u64| {
         if let Some(rule) = symbol.as_rule() {
             times[rule] = times[rule].saturating_add(more);

@@ -15,7 +15,7 @@ use afterimage_profile::{Line, ProfileError, Source, Stop, walk};
 pub struct HotPath {
     /// The node of the whole path.
     pub node: NodeId,
-    /// The function.
+    /// The function that executed it.
     pub function: FuncId,
     /// Its blocks.
     pub blocks: Box<[BlockId]>,
@@ -23,9 +23,9 @@ pub struct HotPath {
     pub then: Continuation,
     /// The number of executions.
     pub count: u64,
-    /// The number of blocks executed in it.
+    /// The number of blocks executed in all its executions.
     pub executed: u64,
-    /// The number of instructions executed in it.
+    /// The number of instructions executed in all its executions.
     pub instructions: u64,
     /// The source lines of its code, ascending.
     pub lines: Vec<Line>,
@@ -49,7 +49,7 @@ pub struct HotPaths {
 /// Why hot paths cannot be found. `E` says why a segment cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum HotError<E> {
-    /// The path.
+    /// The path cannot be read.
     #[error(transparent)]
     Path(#[from] PathError<E>),
     /// The program's bodies cannot be read.
@@ -58,7 +58,7 @@ pub enum HotError<E> {
     /// A path belongs to a function that the program does not have.
     #[error("the path names {0}, which the program does not define")]
     NoFunction(FuncId),
-    /// The numbers are too large, as in a damaged file.
+    /// The numbers overflow, which happens only in a damaged file.
     #[error("the path is longer than any run can be")]
     TooMany,
 }
@@ -67,7 +67,7 @@ fn add<E>(a: u64, b: u64) -> Result<u64, HotError<E>> {
     a.checked_add(b).ok_or(HotError::TooMany)
 }
 
-/// A program: its graphs, the bytes that it was parsed from, and the source of its code.
+/// A program: its graphs, the bytes from which it was parsed, and the source of its code.
 #[derive(Clone, Copy)]
 pub struct Code<'a> {
     /// The graphs.
@@ -79,10 +79,10 @@ pub struct Code<'a> {
 }
 
 impl HotPaths {
-    /// The `top` paths in which most instructions were executed, for one function or all. The sums
-    /// are over all paths of these functions. `stops` lists where the open activations were at the
-    /// end of the run: the code after these places was not executed. `continuations` says for each
-    /// node where its activation continues.
+    /// The `top` paths in which the most instructions were executed, for one function or all. The
+    /// sums are over all paths of these functions. `stops` lists where the open activations were at
+    /// the end of the run; the code after these places was not executed. `continuations` says where
+    /// each node's activation continues.
     ///
     /// Linear in the number of nodes and segments, and in the bodies of executed functions. Opens
     /// one segment.
@@ -116,7 +116,7 @@ impl HotPaths {
         let mut hot = Self::default();
         let mut body = Vec::new();
         let missed = missed(path, program, module, stops)?;
-        // The number of instructions in each block of the current function.
+        // The current function, and the number of instructions in each of its blocks.
         let mut lengths: (Option<FuncId>, SecondaryMap<BlockId, u64>) = Default::default();
         for (function, id) in order {
             if lengths.0 != Some(function) {
@@ -141,7 +141,7 @@ impl HotPaths {
                 then: continuations.get(id.index()).copied().unwrap_or_default(),
                 count: counts[id],
                 executed: times(node.length())?,
-                // The last block belongs to the path.
+                // The block in which the run ended belongs to this path.
                 instructions: times(once)? - cut,
                 lines: Vec::new(),
             };
@@ -194,7 +194,7 @@ impl HotPaths {
 /// Returns the path executed last, and the number of instructions of its last block that were not
 /// executed, if the run ended in that block.
 ///
-/// The activations below it are waiting in calls, which end their blocks.
+/// All other open activations wait for calls, which end their blocks.
 fn missed<S: Segments>(
     path: &WholePath<S>,
     program: &Program,
@@ -210,8 +210,7 @@ fn missed<S: Segments>(
     let node = &path.nodes()[visit.node];
     let own =
         |stop: &&Stop| stop.function == node.function && node.blocks.last() == Some(&stop.block);
-    // If the block has several stops, that of the innermost activation is the only one not after a
-    // call.
+    // If the block has several stops, only that of the innermost activation is not after a call.
     let Some(stop) = stops.iter().filter(own).min_by_key(|stop| stop.next) else {
         return Ok(None);
     };

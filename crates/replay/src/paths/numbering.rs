@@ -1,4 +1,4 @@
-//! Gives calls their numbers in the whole run when a filter kept only some of them.
+//! Maps calls to their numbers in the whole run, if a filter kept only some calls.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use afterimage_ids::FuncId;
 use afterimage_wpp::{Directory, Partial};
 use thiserror::Error;
 
-/// The numbers of calls in the whole run, regardless of any filter. By default, nothing was left
+/// The numbers of calls in the whole run, regardless of any filter. By default, no call was left
 /// out.
 #[derive(Clone, Debug, Default)]
 pub struct Numbering {
@@ -15,10 +15,10 @@ pub struct Numbering {
     unknown: bool,
 }
 
-/// Why a call of the whole run cannot be found among the kept ones.
+/// Why a call of the whole run cannot be found among the kept calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NumberError {
-    /// It was left out.
+    /// The call was left out.
     #[error("call {number} was left out when the path was built, {}", kept(*nearest))]
     LeftOut {
         /// The number of the call, from 1.
@@ -26,10 +26,10 @@ pub enum NumberError {
         /// The nearest call that was kept, if any was.
         nearest: Option<u64>,
     },
-    /// There was no call.
+    /// The function was never called.
     #[error("it was never called")]
     Never,
-    /// There were fewer calls.
+    /// The function was called fewer times.
     #[error("it was called {}, so there is no call {number}; the last is call {of}", times(*of))]
     Fewer {
         /// The requested number.
@@ -59,7 +59,7 @@ fn times(count: u64) -> String {
 }
 
 impl Numbering {
-    /// The numbering of a stored path.
+    /// The numbering of the calls in a stored path.
     pub fn of(directory: &Directory) -> Self {
         let partial = directory.partial.iter().flatten().cloned();
         Self {
@@ -68,7 +68,7 @@ impl Numbering {
         }
     }
 
-    /// Whether blocks of a function were, or may have been, left out.
+    /// Whether blocks of a function were left out, or may have been.
     pub fn lacks(&self, function: FuncId) -> bool {
         self.unknown || self.partial.contains_key(&function)
     }
@@ -82,8 +82,8 @@ impl Numbering {
         kept.checked_add(left_out).filter(|_| !self.unknown)
     }
 
-    /// The number in the whole run of the k-th call that was kept, both from 1; `None` if unknown.
-    /// O(log n).
+    /// The number, in the whole run, of the k-th call that was kept; `None` if unknown. Both
+    /// numbers count from 1. O(log n).
     pub fn of_kept(&self, function: FuncId, kept: u64) -> Option<u64> {
         if self.unknown {
             return None;
@@ -97,11 +97,11 @@ impl Numbering {
         number.checked_add(kept - first)
     }
 
-    /// The position, among the `count` kept calls of a function, of call `number` of the whole run;
-    /// all from 1. O(log n).
+    /// The position of call `number` of the whole run among the `count` kept calls of a function.
+    /// Both numbers count from 1. O(log n).
     ///
     /// # Errors
-    /// If it was left out, or there was no such call.
+    /// If the call was left out, or there was no such call.
     pub fn kept(&self, function: FuncId, number: u64, count: u64) -> Result<u64, NumberError> {
         let of = self.calls(function, count).ok_or(NumberError::Unknown)?;
         match number {
@@ -134,10 +134,10 @@ impl Numbering {
         Err(NumberError::LeftOut { number, nearest })
     }
 
-    /// The position, among the kept calls of a function, of the last call of the whole run.
+    /// The position of a function's last call in the whole run among its kept calls.
     ///
     /// # Errors
-    /// If it was left out, or there was no call.
+    /// If that call was left out, or there was no call.
     pub fn last(&self, function: FuncId, count: u64) -> Result<u64, NumberError> {
         let of = self.calls(function, count).ok_or(NumberError::Unknown)?;
         self.kept(function, of, count)
@@ -148,7 +148,7 @@ impl Numbering {
 mod tests {
     use super::*;
 
-    /// Whatever is kept, the numbers match those in a list of all calls.
+    /// Whichever calls are kept, the numbers match those in a list of all calls.
     #[test]
     fn numbers_are_those_of_the_whole_run() {
         let function = FuncId::from_u32(7);

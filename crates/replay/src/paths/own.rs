@@ -1,14 +1,14 @@
-//! Iterates over the nodes that one activation executes itself.
+//! Iterates over the executions of nodes in one activation, without its callees.
 
 use afterimage_wpp::{Cursor, PathError, Segments, Visit, WholePath};
 
-/// The executions of nodes of an activation, without those of its callees.
+/// The executions of nodes that an activation makes itself, without those of its callees.
 pub(super) struct OwnVisits<'a, S: Segments> {
     cursor: Cursor<'a, S>,
     depth: usize,
-    /// The time of its last block; `None` if it does not end.
+    /// The time of the activation's last block; `None` if the activation does not end.
     end: Option<u64>,
-    /// The execution that it begins with, until delivered.
+    /// The first execution, until it is returned.
     first: Option<Visit>,
 }
 
@@ -25,8 +25,8 @@ impl<'a, S: Segments> OwnVisits<'a, S> {
         })
     }
 
-    /// The next execution, beginning with the first. O(1) amortised, plus a call of
-    /// [`Cursor::skip_activation`] for each call.
+    /// The next execution, beginning with the first. O(1) amortised, plus one
+    /// [`Cursor::skip_activation`] for each callee.
     pub(super) fn next(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));

@@ -14,13 +14,13 @@ use afterimage_profile::{ProfileError, Source, inlined_names};
 /// The place of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockPlace {
-    /// Its first operator, in the original module.
+    /// The offset of its first operator in the original module.
     pub offset: OrigOffset,
-    /// The position of its first instruction that has one.
+    /// The source position of its first instruction that has one.
     pub position: Option<Location>,
-    /// The position of its last instruction: the call, if it ends with one.
+    /// The source position of its last instruction, which is the call if the block ends with one.
     pub end: Option<Location>,
-    /// Its last instruction, in the original module.
+    /// The offset of its last instruction in the original module.
     pub last: OrigOffset,
 }
 
@@ -34,7 +34,8 @@ pub struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// The blocks of a program. `module` is the program's source.
+    /// Places for the blocks of a program. `module` has the bytes from which the program was
+    /// parsed.
     pub fn new(program: &'a Program, module: &'a [u8], source: &'a dyn Source) -> Self {
         Self {
             program,

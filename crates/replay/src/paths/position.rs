@@ -55,23 +55,23 @@ impl At {
     }
 }
 
-/// The end of the prologue in activations of a function.
+/// Where the prologue ends in activations of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prologue {
     end: Option<PrologueEnd>,
-    /// The last block in which its end may have been reached.
+    /// The last block in which an activation may have reached the end of the prologue.
     until: u64,
 }
 
 impl Prologue {
-    /// Returns the number of blocks executed before the one in which it ends; `None` if its end is
-    /// unknown.
+    /// Returns the number of blocks executed before the block in which the prologue ends; `None` if
+    /// its end is unknown.
     pub fn blocks(&self) -> Option<u64> {
         self.end.map(|end| end.blocks)
     }
 
-    /// Returns the moment after it in an activation that begins at a time. If its end is unknown,
-    /// or the run ended in it, this is the beginning of the activation.
+    /// Returns the moment after the prologue in an activation that begins at a time. If the
+    /// prologue's end is unknown, or the run ended in it, this is the beginning of the activation.
     pub fn behind(&self, entered: u64) -> At {
         let end = self.end.filter(|end| entered + end.blocks <= self.until);
         end.map_or(At::block(entered), |end| At {
@@ -96,18 +96,18 @@ pub struct Positions<'a, S> {
 /// Why a text is not a position of a run. `E` says why a segment of its path cannot be loaded.
 #[derive(Debug, ThisError)]
 pub enum PositionError<E: Error + 'static> {
-    /// It is not a place of the program.
+    /// The text does not name a place of the program.
     #[error(transparent)]
     Place(#[from] ResolveError),
     /// The run executed nothing.
     #[error("the run executed no block, so it has no positions")]
     Empty,
-    /// No such block was executed.
+    /// The run has no such time.
     #[error(
         "the run has {length} blocks, from t=1 to t={length}; there is no {text}; the nearest is t={nearest}"
     )]
     Outside {
-        /// The text.
+        /// The position as written.
         text: String,
         /// The number of executed blocks.
         length: u64,
@@ -117,7 +117,7 @@ pub enum PositionError<E: Error + 'static> {
     /// No number follows `t=`.
     #[error("\"{0}\" is not a time: write a number of executed blocks, from t=1 to t={1}")]
     Time(String, u64),
-    /// It is not a percentage.
+    /// The text is not a valid percentage.
     #[error("\"{0}\" is not a share of the run: write 0% to 100%, with at most nine decimals")]
     Percent(String),
     /// The place was never reached.
@@ -125,7 +125,7 @@ pub enum PositionError<E: Error + 'static> {
     Never {
         /// The place.
         what: String,
-        /// How it is counted: called, executed, or reached.
+        /// What is counted: "called", "executed" or "reached".
         happened: &'static str,
     },
     /// The place was reached fewer times.
@@ -136,33 +136,33 @@ pub enum PositionError<E: Error + 'static> {
     Fewer {
         /// The place.
         what: String,
-        /// How it is counted: called, executed, or reached.
+        /// What is counted: "called", "executed" or "reached".
         happened: &'static str,
         /// The number of executions.
         count: u64,
         /// The requested number.
         number: u64,
     },
-    /// Functions of the host are not part of a path.
+    /// The function is imported, and the path does not contain the host's functions.
     #[error("{0} is imported: its calls are not part of the path; see its callers")]
     Imported(String),
-    /// The operator is in no block.
+    /// The operator does not belong to a block.
     #[error(
         "the operator at {0} is in no block: it cannot be reached, or is a marker like `block` and `end`"
     )]
     Unreachable(OrigOffset),
-    /// Arrivals are counted by line.
+    /// The position names a column, but arrivals are counted by line.
     #[error("\"{0}\" names a column, but arrivals are counted by line: leave out the column")]
     Column(String),
-    /// The path does not determine the arrivals.
+    /// The path does not determine the arrivals at the line.
     #[error(
         "the arrivals at {0} cannot be distinguished: a call there may return or throw to the \
          same block; write another line, or a time"
     )]
     Ambiguous(String),
-    /// Code was left out of the path.
+    /// Code that must be counted was left out of the path.
     #[error(
-        "the path lacks code of functions with {0}, so executions there cannot be counted; \
+        "the path leaves out code of the functions that contain {0}, so its executions cannot be counted; \
          write a time, or build the whole path with `afterimage build --lens paths --again`"
     )]
     LeftOut(String),
@@ -175,7 +175,7 @@ pub enum PositionError<E: Error + 'static> {
     /// The path is too long to count.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// There are too many arrivals.
+    /// The arrivals cannot be counted.
     #[error(transparent)]
     Marks(#[from] MarksError<E>),
     /// The module's bytes are not those of the program.
@@ -183,8 +183,8 @@ pub enum PositionError<E: Error + 'static> {
     Module(#[from] ProfileError),
 }
 
-/// The time of a position that is a number or a percentage of the run; `None` if it names a place.
-/// O(1).
+/// The time of a position that is a number or a percentage of the run; `None` if the position names
+/// a place. O(1).
 ///
 /// # Errors
 /// If a run of `length` blocks has no such time.
@@ -219,7 +219,7 @@ pub fn time_of<E: Error + 'static>(
         && digits
             .chars()
             .all(|c| c.is_ascii_digit() || ",_".contains(c));
-    // A number too large to represent is too late.
+    // A number that does not fit in 64 bits is later than the end of the run.
     let time = match location::number(digits) {
         None if is_number && digits.bytes().all(|byte| byte.is_ascii_digit()) => Some(u64::MAX),
         time => time,
@@ -237,8 +237,8 @@ pub fn time_of<E: Error + 'static>(
 }
 
 impl<'a, S: Segments> Positions<'a, S> {
-    /// Positions of a path of this program. `module` is the source of the program; `stops` lists
-    /// where the run ended.
+    /// Positions in a path of a program. `module` has the bytes from which the program was parsed;
+    /// `stops` lists where the run ended.
     pub fn new(
         path: &'a WholePath<S>,
         program: &'a Program,
@@ -259,7 +259,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The same, but tells `remarks` how a text was interpreted, if not literally.
+    /// The same positions, but reports to `remarks` how a text was interpreted, if not literally.
     #[must_use]
     pub fn heard_by(self, remarks: &'a dyn Remarks) -> Self {
         Self {
@@ -268,18 +268,18 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// For a path with code left out: calls have the numbers that they have in the whole run.
+    /// The same positions for a path with code left out. Calls keep their numbers in the whole run.
     #[must_use]
     pub fn numbered(self, numbering: Numbering) -> Self {
         Self { numbering, ..self }
     }
 
     /// The time of a position. A number takes O(1). The k-th call or execution takes O(log n) for
-    /// each rule on the way down, plus a look at the grammar of one segment. An arrival at a line
+    /// each rule on the way down, plus reading the grammar of one segment. An arrival at a line
     /// takes time linear in all grammars.
     ///
     /// # Errors
-    /// If it is not a position of this run; the error names the nearest one.
+    /// If the text is not a position of this run. The error names the nearest position.
     pub fn time(&self, text: &str) -> Result<u64, PositionError<S::Error>> {
         match time_of(text, self.path.length())? {
             Some(time) => Ok(time),
@@ -287,10 +287,11 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The moment of a position, to look at the state then. For a line or an operator, it is right
-    /// before the first operator. For a function, it is [after its
-    /// prologue](afterimage_profile::prologue_end), where debuggers also stop. Its block may come
-    /// after that of the [time](Self::time): after jumps to a line, and after a prologue.
+    /// The moment of a position, for questions about the state. For a line or an operator, it is
+    /// right before the first operator. For a function, it is [after the
+    /// prologue](afterimage_profile::prologue_end), where debuggers also stop. The moment may lie
+    /// in a later block than [`time`](Self::time) gives: if the line begins with jumps, or if the
+    /// prologue spans several blocks.
     ///
     /// # Errors
     /// As for [`time`](Self::time).
@@ -301,9 +302,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The arrival of a position, for ranges of lines: for a line, the moment right before its
-    /// first operator; for an operator, that operator. A number, or the call of a function, names a
-    /// whole block.
+    /// The arrival at a position, for ranges of lines. For a line, it is the moment right before
+    /// its first operator. For an operator, it is that operator. A number, or the call of a
+    /// function, names a whole block.
     ///
     /// # Errors
     /// As for [`time`](Self::time).
@@ -334,7 +335,7 @@ impl<'a, S: Segments> Positions<'a, S> {
             Place::Line(..) => {
                 let types = Types::new(self.program, self.module);
                 let is_statement = |step: &Step| {
-                    // A function's last operator is reported as its return.
+                    // The step of a function's last operator is its return.
                     let code = self.program.function(step.function);
                     let is_end = code.is_some_and(|code| step.op.as_u32() + 1 == code.operators);
                     let ssa = types.statements(step.function);
@@ -349,7 +350,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// A place, and its occurrence: the first, unless the text says otherwise.
+    /// A place, and which occurrence of it: the first, unless the text says otherwise.
     fn resolved(&self, text: &str) -> Result<(Place, Occurrence), ResolveError> {
         let resolver = Resolver::new(self.program, self.module, self.names, self.source);
         let resolver = resolver.heard_by(self.remarks);
@@ -358,7 +359,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         Ok((resolved.place, which))
     }
 
-    /// Finds a place, and its position within the block only if `within`.
+    /// Finds a place. Also finds its position within the block if `within` is set.
     fn place(&self, text: &str, within: bool) -> Result<At, PositionError<S::Error>> {
         let (place, which) = self.resolved(text)?;
         match place {
@@ -394,9 +395,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The position of the execution of an operator in block T, as [`statement`](Self::statement)
-    /// reads it: `@0x1f3#3`. `None` if the operator is in no block, or its block was not executed
-    /// then.
+    /// The position of an operator's execution in block T, in the notation that
+    /// [`statement`](Self::statement) reads, such as `@0x1f3#3`. `None` if the operator is in no
+    /// block, or block T is not an execution of its block.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -411,7 +412,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         };
         let executions = self.executions(function, block)?;
         let number = executions.rank(time)?;
-        // A function may return without executing another block.
+        // A function may return without executing a further block.
         let found = executions.select(number)?;
         let is_here = found.is_some_and(|found| found.time == time);
         Ok(is_here.then(|| format!("@{}#{number}", self.offset(function, op))))
@@ -421,7 +422,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         block_at(self.program.function(function)?, op)
     }
 
-    /// All executions of an operator's block; `None` if the operator is in none.
+    /// All executions of an operator's block; `None` if the operator is in no block.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -451,8 +452,8 @@ impl<'a, S: Segments> Positions<'a, S> {
         Ok(self.path.executions(targets)?)
     }
 
-    /// Returns the number of executions of a block that had ended before its operator `op` when the
-    /// run ended.
+    /// Returns the number of executions of a block that the end of the run cut off before the
+    /// block's operator `op`.
     fn unreached(&self, function: FuncId, block: BlockId, op: OpId) -> u64 {
         let stops = self.stops.iter();
         let here = stops.filter(|stop| stop.function == function && stop.block == block);
@@ -469,7 +470,7 @@ impl<'a, S: Segments> Positions<'a, S> {
             Some(code) => prologue_end(self.program, self.module, self.source, code)?,
             None => None,
         };
-        // The run may have ended in the last block before the operator.
+        // The run may have ended in its last block, before the operator.
         let unreached = end.is_some_and(|end| {
             let block = code.and_then(|code| code.block_of(end.op));
             block.is_none_or(|block| self.unreached(function, block, end.op) > 0)
@@ -528,8 +529,8 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// of the k-th [arrival](ArrivalTimes::executed); for a function, the first execution of each
     /// in the k-th call; for an operator, that one.
     ///
-    /// Takes the time of finding the place. For a function, it also takes a step for each node of
-    /// the call, until all operators that it ever executes were seen.
+    /// This takes as long as finding the place. For a function, it also takes a step for each node
+    /// of the call, until all operators that the function ever executes have been seen.
     ///
     /// # Errors
     /// As for [`time`](Self::time). A number or percentage is not a place.
@@ -582,11 +583,11 @@ impl<'a, S: Segments> Positions<'a, S> {
         Ok(found)
     }
 
-    /// All arrivals at a line that is in these functions. Linear in the nodes; also linear in all
-    /// grammars if earlier nodes decide whether a node begins with an arrival.
+    /// All arrivals at a line that is in these functions. Linear in the nodes. Also linear in all
+    /// grammars, if earlier nodes decide whether a node begins with an arrival.
     ///
     /// # Errors
-    /// If the path does not determine them.
+    /// If the path does not determine the arrivals.
     pub fn arrivals(
         &self,
         line: Line,
@@ -615,7 +616,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         if arrivals.is_ambiguous() {
             return Err(PositionError::Ambiguous(what()));
         }
-        // Arrivals that the last block did not reach would have been the last.
+        // Arrivals that the last block did not reach would have come last.
         let count = times.count()? - unreached;
         Ok(ArrivalTimes::new(self.path, arrivals, times, count))
     }
@@ -639,7 +640,7 @@ fn times(count: u64) -> String {
     }
 }
 
-/// Resolves an occurrence among `count`.
+/// Resolves an occurrence among `count` occurrences.
 fn number<E: Error + 'static>(
     which: Occurrence,
     count: u64,
@@ -662,8 +663,8 @@ fn number<E: Error + 'static>(
     }
 }
 
-/// A percentage of a whole, rounded down. Computed exactly: no floating-point number has 64 bits of
-/// precision.
+/// A percentage of a whole, rounded down. Uses integers, because floating-point numbers do not have
+/// 64 bits of precision.
 fn part(percent: &str, whole: u64) -> Option<u64> {
     const DECIMALS: usize = 9;
     let (integer, decimals) = percent.split_once('.').unwrap_or((percent, "0"));

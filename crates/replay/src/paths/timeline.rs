@@ -1,9 +1,9 @@
-//! The calls of a run in order of time, coarse enough to be viewed.
+//! The calls of a run in order of time, merged until there are few enough to view.
 //!
 //! Calls that are too short or too deep are merged with their neighbours into stretches. A stretch
-//! has the number of its calls and of the blocks they execute. Parts that contain only such calls
-//! are skipped in O(1). Code that a filter left out of the path belongs to no call, so it is shown
-//! as a stretch of its own kind.
+//! gives the number of its calls and of the blocks they execute. Parts of the run that contain only
+//! such calls are skipped in O(1). Code that a filter left out of the path belongs to no call, so
+//! it is shown as a separate kind of stretch.
 
 mod known;
 mod lengths;
@@ -24,19 +24,19 @@ use super::grammar::checked;
 pub struct TimelineLimits {
     /// Calls nested in this many others are merged.
     pub depth: usize,
-    /// The threshold in blocks: calls that execute fewer are merged, except those open at the
-    /// beginning or end of the window, or between two segments of the path.
+    /// Calls that execute fewer than this number of blocks are merged. Exceptions are calls that
+    /// are open at the beginning or end of the window, or between two segments of the path.
     pub min: u64,
 }
 
 /// Why calls are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Merging {
-    /// They are short.
+    /// The calls are short.
     Shorter,
-    /// They are deep.
+    /// The calls are deep.
     Deeper,
-    /// They are not calls, but code missing from the path.
+    /// They are not calls, but code that is missing from the path.
     LeftOut,
 }
 
@@ -47,27 +47,27 @@ pub enum TimelineEvent {
     Begin {
         /// The function.
         function: FuncId,
-        /// The number of blocks before it.
+        /// The number of blocks executed before the event.
         time: u64,
     },
     /// The innermost activation ends, or is open at the end of the window.
     End {
-        /// The number of blocks until then.
+        /// The number of blocks executed before the event.
         time: u64,
     },
     /// Merged calls in the innermost activation.
     Merged {
         /// Why they were merged.
         why: Merging,
-        /// The number of blocks before the first of them.
+        /// The number of blocks executed before the first of these calls.
         from: u64,
-        /// The number of blocks until the end of the last.
+        /// The number of blocks executed by the end of the last of these calls.
         to: u64,
         /// The number of calls, including those that they make.
         calls: u64,
-        /// The number of blocks executed in them.
+        /// The number of blocks executed in these calls.
         blocks: u64,
-        /// The number of these left out of the path.
+        /// The number of these blocks that were left out of the path.
         left_out: u64,
     },
 }
@@ -83,14 +83,14 @@ pub struct Timeline<'a, S> {
     tasks: Vec<Task>,
     /// The number of blocks executed before the current point.
     at: u64,
-    /// Whether each open activation was announced.
+    /// Whether each open activation has been announced.
     open: Vec<bool>,
     merged: Option<Merged>,
     events: VecDeque<TimelineEvent>,
-    /// Whether the first segment was opened.
+    /// Whether the first segment has been opened.
     begun: bool,
-    /// `None` once the first block of the window was reached; until then, the activations open so
-    /// far.
+    /// Whether the first block of the window has been reached. Until then, `waiting` collects the
+    /// open activations.
     started: bool,
     waiting: Vec<FuncId>,
 }
@@ -145,7 +145,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         self.window
     }
 
-    /// Returns which calls are merged.
+    /// Returns the limits that decide which calls are merged.
     pub fn limits(&self) -> TimelineLimits {
         self.limits
     }
@@ -201,7 +201,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         Ok(true)
     }
 
-    /// Begins the next item of the root; `false` if there is none.
+    /// Begins the next item of the root. Returns `false` if there is none.
     fn item(&mut self) -> bool {
         let Some(walked) = &mut self.segment else {
             return false;
@@ -274,7 +274,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
             left_out: 0,
         };
         if is_whole && in_deep {
-            // The whole part is inside a deep call.
+            // The whole part lies inside a call that is too deep.
             self.merge(Merged {
                 calls: what.calls,
                 left_out: what.left_out,
@@ -381,7 +381,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         }
     }
 
-    /// Merges calls with those before them, if these are near.
+    /// Merges calls with the preceding merged calls, if those are near.
     fn merge(&mut self, next: Merged) {
         if let Some(merged) = &mut self.merged
             && merged.why == next.why
@@ -410,7 +410,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         }
     }
 
-    /// Ends the activations that are still open with the window.
+    /// Ends the activations that are still open at the end of the window.
     fn end(&mut self) {
         self.at = self.at.min(self.window.last);
         while !self.open.is_empty() {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_wpp::{Cursor, Occurrences, PathError, Segments, TargetError, Visit, WholePath};
 
-/// The number of paths of other functions to skip one by one before searching for the next path.
+/// The number of paths of other functions to skip one by one before a search for the next path.
 const STEPS: u32 = 32;
 
 /// The blocks from one time to another, both included. Times count executed blocks from 1.
@@ -31,10 +31,10 @@ impl Window {
     }
 }
 
-/// The paths executed in a window, including those that it cuts: forward or backward, for all
-/// functions or some.
+/// The paths executed in a window, forward or backward, for all functions or some. Paths that the
+/// window cuts are included.
 ///
-/// A step takes amortised O(1). If the functions are executed rarely, their next path is found in
+/// A step takes amortised O(1). If the functions are rarely executed, finding their next path takes
 /// O(log n) for each rule on the way.
 pub struct Visits<'a, S: Segments> {
     path: &'a WholePath<S>,
@@ -72,8 +72,8 @@ enum State {
 }
 
 impl<'a, S: Segments> Visits<'a, S> {
-    /// The executed paths of a window, which must be part of the run, in order of time or
-    /// backward; with `function`, only those of that function.
+    /// The executed paths of a window, in order of time or backward. With `function`, only the
+    /// paths of that function. The window must lie within the run.
     ///
     /// # Errors
     /// If the function executed 2^64 paths or more.
@@ -94,7 +94,7 @@ impl<'a, S: Segments> Visits<'a, S> {
         })
     }
 
-    /// Leaves out the paths of all functions but these, from here on.
+    /// From now on, leaves out the paths of all functions except these.
     ///
     /// # Errors
     /// Like [`new`](Self::new).
@@ -108,12 +108,12 @@ impl<'a, S: Segments> Visits<'a, S> {
         self.window
     }
 
-    /// Whether it goes backward.
+    /// Whether the iteration goes backward.
     pub fn is_reverse(&self) -> bool {
         self.reverse
     }
 
-    /// The number of activations around that of the last path.
+    /// The number of activations around the activation of the last path.
     pub fn depth(&self) -> usize {
         self.cursor.depth().saturating_sub(1)
     }
@@ -149,7 +149,7 @@ impl<'a, S: Segments> Visits<'a, S> {
     /// The number of paths that begin in the window.
     ///
     /// # Errors
-    /// If the path cannot be read. `Ok(None)` if they cannot be counted.
+    /// If the path cannot be read. The result is `Ok(None)` if the paths cannot be counted.
     pub fn count(&self) -> Result<Option<u64>, PathError<S::Error>> {
         let all;
         let occurrences = match &self.filter {
@@ -209,8 +209,8 @@ pub enum Unit {
 }
 
 /// The window that contains only the last `entries` entries of a window, for all functions or one.
-/// Finding it takes time linear in the number, because it goes backward, unless blocks of all
-/// functions are counted.
+/// The search goes backward, so it takes time linear in `entries`, unless blocks of all functions
+/// are counted.
 ///
 /// # Errors
 /// If the path cannot be read.
@@ -252,7 +252,7 @@ pub enum TraceError<E> {
     /// The path cannot be read.
     #[error(transparent)]
     Path(#[from] PathError<E>),
-    /// There is too much to count.
+    /// The paths cannot be counted.
     #[error(transparent)]
     Target(#[from] TargetError),
 }

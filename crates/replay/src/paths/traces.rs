@@ -33,18 +33,18 @@ pub struct TraceCounts {
     pub rows: Vec<PathCounts>,
     /// The number of functions that were called.
     pub functions: u64,
-    /// The sums.
+    /// The total number of calls.
     pub calls: u64,
-    /// The total for all functions without gaps.
+    /// The total number of unique path traces, for all functions without gaps.
     pub paths: u64,
-    /// The total for all functions.
+    /// The total number of executed blocks.
     pub blocks: u64,
-    /// The total for all functions.
+    /// The total number of calls that never returned.
     pub unfinished: u64,
 }
 
 impl TraceCounts {
-    /// Counts like [`count_paths`]. The rows are in this order, limited to the first `top`.
+    /// Counts like [`count_paths`]. Keeps the first `top` rows in the given order.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -81,19 +81,19 @@ impl TraceCounts {
 /// All unique path traces of a function, compacted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traces {
-    /// The compacted traces, those that most calls took first.
+    /// The compacted traces, in descending order of the number of calls that took them.
     pub compacted: FunctionTraces,
     /// The number of calls.
     pub calls: u64,
     /// The number of calls that never returned.
     pub unfinished: u64,
-    /// The number of blocks they executed themselves.
+    /// The number of blocks that the calls executed themselves.
     pub blocks: u64,
 }
 
 impl Traces {
-    /// The traces of a function, as [`function_paths`] finds them; none if it was not called. Also
-    /// linear in the blocks of the traces.
+    /// The traces of a function, as [`function_paths`] finds them; none if the function was not
+    /// called. Takes additional time linear in the blocks of the traces.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -133,7 +133,7 @@ impl Traces {
     }
 }
 
-/// The unique path traces of a function, those that most calls took first.
+/// The unique path traces of a function, in descending order of the number of calls that took them.
 fn in_order<S: Segments>(
     path: &WholePath<S>,
     function: FuncId,
@@ -148,13 +148,14 @@ fn in_order<S: Segments>(
 /// The path traces of some calls of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracesOfCalls {
-    /// The traces with their numbers in [`Traces`], from 1; those that most of the calls took
-    /// first. A trace is whole, even if its call did not return in a window.
+    /// The traces with their numbers in [`Traces`], from 1, in descending order of the number of
+    /// these calls that took them. A trace is complete, even if its call did not return within a
+    /// window.
     pub traces: Vec<(usize, UniquePath)>,
 }
 
 impl TracesOfCalls {
-    /// The traces of the calls with these numbers, from 1. Examines each call.
+    /// The traces of the calls with these numbers, from 1. Examines every call.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -243,13 +244,13 @@ pub enum GraphError<E> {
     /// The path cannot be read.
     #[error(transparent)]
     Collect(#[from] CollectError<E>),
-    /// Its calls cannot be counted.
+    /// The function's calls cannot be counted.
     #[error(transparent)]
     Calls(#[from] TargetError),
     /// The function was not called.
     #[error("it was not called in this run")]
     NeverCalled,
-    /// There were fewer calls.
+    /// The function has fewer calls.
     #[error("there is no call {number}: it was called {}", times(*.of))]
     NoCall {
         /// The requested number.
@@ -257,7 +258,7 @@ pub enum GraphError<E> {
         /// The number of calls.
         of: u64,
     },
-    /// There are fewer path traces.
+    /// The function has fewer path traces.
     #[error(
         "there is no path trace {number}: its calls took {of}, numbered from 1, the most \
          frequent first"
@@ -278,7 +279,7 @@ fn times(count: u64) -> String {
 }
 
 impl DynamicGraph {
-    /// The graph of a function's k-th call, from 1.
+    /// The graph of a function's k-th call, counted from 1.
     ///
     /// # Errors
     /// If there is no such call, or the path cannot be read.
@@ -318,7 +319,7 @@ impl DynamicGraph {
         Ok(Self::new(&traces, 0, whose, nodes))
     }
 
-    /// The graph of a function's i-th unique path trace, from 1, in the order of [`Traces`].
+    /// The graph of a function's i-th unique path trace, counted from 1 in the order of [`Traces`].
     ///
     /// # Errors
     /// If there is no such trace, or the path cannot be read.

@@ -1,5 +1,5 @@
-//! Verifies that the path in a file can be the path of its run. Checks every rule that the program,
-//! the counts and the recorded end impose.
+//! Verifies that the path in a file can be the path of the recorded run. Checks every rule that
+//! follows from the program, the counts and the recorded end.
 //!
 //! Nothing is expanded. A rule of a segment's grammar is examined once, however often it is
 //! executed, so the time is linear in the grammars, the nodes and the program.
@@ -30,40 +30,41 @@ const MAX_FINDINGS: usize = 10;
 pub enum PathRule {
     /// The directory is readable, and names only functions and blocks that the program has.
     Index,
-    /// There are as many segments as the directory lists, each in its place, and an empty chunk
-    /// ends them.
+    /// There are as many segments as the directory lists, each in its place, followed by an empty
+    /// chunk.
     Place,
-    /// Every segment is readable and sound in itself.
+    /// Every segment is readable and consistent in itself.
     Segment,
-    /// Every opened grammar is in its place and matches its segment, and an empty chunk ends them.
+    /// Every opened grammar is in its place and matches its segment. An empty chunk follows the
+    /// last one.
     Grammar,
-    /// Every segment contains what the directory lists.
+    /// Every segment has the contents that the directory lists.
     Summary,
     /// Every segment begins where the previous one ends, with the same activations.
     Continuity,
     /// The blocks of a node are joined by edges, and only the last one ends with a call.
     Edges,
-    /// A node continues where an edge leads from its last block, and is marked as calling if that
+    /// A node continues where an edge from its last block leads. It is marked as calling if that
     /// block ends with a call.
     Continuation,
     /// Every activation begins at its function's root.
     Entry,
-    /// The next node of an activation begins where the node before continues, or where an exception
-    /// is handled.
+    /// The next node of an activation begins where the previous node continues, or where an
+    /// exception is handled.
     Sequel,
-    /// A call is followed by the function that it names, or by one of its type. A node without a
-    /// call is followed by no activation. The host calls only exported functions.
+    /// A call is followed by the function that it names or, through a table, by one of its type. A
+    /// node without a call is followed by no activation. The host calls only exported functions.
     Callee,
-    /// An activation ends where its function is left.
+    /// An activation ends only where control leaves its function.
     Return,
-    /// A function is entered as often as it has activations in COUNTS.
+    /// Every function is entered as often as COUNTS says.
     CallCounts,
     /// Every block is executed as often as COUNTS says.
     BlockCounts,
-    /// Every edge out of a block is taken as often as COUNTS says. Edges with the same ends count
-    /// together; so do returns and exceptions where the path does not distinguish them.
+    /// Every edge out of a block is taken as often as COUNTS says. Edges with the same ends are
+    /// counted together. So are returns and exceptions that the path does not distinguish.
     EdgeCounts,
-    /// The path ends in the activations and blocks in which END says that the run did.
+    /// The path ends in the activations and blocks in which the run ended according to END.
     Stack,
 }
 
@@ -72,7 +73,7 @@ pub enum PathRule {
 pub struct PathFinding {
     /// The rule.
     pub rule: PathRule,
-    /// The fault and its place.
+    /// A description of the fault and its place.
     pub text: String,
 }
 
@@ -95,9 +96,9 @@ pub struct PathReport {
     pub blocks: u64,
     /// A description of the missing parts of the path; empty if it is complete.
     pub left_out: String,
-    /// Whether the counts were compared with those of the file.
+    /// Whether the path was compared with the counts in the file.
     pub counts: bool,
-    /// Whether the end was compared with that of the file.
+    /// Whether the path's end was compared with the end recorded in the file.
     pub end: bool,
 }
 
@@ -113,11 +114,12 @@ impl PathReport {
     }
 }
 
-/// Checks everything about the path in a file; `None` if it has none. `module` is the source of the
-/// program. Other sections are assumed correct, because other checks cover them.
+/// Checks everything about the path in a file; `None` if the file has no path. `module` has the
+/// bytes from which the program was parsed. Other sections are assumed to be correct, because other
+/// checks cover them.
 ///
-/// Linear in the size of the grammars, the nodes and the program. Memory for one segment, plus each
-/// node and each activation that is open between segments.
+/// Linear in the size of the grammars, the nodes and the program. Uses memory for one segment, for
+/// all nodes, and for the activations that are open between segments.
 pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option<PathReport> {
     let mut report = PathReport::default();
     let path = match recorded_path(file, program) {
@@ -152,7 +154,7 @@ pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option
     let mut flow = Flow::new(&nodes);
     let mut open = Vec::new();
     for at in 0..segments.summaries().len() {
-        // Nothing after an unreadable segment is judged.
+        // Nothing after an unreadable segment is checked.
         let Some(segment) = segment(segments, at, &open, &mut report) else {
             return Some(report);
         };

@@ -1,12 +1,12 @@
 //! Execution counts of blocks, and of the edges between them, in a window.
 //!
 //! A window consists of a few symbols of each segment's grammar, and parts of at most two nodes. So
-//! rules are counted with multiplicities, and nothing is expanded: O(grammar) for each segment that
-//! the window touches.
+//! rules are counted with multiplicities, and nothing is expanded. This takes O(grammar) for each
+//! segment that the window touches.
 //!
-//! An edge belongs to the time of the block that it leaves. So the edges out of a block add up to
-//! the block's count, except for edges to the exit and at the end of the run. The edge from a call
-//! to its continuation counts if the call also returned in the window.
+//! An edge has the time of the block that it leaves. So the counts of the edges out of a block add
+//! up to the block's count, except for edges to the exit and at the end of the run. The edge from a
+//! call to its continuation counts if the call also returned in the window.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -30,7 +30,8 @@ pub struct WindowCounts {
 #[derive(Clone, Copy, Default)]
 struct Facts {
     length: u64,
-    /// The first and the last node of the activation around it; none if it is a call.
+    /// The first and the last node that the surrounding activation executes in the rule; none if
+    /// the rule is a call.
     first: Option<NodeId>,
     last: Option<NodeId>,
 }
@@ -52,11 +53,11 @@ enum Task {
 struct OfNodes {
     nodes: HashMap<NodeId, u64>,
     pairs: HashMap<(NodeId, NodeId), u64>,
-    /// The blocks in these ranges of nodes.
+    /// Counts of partial nodes: the blocks in these ranges.
     parts: Vec<(NodeId, Range<u64>)>,
-    /// The node that the activation has just executed to its end.
+    /// The node that the current activation has just completed.
     before: Option<NodeId>,
-    /// The same for the surrounding activations.
+    /// The same node for each of the surrounding activations.
     callers: Vec<Option<NodeId>>,
 }
 
@@ -77,7 +78,7 @@ impl OfNodes {
 }
 
 impl WindowCounts {
-    /// Counts in a window.
+    /// Counts executions in a window.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -110,7 +111,7 @@ impl WindowCounts {
         let parts = parts.map(|(id, range)| (id, range.start as usize..range.end as usize, 1));
         for (id, range, times) in whole.chain(parts) {
             let node = &nodes[id];
-            // What a filter left out has no blocks.
+            // Code that a filter left out has no blocks.
             let blocks = node.blocks.get(range).unwrap_or_default();
             for &block in blocks {
                 *counts.blocks.entry((node.function, block)).or_default() += times;
@@ -158,7 +159,7 @@ impl WindowCounts {
         let Some(next) = cursor.next()? else {
             return Ok(());
         };
-        // In another activation it is a call or a return.
+        // A block in another activation follows by a call or a return, not by an edge.
         let is_same = cursor.innermost()?.map(|activation| activation.entered) == began;
         if is_same && let Some(&to) = path.nodes()[next.node].blocks.first() {
             self.beyond = Some((function, from, to));
@@ -172,14 +173,14 @@ impl WindowCounts {
         found.copied().unwrap_or(0)
     }
 
-    /// Like [`after`](Self::after), if both blocks are in the window: for a call, how often it
-    /// also returned.
+    /// Like [`after`](Self::after), but counts only if both blocks are in the window. For a call,
+    /// this is how often it also returned.
     pub fn within(&self, function: FuncId, from: BlockId, to: BlockId) -> u64 {
         let found = self.edges.get(&(function, from, to));
         found.copied().unwrap_or(0)
     }
 
-    /// The number of times that a block of the window was followed by another in the same
+    /// The number of times that a block of the window was followed by another block of the same
     /// activation.
     pub fn after(&self, function: FuncId, from: BlockId, to: BlockId) -> u64 {
         let beyond = u64::from(self.beyond == Some((function, from, to)));
@@ -204,7 +205,7 @@ fn known(
     }
 }
 
-/// The facts about a segment's rules. Each rule follows those that it consists of.
+/// The facts about a segment's rules. Each rule comes after the rules of which it consists.
 fn rules(segment: &Segment, nodes: &PrimaryMap<NodeId, Node>) -> PrimaryMap<RuleId, Facts> {
     let mut found = PrimaryMap::<RuleId, Facts>::new();
     for (id, rule) in segment.grammar.rules.iter() {
@@ -335,7 +336,7 @@ fn count(
     }
 }
 
-/// The part of a symbol in a range.
+/// The part of a symbol that lies in a range.
 fn clipped(symbol: Symbol, at: u64, length: u64, range: &Range<u64>) -> Option<Task> {
     let (from, to) = (range.start.max(at), range.end.min(at + length));
     if from >= to {

@@ -1,4 +1,4 @@
-//! An activation at a moment: which register holds each of its variables.
+//! An activation at a moment, and the registers that hold its variables.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -21,14 +21,14 @@ pub struct Bodies<'a> {
     pub(super) module: &'a [u8],
     known: RefCell<HashMap<FuncId, Rc<Body<'a>>>>,
     offsets: RefCell<HashMap<(FuncId, OpId), OrigOffset>>,
-    /// Nodes up to an operator.
+    /// The compiled parts of nodes, up to an operator.
     codes: RefCell<HashMap<(FuncId, OpId), Vec<Prefix>>>,
     /// The writes to each local of a function.
     pub(super) sets: RefCell<HashMap<(FuncId, u32), Sets>>,
 }
 
 impl<'a> Bodies<'a> {
-    /// The bodies of a program. `module` is the program's source.
+    /// The bodies of a program. `module` has the bytes from which the program was parsed.
     pub fn new(program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             program,
@@ -40,7 +40,7 @@ impl<'a> Bodies<'a> {
         }
     }
 
-    /// The offset of an operator; O(operators) on first use.
+    /// The offset of an operator. O(operators) on first use.
     fn offset(&self, function: &Function, op: OpId) -> Option<OrigOffset> {
         let key = (function.id, op);
         if let Some(known) = self.offsets.borrow().get(&key) {
@@ -52,11 +52,11 @@ impl<'a> Bodies<'a> {
         Some(offset)
     }
 
-    /// The first operator of a block that does something; the first one if none does. Returns
-    /// `None` if there is no such block.
+    /// The first operator of a block that does something, or the block's first operator if none
+    /// does. Returns `None` if there is no such block.
     ///
     /// # Errors
-    /// If the module is not that of the program.
+    /// If the module's bytes are not those of the program.
     pub fn first_of(&self, function: FuncId, block: BlockId) -> Result<Option<OpId>, StateError> {
         let body = self.get(function)?;
         let Some(known) = body.function.cfg.blocks.get(block) else {
@@ -67,7 +67,7 @@ impl<'a> Bodies<'a> {
         Ok(Some(first.unwrap_or(known.ops.start)))
     }
 
-    /// Compiles some blocks, the last one up to an operator.
+    /// Compiles some blocks, of which the last only up to an operator.
     fn code(
         &self,
         body: &Body<'a>,
@@ -80,7 +80,7 @@ impl<'a> Bodies<'a> {
             return Ok(Rc::clone(code));
         }
         let code = Rc::new(compile_before(self.program, body, blocks, op)?);
-        // Few nodes lead to an operator. If there are more, only the first are kept.
+        // Usually, few nodes lead to an operator. If there are many, only the first are kept.
         if known.len() < PREFIXES {
             known.push((blocks.into(), Rc::clone(&code)));
         }
@@ -100,8 +100,8 @@ impl<'a> Bodies<'a> {
     }
 }
 
-/// Whether an operator does something. Markers execute nothing, so the state before the operator
-/// after them is the same.
+/// Whether an operator does something. Markers execute nothing, so the state before a marker equals
+/// the state before the next operator.
 fn is_executed(body: &Body<'_>, op: OpId) -> bool {
     let height = body.slots.heights.get(op);
     height.is_some_and(|height| *height != NO_HEIGHT)
@@ -123,9 +123,9 @@ pub struct Activation<'a> {
     pub op: OpId,
     /// The offset of the operator in the module.
     pub offset: OrigOffset,
-    /// The execution of its node. It has a number only if the path is whole.
+    /// The execution of its node. It has a number only if the path is complete.
     pub instance: Instance,
-    /// The state of the activation.
+    /// What the activation is doing.
     pub stands: Stands,
     body: Rc<Body<'a>>,
     /// The node up to the operator.
@@ -136,25 +136,25 @@ pub struct Activation<'a> {
     stack: OnceCell<Box<[ValType]>>,
 }
 
-/// The state of an activation at a moment.
+/// What an activation is doing at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stands {
-    /// It executes a node.
+    /// The activation executes a node.
     Executes,
-    /// It waits for a call. Only the block of the call is known of its path.
+    /// The activation waits for a call. Of its path, only the block of the call is known.
     Waits,
-    /// It begins. Only its first block is known of its path.
+    /// The activation begins. Of its path, only the first block is known.
     Begins,
 }
 
 /// The operator of a block that a moment precedes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
-    /// The first one: the block's start.
+    /// The first operator: the moment is the block's start.
     First,
-    /// The last one; in a block that ends with a call, the call.
+    /// The last operator, which is the call in a block that ends with one.
     Last,
-    /// This one.
+    /// This operator.
     Op(OpId),
 }
 
@@ -171,8 +171,8 @@ impl<'a> Activation<'a> {
         Self::new(values, bodies, time, Before::First)
     }
 
-    /// The activation that executes block T, before the block's last operator: before the call if
-    /// the block ends with one.
+    /// The activation that executes block T, before the block's last operator. If the block ends
+    /// with a call, this is the moment before the call.
     ///
     /// # Errors
     /// As for [`at_block`](Self::at_block).
@@ -187,7 +187,7 @@ impl<'a> Activation<'a> {
     /// The activation that executes block T, before an operator of the block.
     ///
     /// # Errors
-    /// As for [`at_block`](Self::at_block), and if the block does not have the operator.
+    /// As for [`at_block`](Self::at_block), and if the operator is not in the block.
     pub fn at_operator(
         values: &RecordedValues<'a>,
         bodies: &Bodies<'a>,
@@ -223,7 +223,7 @@ impl<'a> Activation<'a> {
     }
 
     /// The activation that executes block T, before an operator of the block, or before the block.
-    /// Uses only the path, which may lack everything but the block's surroundings.
+    /// Uses only the path, and of that only the surroundings of the block; the rest may be missing.
     ///
     /// # Errors
     /// As for [`at_operator`](Self::at_operator).
@@ -238,7 +238,8 @@ impl<'a> Activation<'a> {
         Self::on_visit(path, bodies, visit, (time, op))
     }
 
-    /// The same, given the executed node that contains the block.
+    /// Like [`on_path`](Self::on_path), but takes the execution of the node that contains the
+    /// block.
     ///
     /// # Errors
     /// Like [`at_operator`](Self::at_operator).
@@ -258,8 +259,8 @@ impl<'a> Activation<'a> {
         Self::in_node(bodies, (node.function, &node.blocks), at, Stands::Executes)
     }
 
-    /// An activation that waits for the call at the end of a block, which was executed at `time`:
-    /// before the call.
+    /// An activation that waits for the call at the end of a block, at the moment before the call.
+    /// The block was executed at `time`.
     ///
     /// # Errors
     /// If the program has no such block.
@@ -273,7 +274,7 @@ impl<'a> Activation<'a> {
         Self::in_node(bodies, (function, &[block]), at, Stands::Waits)
     }
 
-    /// An activation that begins at `time`: before its first block.
+    /// An activation that begins at `time`, at the moment before its first block.
     ///
     /// # Errors
     /// If the program has no such function.
@@ -319,7 +320,7 @@ impl<'a> Activation<'a> {
         })
     }
 
-    /// Returns the number of instructions of its node executed before the moment.
+    /// Returns the number of the node's instructions that were executed before the moment.
     pub fn instructions(&self) -> usize {
         self.code.insts.len()
     }
@@ -345,7 +346,7 @@ impl<'a> Activation<'a> {
         ty.map_or(0, |ty| ty.params.len())
     }
 
-    /// A slot of the operand stack as a variable, with its type; `None` if it is not in use.
+    /// A slot of the operand stack as a variable, with its type; `None` if the slot is not in use.
     /// O(operators of the function) on first use.
     pub fn slot(&self, slot: u32) -> Option<(u32, ValType)> {
         let types = self.stack.get_or_init(|| {
@@ -356,18 +357,18 @@ impl<'a> Activation<'a> {
         Some((self.body.slots.of_slot(slot), ty))
     }
 
-    /// The source of a variable's value in the node.
+    /// Where a variable's value comes from in the node.
     pub fn source(&self, variable: u32) -> Operand {
         self.operand(variable).1
     }
 
-    /// The positions of the node's blocks in which a variable's value was moved there.
+    /// The positions of the blocks of the node that moved a variable's value to its place.
     pub fn moved(&self, variable: u32) -> impl Iterator<Item = usize> + use<'_, 'a> {
         let all = self.code.moved(Taker::Output(variable)).iter();
         all.map(|moved| moved.block as usize)
     }
 
-    /// The place of a variable's value.
+    /// The register that holds a variable's value, and where the value comes from.
     fn operand(&self, variable: u32) -> (Register, Operand) {
         let outputs = &self.code.outputs;
         let register = match outputs.binary_search_by_key(&variable, |output| output.0) {
@@ -392,7 +393,7 @@ impl<'a> Activation<'a> {
         Ok(values.value(self.instance, self.register(values, variable)?)?)
     }
 
-    /// The place of a variable's value: a register of the whole node. Variables are as in
+    /// The register of the whole node that holds a variable's value. Variables are numbered as in
     /// [`recorded`](Self::recorded).
     ///
     /// # Errors
@@ -403,7 +404,7 @@ impl<'a> Activation<'a> {
         variable: u32,
     ) -> Result<Register, StateError> {
         Ok(match self.operand(variable) {
-            // Constants and instructions have the same positions in the whole node.
+            // Constants and instructions have the same positions as in the whole node.
             (register, Operand::Constant(_)) => register,
             (_, Operand::Variable(variable)) => variable,
             (_, Operand::Result(position)) => {
@@ -413,8 +414,8 @@ impl<'a> Activation<'a> {
         })
     }
 
-    /// The value of a variable, from the registers of its whole node, whose first result is
-    /// `first_result`. `None` if they belong to another node.
+    /// The value of a variable, from the registers of the whole node, in which `first_result` is
+    /// the first result register. `None` if the registers belong to another node.
     pub fn followed(
         &self,
         low: &[u64],
@@ -432,7 +433,7 @@ impl<'a> Activation<'a> {
     }
 }
 
-/// Stands for the node of activations that have none in the path.
+/// A placeholder for the node of an activation that has no node in the path.
 fn nowhere(time: u64) -> Instance {
     Instance {
         time,

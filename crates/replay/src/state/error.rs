@@ -10,13 +10,13 @@ use crate::values::ValuesError;
 /// Why the state at a moment is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// The whole execution trace does not have it.
+    /// The whole execution trace cannot answer.
     #[error(transparent)]
     Values(#[from] ValuesError),
     /// The path cannot be read.
     #[error(transparent)]
     Path(#[from] PathError<PathFileError>),
-    /// The program does not match.
+    /// The program does not match the path.
     #[error(transparent)]
     Machine(#[from] MachineError),
     /// The contents of memory cannot be read.
@@ -25,7 +25,7 @@ pub enum StateError {
     /// There is no such moment.
     #[error("nothing was executed at t={0}")]
     NoMoment(u64),
-    /// The path names something that the program does not have.
-    #[error("the path is of another program: {0}")]
+    /// The path belongs to another program.
+    #[error("the path belongs to another program: {0}")]
     Program(&'static str),
 }

@@ -16,13 +16,13 @@ pub struct Halt {
     pub instructions: usize,
 }
 
-/// Follows a run once, up to the last of these ascending moments. Passes on, for each, the index of
-/// the halt, the first result register of its node, and the state. A moment that the run did not
-/// reach, because it ended just before, is not shown.
+/// Follows a run once, up to the last of the given moments, which must ascend. For each moment,
+/// passes on its index, the first result register of its node, and the state. A moment that the run
+/// did not reach, because it ended just before, is left out.
 ///
-/// Time is linear in the blocks up to each moment, from the last checkpoint or the previous moment,
-/// and in the memory that is read. Memory is the guest's, plus the nodes' code and the checkpoint
-/// data that is kept.
+/// Time is linear in the memory that is read, and in the blocks from the previous moment, or from
+/// the last checkpoint if that is later, to each moment. Memory use is the guest's memory, plus the
+/// nodes' code and the checkpoint data that is kept.
 ///
 /// # Errors
 /// If the path, the log and the program disagree, or the path has gaps.

@@ -12,13 +12,14 @@ pub struct Call {
     pub function: FuncId,
     /// The time of its first block.
     pub entered: u64,
-    /// The time of the block where it stands: for the innermost activation, the block of the
-    /// moment; for others, that of the call they wait for.
+    /// The time of the block where the activation stands. For the innermost activation, this is the
+    /// block of the moment; for the others, the block of the call for which they wait.
     pub time: u64,
 }
 
-/// Returns the innermost `most` activations open when block T is executed, innermost first, and the
-/// total number open. O(activations), plus O(tail calls that replaced them).
+/// Returns the innermost `most` activations that are open when block T is executed, innermost
+/// first, and the total number of open activations. O(activations), plus O(tail calls that replaced
+/// activations).
 ///
 /// # Errors
 /// If there is no such block, or the path cannot be read.
@@ -41,13 +42,14 @@ pub fn calls(
             entered: open.entered,
             time: at,
         });
-        // The host made the outermost call. The previous node belongs to an earlier activation, at
-        // any depth.
+        // The host made the outermost call, so the previous node belongs to an earlier activation,
+        // at any depth.
         if calls.len() == most || index == 0 {
             break;
         }
-        // The node executed last before the activation began contains its call, or a tail call in
-        // an activation that it replaced.
+        // The last node executed before the activation began contains its call. If the activation
+        // replaced others, that is a tail call, so the search continues before the replaced
+        // activation.
         let mut entered = open.entered;
         at = loop {
             cursor.seek(entered)?;

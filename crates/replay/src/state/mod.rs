@@ -1,8 +1,8 @@
-//! The values of variables at a moment of a run: those of the source language, and the locals,
+//! The values of variables at a moment of a run: variables of the source language, and the locals,
 //! globals and memories that hold them.
 //!
 //! Locals are computed from the whole execution trace. Globals and memory are known only after the
-//! run was followed to the moment ([`follow_to`]), so the run is followed only if the question
+//! run has been followed to the moment ([`follow_to`]). So the run is followed only if the question
 //! needs them. Only the memory in question is restored from a checkpoint.
 //!
 //! ```no_run

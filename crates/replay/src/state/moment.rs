@@ -1,4 +1,4 @@
-//! A moment of a run, from the perspective of debug information.
+//! A moment of a run, as the input for evaluating debug information.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use super::{Activation, StateError};
 use crate::steps::Paused;
 use crate::values::{Bits, Instance, RecordedValues, ValuesError};
 
-/// The known contents at a moment.
+/// The contents of variables and memory that are known at a moment.
 pub trait Contents {
     /// The value of a variable of an activation.
     fn variable(&self, activation: &Activation<'_>, variable: u32) -> Option<Bits>;
@@ -28,16 +28,17 @@ pub trait Contents {
     fn memory(&self, address: u64, into: &mut [u8]) -> bool;
 }
 
-/// Contents from the whole execution trace alone. Memories, tables and globals are unknown, but it
-/// records whether they were requested.
+/// Contents from the whole execution trace alone. Memories, tables and globals are unknown, but
+/// requests for them are recorded.
 pub struct Recorded<'m, 'a> {
     values: &'m RecordedValues<'a>,
     asked: Cell<bool>,
     failed: RefCell<Option<StateError>>,
-    /// The number of requests outside of the stored values, and the reason in words.
+    /// The number of requests for values that are not stored, and the reason in words.
     outside: Cell<u64>,
     why_outside: RefCell<String>,
-    /// Values found before, by node execution, operator and variable: finding each takes a search.
+    /// Values found before, by node execution, operator and variable. They are kept because finding
+    /// each takes a search.
     known: RefCell<HashMap<(Instance, OpId, u32), Bits>>,
 }
 
@@ -54,18 +55,18 @@ impl<'m, 'a> Recorded<'m, 'a> {
         }
     }
 
-    /// Whether all requested values are known.
+    /// Whether all values requested so far are known.
     pub fn is_enough(&self) -> bool {
         !self.asked.get() && self.failed.borrow().is_none() && self.outside.get() == 0
     }
 
-    /// Returns the number of requests in a part of the run, or in a function, without stored
-    /// values, and the last reason in words.
+    /// Returns the number of requests for values that are not stored, because of their time or
+    /// their function, and the last reason in words.
     pub fn outside(&self) -> (u64, String) {
         (self.outside.get(), self.why_outside.borrow().clone())
     }
 
-    /// The failure, if one happened since the last call.
+    /// The failure, if one has happened since the last call.
     pub fn failure(&self) -> Option<StateError> {
         self.failed.take()
     }
@@ -145,16 +146,16 @@ impl Contents for Guess {
     }
 }
 
-/// Contents from the machine, which has followed the run to the moment, for the executing
-/// activation, and from the trace for the others.
+/// Contents from two sources. For the executing activation, they come from the machine, which has
+/// followed the run to the moment. For other activations, they come from the trace.
 pub struct Followed<'m, 'a> {
-    /// The known state.
+    /// The state of the machine.
     pub paused: &'m Paused<'m>,
     /// The first result register of the node.
     pub first_result: u32,
-    /// The execution of its node.
+    /// The execution of the node.
     pub instance: Instance,
-    /// The trace. It also keeps the reason why a memory could not be read.
+    /// The trace, which also keeps the reason if a memory could not be read.
     pub recorded: &'m Recorded<'m, 'a>,
 }
 
@@ -188,9 +189,9 @@ impl Contents for Followed<'_, '_> {
     }
 }
 
-/// Contents at the end of a run: globals and memory 0, without activations.
+/// Contents at the end of a run: globals and memory 0. No activation is open.
 pub struct Ended<'m> {
-    /// The known state.
+    /// The state of the machine.
     pub paused: &'m Paused<'m>,
     /// The program.
     pub program: &'m Program,
@@ -226,7 +227,7 @@ impl Machine for Ended<'_> {
 pub struct Moment<'m, 'a> {
     /// The activation.
     pub activation: &'m Activation<'a>,
-    /// The known contents.
+    /// The contents that are known at the moment.
     pub contents: &'m dyn Contents,
     /// The same activation at its beginning, if known.
     pub entry: Option<&'m Activation<'a>>,

@@ -11,7 +11,7 @@ use crate::values::{Executions, RecordedValues};
 pub enum Occasions<'a> {
     /// Arrivals at a line.
     Line(ArrivalTimes<'a, FileSegments>),
-    /// Executions of an operator, with the number of those that count.
+    /// Executions of an operator, the operator, and how many of these executions count.
     Operator(Executions<'a>, OpId, u64),
     /// Calls of a function, after its prologue.
     Calls(Occurrences<'a, FileSegments>, Prologue),
@@ -24,7 +24,7 @@ pub struct Occasion {
     pub number: u64,
     /// The time of the block.
     pub time: u64,
-    /// The operator of the block that it precedes; `None` for the start of the block.
+    /// The operator before which the occasion lies; `None` for the start of the block.
     pub op: Option<OpId>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Occasions<'a> {
         })
     }
 
-    /// An occasion, by its number from 1; `None` if there are fewer.
+    /// Returns an occasion by its number, from 1; `None` if there are fewer occasions.
     ///
     /// # Errors
     /// If the path cannot be read.

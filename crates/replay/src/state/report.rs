@@ -35,25 +35,27 @@ pub struct Frame {
     pub name: String,
     /// The time of its first block.
     pub entered: u64,
-    /// The time of the block where it stands.
+    /// The time of the block where the activation stands.
     pub time: u64,
-    /// The operator that it is about to execute.
+    /// The operator that the activation executes next.
     pub offset: OrigOffset,
     /// The source line of the operator, if known.
     pub line: Option<SourceLine>,
-    /// The functions inlined there, the innermost first.
+    /// The functions inlined at the operator, the innermost first.
     pub inlined: Vec<InlinedCall>,
-    /// The line in the function itself: the operator's, or that of the call that was inlined.
+    /// The line in the function itself: the line of the operator, or of the outermost inlined call.
     pub own_line: Option<SourceLine>,
     /// The variables of the source, the innermost scope first; or why there are none.
     pub variables: Result<Vec<Shown>, String>,
     /// The locals of WebAssembly, if there are no variables of the source.
     pub locals: Vec<Local>,
-    /// If the line belongs to a library: the line of the user's own code that it was inlined for.
+    /// If the line belongs to a library: the line of the user's own code into which it was inlined.
     pub around: Option<SourceLine>,
-    /// Whether its code belongs to a library. Its variables are then left out unless requested.
+    /// Whether the activation's code belongs to a library. Its variables are then left out unless
+    /// requested.
     pub library: bool,
-    /// Why some values are unknown: none are stored for the time of the call, or for the function.
+    /// Why some values are unknown: no values are stored for the time of the call, or for the
+    /// function.
     pub outside: Option<String>,
 }
 
@@ -62,9 +64,9 @@ pub struct Frame {
 pub struct InlinedCall {
     /// The name of the function.
     pub name: String,
-    /// Its line, if known: the operator's, or that of the call inlined next.
+    /// The line in this function, if known: the line of the operator, or of the next inlined call.
     pub line: Option<SourceLine>,
-    /// Whether its code is a library's.
+    /// Whether the function belongs to a library.
     pub library: bool,
 }
 
@@ -90,6 +92,6 @@ pub struct Globals {
     pub module: Vec<Local>,
     /// The global variables of the source.
     pub source: Vec<Shown>,
-    /// The number of further lines in the source.
+    /// The number of further source variables that are left out.
     pub more: usize,
 }

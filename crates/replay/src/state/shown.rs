@@ -19,20 +19,20 @@ pub struct Shown {
     pub type_name: String,
     /// Whether it is a parameter.
     pub parameter: bool,
-    /// The inlined function that it belongs to.
+    /// The inlined function to which the variable belongs.
     pub inlined: Option<String>,
-    /// The number of inlined calls around it.
+    /// The number of inlined calls around the variable's scope.
     pub calls: u32,
     /// Whether a variable of an inner scope has the same name.
     pub shadowed: bool,
     /// The line of its declaration.
     pub line: Option<u32>,
-    /// Its value in C notation, or why it is unknown.
+    /// Its value in C notation, or why the value is unknown.
     pub value: Result<String, String>,
-    /// For a parameter, why the compiler may keep something else in its place, or the last write,
-    /// which may also be the source's own assignment.
+    /// For a parameter: why its place may hold something else, such as the last write to it. That
+    /// write may also be an assignment in the source.
     pub written: Option<Written>,
-    /// Its value in short, for a list of arguments: `…` for one with many parts, `?` if it is
+    /// Its value in brief, for a list of arguments: `…` if the value has many parts, `?` if it is
     /// unknown or may have been overwritten.
     pub brief: String,
 }
@@ -40,15 +40,16 @@ pub struct Shown {
 /// A variable with its object, if it has a place.
 pub type ShownObject = (Shown, Option<Object>);
 
-/// The maximum number of characters of a brief value, and of a pointer with its target.
+/// The maximum length of a brief value, and of a pointer with its target, in characters.
 const BRIEF: usize = 32;
 const BRIEF_POINTER: usize = 64;
 
 /// The variables in scope at a moment, innermost scope first. `written` returns the last write to a
-/// local since the call began ([`Activation::written`]).
+/// local since the activation began ([`Activation::written`]).
 ///
 /// # Errors
-/// If the debug information does not describe the function (the inner error), or as for `written`.
+/// The inner error says that the debug information does not describe the function. The outer error
+/// comes from `written`.
 pub fn variables(
     known: &Variables<'_>,
     moment: &Moment<'_, '_>,
@@ -59,7 +60,7 @@ pub fn variables(
     Ok(found.map(|all| all.into_iter().map(|(shown, _)| shown).collect()))
 }
 
-/// Like [`variables`], each with its object, if it has a place.
+/// Like [`variables`], but returns each variable with its object, if it has a place.
 ///
 /// # Errors
 /// As for [`variables`].
@@ -94,10 +95,10 @@ pub fn objects(
     shown.collect::<Result<_, _>>().map(Ok)
 }
 
-/// All global variables of the source that have a place, by name.
+/// All global variables of the source that have a place, sorted by name.
 ///
 /// # Errors
-/// If the debug information names too many.
+/// If the debug information has too many global variables.
 pub fn globals(
     known: &Variables<'_>,
     moment: &Moment<'_, '_>,
@@ -108,7 +109,7 @@ pub fn globals(
     Ok((found.into_iter().map(|(shown, _)| shown).collect(), count))
 }
 
-/// Like [`globals`], each with its object, if it has a place.
+/// Like [`globals`], but returns each variable with its object, if it has a place.
 ///
 /// # Errors
 /// As for [`globals`].
@@ -140,7 +141,7 @@ fn shown_of(
         _ => Some(moment.activation.offset),
     };
     let located = known.locate(variable, at, moment);
-    // The lengths of its arrays may depend on the moment.
+    // The lengths of the type's arrays may depend on the moment.
     let type_ref = located
         .as_ref()
         .map_or(variable.type_ref, |object| object.type_ref);
@@ -179,7 +180,7 @@ fn brief(rendered: &Rendered) -> String {
     if whole.chars().count() <= most {
         whole
     } else if rendered.shape == Shape::Pointer {
-        // The address of a long string.
+        // For a long string, show only its address.
         let address = whole.split_whitespace().next();
         address.unwrap_or("…").to_owned()
     } else {
@@ -187,7 +188,8 @@ fn brief(rendered: &Rendered) -> String {
     }
 }
 
-/// The locals of an activation: type, whether it is a parameter, and the value if known.
+/// The locals of an activation: the type of each, whether it is a parameter, and its value if
+/// known.
 pub fn locals(
     program: &Program,
     activation: &Activation<'_>,
@@ -203,7 +205,7 @@ pub fn locals(
         .collect()
 }
 
-/// The globals of WebAssembly: type, and the value if known.
+/// The globals of WebAssembly: the type of each, and its value if known.
 pub fn wasm_globals(program: &Program, contents: &dyn Contents) -> Vec<(ValType, Option<Bits>)> {
     let all = program.globals.iter().zip(0..);
     all.map(|(ty, index)| (*ty, contents.global(index)))

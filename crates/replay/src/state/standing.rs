@@ -1,5 +1,5 @@
 //! The values in all open activations at a moment, found by following the run from a snapshot. This
-//! needs no stored values, and works on a stretch of the path.
+//! needs no stored values, and works on a single stretch of the path.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -16,14 +16,15 @@ use crate::values::Bits;
 /// The open activations at a moment.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// When they began and their arguments, the outermost first.
+    /// When each activation began, and its arguments, the outermost first.
     pub open: Vec<Open>,
-    /// The values in the activations that wait for a call, outermost first: all except the last.
+    /// The values in the activations that wait for a call, which are all except the last. The
+    /// outermost comes first.
     pub waiting: Vec<Waits>,
 }
 
 impl Standing {
-    /// Only this activation, with unknown arguments.
+    /// A stack with a single activation, whose arguments are unknown.
     pub fn of(times: Opened) -> Self {
         Self {
             open: vec![Open {
@@ -34,7 +35,8 @@ impl Standing {
         }
     }
 
-    /// The innermost `most` activations, the innermost first, while this one executes block T.
+    /// The innermost `most` activations, innermost first. `innermost` is the activation at the
+    /// moment.
     pub fn calls(&self, innermost: &Activation<'_>, most: usize) -> Vec<Call> {
         let waiting = self.waiting.iter().map(|waits| waits.function);
         let functions = waiting.chain([innermost.function]);
@@ -56,9 +58,10 @@ impl Standing {
     }
 }
 
-/// Follows a run to a moment, from the last snapshot before it or from the beginning. Shows the
-/// open activations, the first result register of the node, and the contents. `None` if the
-/// snapshot does not say when its activations began, or the run ended before the moment.
+/// Follows a run to a moment, from the last snapshot before it or from the beginning. Passes the
+/// open activations, the first result register of the node, and the contents to `show`. Returns
+/// `None` if the snapshot does not say when its activations began, or if the run ended before the
+/// moment.
 ///
 /// # Errors
 /// If the path, the log and the program disagree, the path has gaps, or the snapshots are damaged.
@@ -108,7 +111,7 @@ where
         follower.execute_pausing(visit, &mut (), &[halt.instructions], |_, paused| {
             if let Some((show, mut standing)) = show.take() {
                 if let Some(open) = standing.open.last_mut().filter(|_| begins) {
-                    // The host may have made the call, which only the log knows beforehand.
+                    // If the host made the call, its arguments are known only now.
                     open.arguments = Some(variables(paused.inside, parameters));
                 }
                 shown = Some(show(standing, first_result, paused));
@@ -119,25 +122,25 @@ where
     Ok(None)
 }
 
-/// The first variables of a node at its beginning.
+/// The values of a node's first variables at its beginning.
 fn variables(inside: &Inside<'_>, count: usize) -> Box<[Bits]> {
     let high = inside.high.iter().copied().chain(std::iter::repeat(0));
     inside.low.iter().copied().zip(high).take(count).collect()
 }
 
-/// Contents from the machine, which has followed the run to a moment, for all open activations.
+/// Contents of all open activations from the machine, which has followed the run to the moment.
 pub struct OnMachine<'m> {
-    /// The known state.
+    /// The state of the machine.
     pub paused: &'m Paused<'m>,
     /// The first result register of the node.
     pub first_result: u32,
     /// The open activations.
     pub standing: &'m Standing,
-    /// The arguments of an activation that began before the run was followed.
+    /// Returns the arguments of an activation that began before the followed part of the run.
     pub arguments: &'m dyn Fn(u64) -> Option<Box<[Bits]>>,
-    /// A variable of an activation that waits for a call, at the time of the call.
+    /// Returns a variable of an activation that waits for a call, at the time of the call.
     pub at_call: &'m dyn Fn(&Activation<'_>, u32) -> Option<Bits>,
-    /// Whether a value was requested that is unknown to this.
+    /// Whether a value was requested that these contents lack.
     pub lacks: Cell<bool>,
 }
 
@@ -163,19 +166,20 @@ impl OnMachine<'_> {
                 let Some(above) = (variable as usize).checked_sub(waits.len()) else {
                     return waits.get(variable as usize).copied();
                 };
-                // The arguments of the call are those of its callee, unless that was replaced.
+                // The arguments of the call are those of the callee's activation, unless a tail
+                // call replaced it.
                 let callee = self.standing.open.get(depth + 1)?;
                 let is_it = callee.times.entered == activation.time + 1;
                 let given = is_it.then(|| self.arguments(callee)).flatten();
                 let given = given.and_then(|given| given.get(above).copied());
-                // For example, the table index that `call_indirect` took.
+                // Other operands of the call, such as the table index that `call_indirect` took.
                 given.or_else(|| (self.at_call)(activation, variable))
             }
             Stands::Begins => {
                 let mut open = self.standing.open.iter();
                 let open = open.find(|open| open.times.entered == activation.time)?;
                 let given = self.arguments(open)?;
-                // Other locals are zero, and no slot is in use.
+                // All other locals are zero, and no slot is in use.
                 let is_local = (variable as usize) < activation.locals().len();
                 let given = given.get(variable as usize).copied();
                 is_local.then(|| given.unwrap_or((0, 0)))
@@ -210,7 +214,7 @@ impl Contents for OnMachine<'_> {
     }
 
     fn memory(&self, address: u64, into: &mut [u8]) -> bool {
-        // The machine has the whole memory; no checkpoint has it.
+        // The machine has the whole memory, so no checkpoint is needed.
         let read = self.paused.memory(0, address, into);
         read.unwrap_or_else(|_| {
             self.lacks.set(true);

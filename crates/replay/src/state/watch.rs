@@ -19,7 +19,7 @@ use crate::paths::FileSegments;
 use crate::steps::Paused;
 use crate::values::RecordedValues;
 
-/// An expression to evaluate at moments.
+/// An expression to evaluate at many moments.
 pub struct Watch<'w, 'a> {
     program: &'a Program,
     bodies: &'w Bodies<'a>,
@@ -31,10 +31,10 @@ pub struct Watch<'w, 'a> {
     scopes: RefCell<HashMap<FuncId, Scopes>>,
 }
 
-/// The scopes of a function, or why it has none.
+/// The scopes of a function, or why the function has none.
 type Scopes = Rc<Result<FunctionScopes, DebugError>>;
 
-/// An activation at an occasion, and at its beginning.
+/// An activation at an occasion, and the same activation at its beginning.
 type Standing<'a> = (Activation<'a>, Rc<Activation<'a>>);
 
 /// The value of an expression.
@@ -44,11 +44,12 @@ pub struct Worth {
     pub type_name: String,
     /// Its value in C notation.
     pub text: String,
-    /// If it begins with a parameter whose place may hold something else, the reason.
+    /// Why the place of the parameter with which the expression begins may hold something else, if
+    /// it may.
     pub written: Option<Written>,
 }
 
-/// The value at a moment, or another requested result.
+/// The value at a moment, or another result that was requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evaluated<T = Worth> {
     /// The number of the occasion, from 1.
@@ -67,14 +68,14 @@ pub struct Watched<'m, 'a> {
     pub variables: &'m Variables<'a>,
     /// The moment.
     pub moment: &'m Moment<'m, 'a>,
-    /// The scopes of the function that is executed then. Without debug information, only global
-    /// variables are known.
+    /// The scopes of the function that is executed at the moment. `None` without debug information:
+    /// then only global variables are known.
     pub scopes: Option<&'m FunctionScopes>,
     /// The object that the expression denotes.
     pub object: Object,
 }
 
-/// Why it cannot be evaluated. `E` says why the run cannot be followed.
+/// Why an expression cannot be evaluated. `E` says why the run cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError<E> {
     /// The state at a moment is unknown.
@@ -85,8 +86,8 @@ pub enum WatchError<E> {
     Follow(E),
 }
 
-/// Whether the moments are so many and so close together that following the run is faster than
-/// computing the values from the trace.
+/// Whether following the run is faster than computing the values from the trace, because there are
+/// many moments close together.
 fn is_dense(occasions: &[Occasion]) -> bool {
     const MANY: usize = 64;
     const BLOCKS: u64 = 256;
@@ -98,7 +99,7 @@ fn is_dense(occasions: &[Occasion]) -> bool {
 }
 
 impl<'w, 'a> Watch<'w, 'a> {
-    /// A watch of this expression.
+    /// Watches the expression that `path` denotes.
     pub fn new(
         program: &'a Program,
         bodies: &'w Bodies<'a>,
@@ -128,9 +129,9 @@ impl<'w, 'a> Watch<'w, 'a> {
         Rc::clone(known)
     }
 
-    /// Evaluates the expression at these ascending moments. If a part of it is in memory or in a
-    /// global, or the trace does not have it, calls `follow` once to follow the run to the given
-    /// moments.
+    /// Evaluates the expression at the given moments, which must ascend. If a part of it lies in
+    /// memory or in a global, or is not in the trace, calls `follow` once to follow the run to
+    /// these moments.
     ///
     /// # Errors
     /// If the state at a moment is unknown, or the run cannot be followed.
@@ -166,8 +167,9 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    /// Why the place of the parameter that the expression begins with may hold something else;
-    /// `None` if it does not begin with a parameter, or the place certainly holds it.
+    /// Why the place of the parameter with which the expression begins may hold something else.
+    /// `None` if the expression does not begin with a parameter, or the place certainly holds the
+    /// parameter.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -191,7 +193,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    /// Like [`at`](Self::at), but computes something else from the expression's object at each
+    /// Like [`at`](Self::at), but `wanted` computes any result from the expression's object at each
     /// moment.
     ///
     /// # Errors
@@ -205,8 +207,8 @@ impl<'w, 'a> Watch<'w, 'a> {
         self.every(occasions, follow, |moment| self.evaluate(moment, &wanted))
     }
 
-    /// Computes something at each moment, independent of the expression. `wanted` receives the
-    /// moment and the scopes of the function that is executed then.
+    /// Computes a result at each moment, regardless of the expression. `wanted` receives the
+    /// moment, and the scopes of the function that is executed at the moment.
     ///
     /// # Errors
     /// As for [`at`](Self::at).
@@ -237,7 +239,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         let mut cursor = self.values.path().cursor();
         let mut last: Option<Rc<Activation<'a>>> = None;
         for occasion in occasions {
-            // Only the trace knows an execution by its number.
+            // The trace needs the number of the execution.
             let known = if enough {
                 self.recorded(occasion, last.take())?
             } else {
@@ -297,7 +299,7 @@ impl<'w, 'a> Watch<'w, 'a> {
             reached = position + 1;
         });
         followed.map_err(WatchError::Follow)?;
-        // Moments that the run did not reach have no value.
+        // Moments that the run did not reach have no result.
         found.truncate(reached);
         match failed {
             Some(error) => Err(error.into()),
@@ -319,8 +321,8 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    /// Returns the activation at an occasion, and its beginning. For many occasions in a loop, this
-    /// is the beginning of the last one.
+    /// Returns the activation at an occasion, and the same activation at its beginning. `last` is
+    /// the beginning for the previous occasion; in a loop, it is often the same.
     fn recorded(
         &self,
         occasion: &Occasion,
@@ -333,8 +335,8 @@ impl<'w, 'a> Watch<'w, 'a> {
         Ok((activation, self.entry(entered, last)?))
     }
 
-    /// The same, but the execution of the activation's node has no number. Moves the cursor there,
-    /// which is fast if it is near.
+    /// Like [`recorded`](Self::recorded), but does not number the execution of the activation's
+    /// node. Moves the cursor to the occasion, which is fast if it is near.
     fn on_path(
         &self,
         cursor: &mut Cursor<'_, FileSegments>,
@@ -348,7 +350,8 @@ impl<'w, 'a> Watch<'w, 'a> {
         Ok((activation, self.entry(entered, last)?))
     }
 
-    /// The beginning of an activation, which may be that of the last occasion.
+    /// The state at the beginning of an activation. Reuses `last`, from the previous occasion, if
+    /// that is the same activation.
     fn entry(
         &self,
         entered: u64,
@@ -370,7 +373,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         let variables = self.variables;
         let place = scopes.as_ref().as_ref().ok().map(|scopes| (scopes, at));
         let object = match (variables.resolve(&self.path, place, moment), &*scopes) {
-            // It may be a variable of the function.
+            // The name may be a variable of the function.
             (Err(PathError::NoVariable { .. }), Err(error)) => return Err(error.clone().into()),
             (object, _) => object?,
         };

@@ -1,5 +1,5 @@
-//! Whether a parameter's place may hold something else: it was written since the call began, or is
-//! shared.
+//! Finds out whether a parameter's place may hold something else, because it has been written since
+//! the call began or is shared.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -21,16 +21,16 @@ pub(super) type Sets = Rc<[(OpId, OrigOffset)]>;
 /// Why a parameter's place may hold something other than the parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The time of the write's block; without a write, that of the moment.
+    /// The time of the write's block; without a write, the time of the moment.
     pub time: u64,
-    /// The operator that wrote; without a write, the first operator of the code for which the debug
+    /// The operator that wrote. Without a write, the first operator of the code for which the debug
     /// information names the place.
     pub offset: OrigOffset,
-    /// The known facts about the write.
+    /// What wrote the place, as far as known.
     pub by: Writer,
 }
 
-/// A possible writer of something else to a parameter's place.
+/// What may have put something else in a parameter's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
     /// The only operator of the function that writes the local.
@@ -43,8 +43,8 @@ pub enum Writer {
     Shared,
 }
 
-/// Contents in which all data that a location reads is 0. It records which locals were read, and
-/// whether any slot of the operand stack was read.
+/// Contents in which all data is 0. They record which locals a location reads, and whether it reads
+/// a slot of the operand stack.
 #[derive(Default)]
 struct Probe {
     locals: RefCell<Vec<u32>>,
@@ -71,29 +71,32 @@ impl Machine for Probe {
         true
     }
 
-    // A write to the local does not change its value at the entry.
+    // A write to a local does not change the local's value at the entry.
     fn at_entry(&self, _: u32) -> Option<Word> {
         Some(Word::w32(0))
     }
 }
 
-/// The dependences of a parameter's value: the locals that hold it or parts of it, point to it, or
-/// are used to compute it; and the place in memory, if it may belong to another variable.
+/// What a parameter's value depends on. These are the locals that hold the value or parts of it,
+/// point to it, or are used to compute it. The place in memory counts, too, if it may also belong
+/// to another variable.
 pub(super) struct Doubt {
     locals: Vec<u32>,
     /// The number of the function's locals that are arguments.
     arguments: usize,
     /// The first code for which the debug information gives the parameter a place. If the only
-    /// write of a local that is not an argument is right before it, the local was made for the
-    /// parameter. A local that is also written elsewhere serves another variable before or after.
+    /// write to a local that is not an argument comes right before this code, the local was made
+    /// for the parameter. A local that is also written elsewhere serves another variable at other
+    /// times.
     start: Option<OrigOffset>,
-    /// Where doubts about the place begin. A slot of the operand stack that holds the parameter, or
-    /// a part of it, may contain the latest result instead; or another variable shares its memory.
+    /// Where doubts about the place begin, and their reason. A slot of the operand stack that holds
+    /// the parameter, or a part of it, may contain the latest result instead. Or another variable
+    /// shares the parameter's memory.
     place: Option<(OrigOffset, Writer)>,
 }
 
-/// The doubt about a parameter at a moment. `None` if it is in no local or slot of the operand
-/// stack, and no other variable is in its memory.
+/// The doubt about a parameter at a moment. `None` if the parameter is in no local and no slot of
+/// the operand stack, and no other variable shares its memory.
 ///
 /// Optimised code may keep something else in a local while the debug information still names the
 /// local for the parameter, or names it again later. The source's own assignment looks the same. So
@@ -118,7 +121,8 @@ pub(super) fn doubt(
     let here = here.map_or(at, |range| range.start);
     let start = code.iter().map(|range| range.start).min();
     let probe = Probe::default();
-    // Without an offset, nothing is in the frame, because the function itself sets the frame.
+    // Without an offset, the parameter does not count as lying in the frame, because the function
+    // itself sets up the frame.
     let located = known.locate(variable, is_list.then_some(at), &probe);
     let mut locals = probe.locals.into_inner();
     let pieces = located.map_or(Vec::new(), |object| object.pieces);
@@ -132,7 +136,7 @@ pub(super) fn doubt(
     let place = if probe.slots.get() || pieces.iter().any(on_stack) {
         Some((here, Writer::Slot))
     } else {
-        // A broken entry has no value to doubt.
+        // For a broken entry, there is no value to doubt.
         let is_shared = known.is_shared(function, variable).unwrap_or(true);
         is_shared.then_some((here, Writer::Shared))
     };
@@ -144,16 +148,16 @@ pub(super) fn doubt(
     })
 }
 
-/// The size of `local.set` and `local.tee`: the operator, and the local in LEB128.
+/// The encoded size of `local.set` and `local.tee`: the opcode, and the local in LEB128.
 fn set_bytes(local: u32) -> u32 {
     1 + (u32::BITS - local.leading_zeros()).div_ceil(7).max(1)
 }
 
 impl Doubt {
-    /// The last write since the call that may have put something else there, at a moment in block
-    /// T. `written` returns the last write to a local ([`Activation::written`]). A slot of the
-    /// operand stack and shared memory are doubted without a write: compilers leave the parameter
-    /// in the slot when something else is computed in it.
+    /// The last write since the call that may have put something else in the parameter's place, as
+    /// of a moment in block T. `written` returns the last write to a local
+    /// ([`Activation::written`]). A slot of the operand stack and shared memory are doubted without
+    /// a write: compilers leave the parameter in the slot when something else is computed in it.
     ///
     /// # Errors
     /// As for `written`.
@@ -178,7 +182,7 @@ impl Doubt {
 }
 
 impl Bodies<'_> {
-    /// The operators of a function that write a local, ascending; O(operators) on first use.
+    /// The operators of a function that write a local, ascending. O(operators) on first use.
     fn sets(&self, function: FuncId, local: u32) -> Sets {
         let key = (function, local);
         if let Some(known) = self.sets.borrow().get(&key) {
@@ -203,8 +207,8 @@ impl Bodies<'_> {
 
 impl Activation<'_> {
     /// The last write to a local since the activation began with block `entered`. `None` if there
-    /// was none: a parameter then holds its argument. The path may number its nodes differently
-    /// from the one by which the activation was found.
+    /// was no write; a parameter then holds its argument. The given path may number its nodes
+    /// differently from the path by which the activation was found.
     ///
     /// O(nodes of the path); for recursive calls, also O(nodes of the activation). Opens the
     /// segments that execute a node with a write, and those of the moment and of the activation's
@@ -243,7 +247,7 @@ impl Activation<'_> {
             return Ok(None);
         }
         if let Some(found) = writers.select(before)? {
-            // It may belong to another activation, called since.
+            // The execution found may belong to another activation that was called in between.
             let visit = cursor.seek(found.time)?;
             let stack = cursor.stack()?;
             if stack.last().is_some_and(|own| own.entered == entered) {
@@ -271,8 +275,8 @@ struct Writes<'w, 'a> {
 }
 
 impl Writes<'_, '_> {
-    /// The last write in some blocks: its position, and the operator's offset. In the last block,
-    /// only writes before an operator count.
+    /// The last write in some blocks: the position of its block, and the operator's offset. With
+    /// `before`, only writes before that operator count in the last block.
     fn last_in(&self, blocks: &[BlockId], before: Option<OpId>) -> Option<(u64, OrigOffset)> {
         let function = self.activation.program.function(self.activation.function)?;
         for (position, block) in blocks.iter().enumerate().rev() {
@@ -294,7 +298,7 @@ impl Writes<'_, '_> {
         self.last_in(&self.path.nodes()[node].blocks, None)
     }
 
-    /// The last write before the moment, in the execution of the moment's node.
+    /// The last write before the moment, within the execution of the node that contains the moment.
     fn before_moment(&self, visit: Visit) -> Option<Written> {
         let Activation { time, op, .. } = self.activation;
         let here = (time - visit.start) as usize + 1;

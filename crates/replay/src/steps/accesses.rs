@@ -20,7 +20,7 @@ pub struct AccessSite {
     pub op: OpId,
 }
 
-/// Whether an instruction is a load or a store. Bulk operators do not count.
+/// Whether an instruction is a load or a store. Bulk operators are neither.
 pub fn is_access(code: Code) -> bool {
     matches!(
         code,
@@ -58,8 +58,7 @@ pub fn access_sites(types: &Types<'_>, operators: &[(FuncId, OpId)]) -> Vec<Acce
     sites
 }
 
-/// The load or store of a function that is nearest to an operator, by the number of operators in
-/// between.
+/// The load or store of a function that is nearest to an operator, measured in operators.
 pub fn nearest_access(types: &Types<'_>, function: FuncId, op: OpId) -> Option<AccessSite> {
     let ssa = types.statements(function)?;
     of_function(&ssa, function).min_by_key(|site| site.op.as_u32().abs_diff(op.as_u32()))
@@ -69,10 +68,10 @@ pub fn nearest_access(types: &Types<'_>, function: FuncId, op: OpId) -> Option<A
 pub(crate) struct SiteTable {
     /// The sites, by number.
     pub sites: Vec<AccessSite>,
-    /// The types of the values that added sites give; none for a store.
+    /// The types of the values that the added sites give; `None` for a store.
     pub types: Vec<Option<ValType>>,
     numbers: HashMap<AccessSite, u32>,
-    /// Whether new sites are added.
+    /// Whether new sites may be added.
     open: bool,
     wanted: fn(Code) -> bool,
     nodes: Vec<Option<Rc<NodeSites>>>,
@@ -83,14 +82,14 @@ pub(crate) struct SiteTable {
 pub(crate) struct NodeSites {
     /// The site of each instruction, as its number plus one; 0 for none.
     numbers: Box<[u32]>,
-    /// The node's block of each instruction.
+    /// For each instruction, the position of its block in the node.
     blocks: Box<[u32]>,
-    /// Whether there is any site.
+    /// Whether the node has any site.
     pub any: bool,
 }
 
 impl NodeSites {
-    /// The number of an instruction's site, and the instruction's block.
+    /// The number of an instruction's site, and the position of the instruction's block.
     #[inline]
     pub fn get(&self, inst: usize) -> Option<(usize, u32)> {
         let number = self.numbers[inst].checked_sub(1)?;
@@ -99,7 +98,7 @@ impl NodeSites {
 }
 
 impl SiteTable {
-    /// A table for these sites.
+    /// A table with exactly these sites.
     pub fn of(sites: &[AccessSite], nodes: usize) -> Self {
         Self {
             sites: sites.to_vec(),
@@ -111,7 +110,7 @@ impl SiteTable {
         }
     }
 
-    /// A table for all instructions that are `wanted`.
+    /// A table to which all `wanted` instructions are added.
     pub fn of_all(wanted: fn(Code) -> bool, nodes: usize) -> Self {
         Self {
             sites: Vec::new(),

@@ -1,4 +1,4 @@
-//! Addresses of loads and stores, one by one and in summary.
+//! Addresses of loads and stores, one by one or summarized.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -23,9 +23,9 @@ pub struct Access {
     pub number: u64,
     /// The time of its block.
     pub time: u64,
-    /// The bytes that it read or wrote, or would have.
+    /// The bytes that it read or wrote, or would have if it had not trapped.
     pub range: Range,
-    /// Why it did not, if it ended the run.
+    /// The trap, if the access ended the run.
     pub trap: Option<Trap>,
 }
 
@@ -35,7 +35,7 @@ pub struct Addresses<'a, S: Segments> {
     listed: Listed,
 }
 
-/// The machine while it passes sites.
+/// The machine, with the sites to observe.
 struct Walk<'a, S: Segments> {
     run: Run<'a, S>,
     follower: Follower<'a, S>,
@@ -60,7 +60,7 @@ where
         })
     }
 
-    /// Executes a node. Returns the access that it would have made next, if it traps there.
+    /// Executes a node. If the run traps in it, returns the access that it would have made next.
     fn execute<O: Observer>(
         &mut self,
         visit: Visit,
@@ -90,7 +90,7 @@ where
     }
 }
 
-/// The access with which a run ended by trapping.
+/// The access that trapped and ended the run.
 struct Tried {
     inst: usize,
     range: Range,
@@ -100,7 +100,7 @@ struct Tried {
 /// Watches the last node of a run, which may not reach its end.
 struct Last<'o, O> {
     observer: &'o mut O,
-    /// The instruction at which it stopped, and its access.
+    /// The instruction at which the node stopped, and the access of that instruction.
     tried: Option<(usize, Range)>,
 }
 
@@ -166,7 +166,7 @@ impl<'a, S: Segments> Addresses<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The executions of these loads and stores in a run with this log.
+    /// Iterates over the executions of these loads and stores, in a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -185,9 +185,9 @@ where
         })
     }
 
-    /// Skips to the last checkpoint before a block, to avoid following the run up to there.
-    /// Executions after that checkpoint are listed. O(1) without checkpoints, otherwise one look
-    /// into the path for each block with a site.
+    /// Skips to the last checkpoint before a block, so that the run need not be followed up to
+    /// there. Executions after that checkpoint are listed. O(1) without checkpoints; otherwise, it
+    /// takes one look-up in the path for each block with a site.
     ///
     /// # Errors
     /// If the checkpoints or the path cannot be read.
@@ -204,7 +204,7 @@ where
         if now == before {
             return Ok(());
         }
-        // Sites of a block are executed equally often.
+        // All sites in a block are executed equally often.
         let mut counted = HashMap::new();
         for (site, count) in table.sites.iter().zip(&mut self.listed.counts) {
             let block = run.program.function(site.function);
@@ -227,7 +227,7 @@ where
     /// If the run cannot be followed further.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it can fail, and then has ended"
+        reason = "it can fail, and ends when it does"
     )]
     pub fn next(&mut self) -> Result<Option<Access>, StepsError<S::Error>> {
         loop {
@@ -252,7 +252,7 @@ where
     }
 }
 
-/// The number of addresses of a load or store that are returned at once.
+/// The number of addresses of one load or store that are returned together.
 const STRETCH: usize = 256;
 
 /// Consecutive addresses that one load or store accessed.
@@ -262,7 +262,7 @@ pub struct AccessedAddresses {
     pub site: AccessSite,
     /// The memory.
     pub memory: u32,
-    /// The number of bytes it accesses.
+    /// The number of bytes that the load or store accesses.
     pub bytes: u64,
     /// The number of the first execution, from 1.
     pub first: u64,
@@ -285,7 +285,8 @@ pub struct AccessedStretches<'a, S: Segments> {
 #[derive(Default)]
 struct Collected {
     sites: Rc<NodeSites>,
-    /// For each site: the number of its addresses returned, its last access, and its addresses.
+    /// For each site: the number of addresses already returned, the last access, and the addresses
+    /// of the stretch in progress.
     open: Vec<(u64, Range, Vec<u64>)>,
     /// Full stretches: the site, the number of the first execution, the last access, and the
     /// addresses.
@@ -335,7 +336,7 @@ impl<'a, S: Segments> AccessedStretches<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The stretches of a run with this log.
+    /// Iterates over the stretches of a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -354,7 +355,7 @@ where
     /// If the run cannot be followed further.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it can fail, and then has ended"
+        reason = "it can fail, and ends when it does"
     )]
     pub fn next(&mut self) -> Result<Option<AccessedAddresses>, StepsError<S::Error>> {
         loop {
@@ -374,7 +375,7 @@ where
         }
     }
 
-    /// Executes the next node, or takes the rest at the end.
+    /// Executes the next node. At the end of the run, collects the remaining stretches.
     fn go_on(&mut self) -> Result<(), StepsError<S::Error>> {
         let Some(visit) = self.walk.follower.advance()? else {
             self.ended = true;
@@ -409,9 +410,9 @@ where
 /// A summary of the addresses of loads and stores.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressStats {
-    /// Each load or store that was executed, in program order.
+    /// A summary for each load or store that was executed, in program order.
     pub sites: Vec<(AccessSite, AccessStats)>,
-    /// The access that ended the run: its range, and why it failed. It is not counted elsewhere.
+    /// The access that ended the run, with its range and the trap. It is not counted in `sites`.
     pub trapped: Option<(AccessSite, Range, Trap)>,
 }
 
@@ -425,15 +426,16 @@ pub struct AccessStats {
     pub addresses: Distinct,
     /// The smallest address.
     pub smallest: u64,
-    /// The largest.
+    /// The largest address.
     pub largest: u64,
     /// The number of distinct strides.
     pub strides: Distinct,
-    /// The most frequent stride; `None` if there was none, or there were too many distinct ones.
+    /// The most frequent stride; `None` if there is no stride, or there are too many distinct
+    /// strides.
     pub stride: Option<Frequent<i64>>,
     /// The memory.
     pub memory: u32,
-    /// The number of bytes it accesses.
+    /// The number of bytes that the load or store accesses.
     pub bytes: u64,
 }
 
@@ -491,7 +493,7 @@ impl Observer for Sums {
     }
 }
 
-/// Summarizes the addresses of all loads and stores that a run executed, or only the given ones.
+/// Summarizes the addresses of all loads and stores that a run executed, or only of the given ones.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -14,7 +14,7 @@ use super::plan::{Item, Kind, Plan};
 use super::step::overlap;
 use super::{Level, Step, Tried, Value, Wanted, What};
 
-/// An access of the current node.
+/// A memory access of the current node.
 #[derive(Clone, Copy, Debug)]
 enum Reference {
     Read(Range),
@@ -22,17 +22,17 @@ enum Reference {
     Copy(Range, Range),
 }
 
-/// Some bytes, if there are few.
+/// The bytes of an access, if there are few.
 type Short = Option<Box<[u8]>>;
 
-/// The owner of the next bytes.
+/// To whom the bytes that are reported next belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BytesOf {
-    /// Nobody: the step is not wanted.
+    /// To nobody, because the step is not wanted.
     Unwanted,
-    /// The last access.
+    /// To the last access.
     Reference,
-    /// The last step.
+    /// To the last step.
     Step,
 }
 
@@ -44,7 +44,7 @@ struct Site {
     time: u64,
 }
 
-/// Collects the steps of one node after the other.
+/// Collects the steps of nodes, one node after another.
 pub(super) struct Collector<'a> {
     program: &'a Program,
     pub wanted: Wanted,
@@ -54,16 +54,16 @@ pub(super) struct Collector<'a> {
     function: FuncId,
     start: u64,
     stopped: Option<StoppedBefore>,
-    /// Its accesses so far, by instruction.
+    /// The accesses of the node so far, by instruction.
     references: Vec<(usize, Reference, Short)>,
     told: BytesOf,
-    /// Its last operator, if that may still trap or call.
+    /// The node's last operator, if it may still trap or make a call.
     last: Option<Site>,
-    /// The memory access that the instruction at which it stopped would have made.
+    /// The memory access that would have been made by the instruction at which the node stopped.
     tried: Option<Tried>,
-    /// The called import, and its call.
+    /// The imported function that was called, and the place of the call.
     host: Option<(FuncId, Site)>,
-    /// The function that next returns without executing anything more.
+    /// The function that returns next without executing anything more.
     passing: Option<FuncId>,
 }
 
@@ -103,7 +103,7 @@ impl<'a> Collector<'a> {
         self.tried = None;
     }
 
-    /// The run ended in the node.
+    /// Adds the step for a trap, with which the run ended in the node.
     pub fn trapped(&mut self, trap: Trap) {
         let is_one = self.wanted.level == Level::Statement || self.tried.is_some();
         if let Some(Site { function, op, time }) = self.last.filter(|_| is_one) {
@@ -111,13 +111,13 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Adds a step. Returns whether it is wanted.
+    /// Adds a step if it is wanted. Returns whether it is.
     fn push(&mut self, time: u64, function: FuncId, op: Option<OpId>, what: What) -> bool {
-        // The host's own actions come before the block.
+        // The host's own actions, which have no operator, come before the block.
         self.push_at((time, op), function, op, what)
     }
 
-    /// The same, for a step at a place of a block.
+    /// Like [`push`](Self::push), for a step at a given place in a block.
     fn push_at(
         &mut self,
         (time, place): (u64, Option<OpId>),
@@ -143,7 +143,7 @@ impl<'a> Collector<'a> {
         fits
     }
 
-    /// Whether an access is of interest.
+    /// Whether an access touches the wanted bytes.
     fn is_wanted(&self, range: Range) -> bool {
         self.wanted
             .range
@@ -189,7 +189,7 @@ impl<'a> Collector<'a> {
         Some((&ty.params, &ty.results))
     }
 
-    /// Handles the first `executed` instructions of a node.
+    /// Collects the steps of the first `executed` instructions of a node.
     fn instructions_done(&mut self, code: &NodeCode, executed: usize, bank: Bank<'_>) {
         let plan = Rc::clone(&self.plan);
         match self.wanted.level {
@@ -232,8 +232,8 @@ impl<'a> Collector<'a> {
                     break;
                 }
                 Kind::Inst(inst) => {
-                    // An atomic operator has several instructions, and others of them also access
-                    // memory.
+                    // An atomic operator has several instructions, more than one of which may
+                    // access memory.
                     let before = self.references[reference..].iter();
                     reference += before.take_while(|(of, ..)| *of < inst).count();
                     match self.references.get_mut(reference) {
@@ -246,7 +246,7 @@ impl<'a> Collector<'a> {
                         _ => computed(code, inst, item, bank),
                     }
                 }
-                // It is reported as the return.
+                // The return reports this jump.
                 Kind::Jump if returns && at + 1 == plan.items.len() => continue,
                 Kind::Jump => What::Jump,
                 Kind::Call | Kind::Unreachable => {
@@ -268,7 +268,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Handles an instruction with which the run may end.
+    /// Notes an instruction that may trap, and so end the run.
     fn tries(&mut self, code: &NodeCode, position: usize, item: &Item, bank: Bank<'_>) {
         self.last = Some(self.site(item));
         self.tried = tried(&code.insts[position], item, bank);
@@ -282,7 +282,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Whether the run was stopped before a statement.
+    /// Whether a statement lies after the place where the run was stopped.
     fn is_behind(&self, stopped: StoppedBefore, item: &Item) -> bool {
         let function = self.program.function(self.function);
         let block = function.and_then(|function| function.cfg.blocks.get(stopped.block));
@@ -312,8 +312,8 @@ impl<'a> Collector<'a> {
         operators.checked_sub(1).map(OpId::from_u32)
     }
 
-    /// An activation returned, perhaps without executing anything more, when block T was the last
-    /// one.
+    /// Handles the return of an activation, which may have executed nothing since its last call. T
+    /// is the time of the last executed block.
     fn passed(&mut self, time: u64, values: &[GlobalBits]) {
         let Some(function) = self.passing.take() else {
             return;
@@ -321,15 +321,15 @@ impl<'a> Collector<'a> {
         if let Some((_, types)) = self.types_of(function) {
             let what = What::Return(typed(types, values.iter().copied()));
             let op = self.end_of(function);
-            // It comes after everything else in the block.
+            // The return comes after everything else in the block.
             let last = OpId::from_u32(u32::MAX - 1);
             self.push_at((time, Some(last)), function, op, what);
         }
     }
 }
 
-/// Watches a node of an unwanted function, only for returns of activations of a wanted one after
-/// it.
+/// Watches a node of an unwanted function. Observes only whether activations of a wanted function
+/// return after it.
 pub(super) struct Passing<'c, 'a> {
     collector: &'c mut Collector<'a>,
     time: u64,
@@ -354,7 +354,7 @@ impl Observer for Passing<'_, '_> {
     }
 }
 
-/// Values from these types and bits.
+/// Values with the given types and bits.
 fn typed(types: &[ValType], bits: impl Iterator<Item = GlobalBits>) -> Box<[Value]> {
     let values = types.iter().zip(bits);
     values.map(|(&ty, bits)| Value::new(ty, bits)).collect()
@@ -504,7 +504,7 @@ impl Observer for Collector<'_> {
     }
 
     fn called(&mut self, function: FuncId, arguments: &[GlobalBits]) {
-        // The host makes its call before the node begins.
+        // A call by the host takes place before the node begins.
         let by_host = Site {
             function,
             op: None,

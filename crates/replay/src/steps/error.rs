@@ -21,13 +21,13 @@ pub enum StepsError<E: Error + 'static> {
     /// The checkpoints cannot be read.
     #[error(transparent)]
     Checkpoints(#[from] CheckpointError),
-    /// The snapshots cannot be read.
+    /// The snapshots are damaged.
     #[error(transparent)]
     Snapshots(#[from] SnapshotError),
     /// The index of written lines is damaged.
     #[error(transparent)]
     Lines(#[from] WrittenLinesError),
-    /// Parts of the path were left out when it was built.
+    /// Parts of the run were left out of the path.
     #[error(
         "the path lacks code of some functions, so the run cannot be followed; build the whole path with `afterimage build --lens paths --again`"
     )]
@@ -38,21 +38,22 @@ pub enum StepsError<E: Error + 'static> {
     /// A function's body cannot be read.
     #[error("the module lacks the body of {0}")]
     NoBody(FuncId),
-    /// A statement is unknown to the machine.
+    /// The machine has no instruction for a statement.
     #[error("{0}, {1} is a statement, but the machine has no instruction for it")]
     Statement(FuncId, OpId),
-    /// Counted path by path, the run executed more distinct operators than can be numbered.
+    /// The run executed too many distinct operators of the requested kind, counted separately for
+    /// each path.
     #[error(
         "the run executed more than {0} different operators of the requested kind, path by path"
     )]
     Sites(u32),
-    /// The statements were sketched from another run.
+    /// The statements were sketched in another run.
     #[error("the run being followed differs from the one whose statements were sketched")]
     OtherRun,
     /// More nodes were executed than can be counted.
     #[error("the run is too long to be counted")]
     TooLong,
-    /// The range is not in the memory.
+    /// The range of bytes is not in the memory.
     #[error(
         "memory {memory} has {size} bytes at that time, from 0x0 to 0x{last:x}: there is nothing at 0x{address:x}",
         last = size.saturating_sub(1)

@@ -16,7 +16,7 @@ use afterimage_wpp::{Continuation, Cursor, Segments, Visit, WholePath};
 use super::StepsError;
 use crate::paths::RecordedPath;
 
-/// The number of nodes between reports of progress.
+/// The number of nodes between two reports of progress.
 const TELL: u32 = 1 << 14;
 
 /// A run that can be followed.
@@ -25,22 +25,22 @@ pub struct Run<'a, S: Segments> {
     pub program: &'a Program,
     /// The bytes of the program's module.
     pub module: &'a [u8],
-    /// Its path.
+    /// The path of the run.
     pub path: &'a WholePath<S>,
-    /// The continuations of its nodes.
+    /// The continuations of the path's nodes.
     pub continuations: &'a [Continuation],
-    /// The place where it was stopped from outside, if it was.
+    /// The place where the run was stopped from outside, if it was.
     pub stopped: Option<StoppedBefore>,
-    /// The checkpoints from which it can be followed, if any.
+    /// The checkpoints from which the run can be followed, if any.
     pub checkpoints: Option<&'a FileCheckpoints>,
-    /// The snapshots from which any path of it can be followed, even one that lacks what precedes a
-    /// snapshot.
+    /// The snapshots, if any. The run can be followed from each one, even along a path that lacks
+    /// everything before it.
     pub snapshots: Option<&'a Snapshots>,
-    /// Receives the number of executed blocks now and then.
+    /// Receives the number of executed blocks from time to time.
     pub progress: &'a dyn Fn(u64),
 }
 
-// Derived, these would require the same of `S`.
+// A derived implementation would also require `S: Clone`.
 impl<S: Segments> Clone for Run<'_, S> {
     fn clone(&self) -> Self {
         *self
@@ -64,14 +64,14 @@ pub fn recorded_checkpoints(
 /// The state inside a node.
 #[derive(Clone, Copy, Debug)]
 pub struct Paused<'p> {
-    /// Registers, globals, tables, and the parts of memories that the run needs from here on.
+    /// The registers, globals and tables, and the parts of memories that the run still needs.
     pub inside: &'p Inside<'p>,
     image: Option<&'p Image<'p>>,
 }
 
 impl Paused<'_> {
-    /// Reads some bytes of a memory, and looks up the checkpoint's part on demand. Returns `false`
-    /// if the memory does not have all of them.
+    /// Reads bytes of a memory. Fetches them from the checkpoint on demand. Returns `false` if some
+    /// of the bytes do not exist.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -97,8 +97,8 @@ impl Paused<'_> {
     }
 }
 
-/// The size of a memory in bytes at the end of the node that is executed at `time`; memories only
-/// grow. Follows the run from the last checkpoint before.
+/// The size of a memory in bytes, at the end of the node that is executed at `time`. Memories only
+/// grow. Follows the run from the last checkpoint before that time.
 ///
 /// # Errors
 /// If there is no such memory, or the run cannot be followed.
@@ -125,8 +125,8 @@ where
     Ok(known.bytes.len() as u64)
 }
 
-/// Follows a run to its end, from the last checkpoint if there are any, and shows the state:
-/// globals, tables and memories. The state then has no registers.
+/// Follows a run to its end, from the last checkpoint if there is one. Passes the state to `show`:
+/// globals, tables and memories. There are no registers at the end.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -161,9 +161,9 @@ pub struct Follower<'a, S: Segments> {
     run: Run<'a, S>,
     cursor: Cursor<'a, S>,
     lengths: Vec<u64>,
-    /// The beginning of the run.
+    /// The state at the beginning of the run.
     start: Checkpoint,
-    /// The memory restored from checkpoints, if it began at one.
+    /// The memory restored from checkpoints, if the follower began at a checkpoint.
     image: Option<Image<'a>>,
     nodes: u32,
 }
@@ -172,8 +172,8 @@ impl<'a, S: Segments> Follower<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Begins at the start of the run. If there are snapshots, the path may lack parts that are not
-    /// executed.
+    /// Begins at the start of the run. If there are snapshots, the path may lack parts that will
+    /// not be executed.
     pub fn new(run: Run<'a, S>, log: LogReader) -> Result<Self, StepsError<S::Error>> {
         let nodes = run.path.nodes();
         if run.snapshots.is_none() && nodes.values().any(|node| node.left_out > 0) {
@@ -193,9 +193,9 @@ where
         })
     }
 
-    /// Goes forward to the last place from which the run can be followed before a block is
-    /// executed, unless it is near that place or beyond. It must have executed nothing, or only
-    /// earlier blocks.
+    /// Goes forward to the last place before a block from which the run can be followed, unless the
+    /// follower is already near that place or past it. The follower must not have executed the
+    /// block yet.
     pub fn skip_to(&mut self, time: u64) -> Result<(), StepsError<S::Error>> {
         if let Some(snapshots) = self.run.snapshots
             && let Some(number) = time.checked_sub(1).and_then(|before| snapshots.at(before))
@@ -214,8 +214,8 @@ where
             None => checkpoints.intervals().saturating_sub(1),
         };
         let (before, _) = checkpoints.times(interval)?;
-        // Following the run through one interval takes no longer than bringing in the memory for
-        // the next.
+        // Following the run through one interval takes no longer than restoring the memory for the
+        // next interval.
         let here = checkpoints.interval_at(self.machine.time().saturating_add(1))?;
         let is_near = here.is_some_and(|here| interval <= here + 1) && self.machine.time() > 0;
         if before > self.machine.time() && !is_near {
@@ -233,8 +233,8 @@ where
         self.go_through(checkpoints, interval..interval + 1)
     }
 
-    /// Goes to the beginning of the first of some intervals, in order to go through all of them.
-    /// Restores the memory for all of them at once.
+    /// Goes to the beginning of the first of some intervals, in order to follow all of them.
+    /// Restores the memory for all intervals at once.
     pub fn go_through(
         &mut self,
         checkpoints: &'a FileCheckpoints,
@@ -267,7 +267,7 @@ where
         }
     }
 
-    /// Goes to a snapshot. Restores all memory.
+    /// Goes to a snapshot, and restores all memory.
     pub fn go_to_snapshot(
         &mut self,
         snapshots: &Snapshots,
@@ -282,7 +282,8 @@ where
         }
     }
 
-    /// Makes the node after `time` blocks the next one. Returns whether a node begins there.
+    /// Makes the node that begins after `time` blocks the next node. Returns whether a node begins
+    /// there.
     fn seek(&mut self, time: u64) -> Result<bool, StepsError<S::Error>> {
         let visit = self.cursor.seek(time)?;
         let nodes = self.run.path.nodes();
@@ -294,7 +295,7 @@ where
         }
     }
 
-    /// Compiles a node, if not done yet.
+    /// Compiles a node, unless it has been compiled before.
     #[inline]
     pub fn compile(&mut self, node: NodeId) -> Result<(), StepsError<S::Error>> {
         if self.machine.is_compiled(node) {
@@ -325,7 +326,7 @@ where
         let next = self.cursor.next()?;
         if let Some(visit) = next {
             match self.compile(visit.node) {
-                // The missing part may never be executed.
+                // The part that is missing from the path may never be executed.
                 Err(StepsError::Partial) => {}
                 compiled => compiled?,
             }
@@ -333,7 +334,7 @@ where
         Ok(next)
     }
 
-    /// Returns where the run was stopped from outside, if that was in this node.
+    /// Returns where the run was stopped from outside, if it was stopped in this node.
     pub fn stopped(&self, visit: Visit) -> Option<StoppedBefore> {
         let last = visit.last() == self.run.path.length();
         self.run.stopped.filter(|_| last)
@@ -366,8 +367,8 @@ where
         }
     }
 
-    /// Executes a node, and shows the state after each of these ascending numbers of its
-    /// instructions.
+    /// Executes a node, and passes on the state after each of the given numbers of its
+    /// instructions, which must ascend.
     pub fn execute_pausing<O: Observer>(
         &mut self,
         visit: Visit,
@@ -393,7 +394,7 @@ where
         Ok(())
     }
 
-    /// Makes sure that some bytes of a memory have their values, if the memory has these bytes.
+    /// Makes sure that some bytes of a memory have been restored, if they exist.
     pub fn need(
         &mut self,
         memory: u32,

@@ -19,12 +19,12 @@ use crate::paths::Window;
 pub struct LastWrite {
     /// The time of its block.
     pub time: u64,
-    /// The function whose code it is.
+    /// The function whose code wrote.
     pub function: FuncId,
-    /// The operator that wrote, or called the host function that did; `None` if the host called
-    /// itself.
+    /// The operator that wrote, or that called the host function that wrote; `None` if the host
+    /// called that function itself.
     pub op: Option<OpId>,
-    /// All bytes that it wrote.
+    /// All bytes that the write changed.
     pub range: Range,
 }
 
@@ -41,12 +41,12 @@ pub enum LastWriteError<E: std::error::Error + 'static> {
 
 /// Finds who last wrote bytes, by the index of checkpoints.
 ///
-/// The index has the execution of the node, unless a later one in the same interval wrote the byte,
-/// too. In that case, the search goes back along the path, over the executions of those nodes that
-/// wrote the word in the interval at all. Many of them always write to the same address. For the
-/// others, the address comes from the whole execution trace, if values are available; where that
-/// fails, or would take long, the interval is followed. Time does not depend on the length of the
-/// run.
+/// The index gives the execution of the node that wrote, unless a later execution in the same
+/// interval wrote the byte, too. In that case, the search goes back along the path, over the
+/// executions of those nodes that wrote the word at all in the interval. Many of these nodes always
+/// write to the same address. For the others, the address comes from the whole execution trace, if
+/// values are available. Where that fails, or would take long, the interval is followed. Time does
+/// not depend on the length of the run.
 pub struct LastWrites<'a, 'v, S: Segments> {
     run: Run<'a, S>,
     checkpoints: &'a FileCheckpoints,
@@ -55,7 +55,7 @@ pub struct LastWrites<'a, 'v, S: Segments> {
     steps: Steps<'a, S>,
     /// Whether the host may call exported imports, so that it also writes at other times.
     host_calls_itself: bool,
-    /// The nodes that are searched for.
+    /// The nodes for which the search looks.
     marked: Vec<bool>,
 }
 
@@ -67,7 +67,7 @@ enum Search {
     Found(LastWrite),
     /// The byte was not written.
     Nothing,
-    /// The path does not show it.
+    /// The path does not show whether the byte was written.
     Unknown,
 }
 
@@ -75,7 +75,7 @@ impl<'a, 'v, S: Segments> LastWrites<'a, 'v, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// A search in a run with this log.
+    /// Searches in a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -107,8 +107,8 @@ where
         })
     }
 
-    /// The last write of a byte before block T is executed; `None` if nothing has written it, so
-    /// that it has its initial value.
+    /// The last write to a byte before block T is executed. `None` if nothing has written the byte,
+    /// so that it has its initial value.
     ///
     /// # Errors
     /// If the run cannot be followed, or the stored data is damaged.
@@ -128,7 +128,7 @@ where
         let here = match here {
             Some(here) => here,
             None => {
-                // After the last checkpoint, only following helps.
+                // After the last checkpoint, the run must be followed.
                 let last = checkpoints.intervals().saturating_sub(1);
                 if checkpoints.end() < self.run.path.length()
                     && let Some(found) = self.follow(last, byte, time)?
@@ -165,8 +165,8 @@ where
         }
     }
 
-    /// The step of a write that was found, with its value from the whole execution trace. `None` if
-    /// the trace lacks the value, or the write is not a store.
+    /// The step of a write that has been found, with its value from the whole execution trace.
+    /// `None` if the trace lacks the value, or the write is not a store.
     pub(super) fn step(
         &mut self,
         write: &LastWrite,
@@ -206,7 +206,7 @@ where
         Ok(visit.filter(|visit| visit.start == start).ok_or(damaged)?)
     }
 
-    /// The last write of a byte in an interval, which is in this execution of a node.
+    /// The last write to a byte in an interval, where this execution of a node made that write.
     fn tell(
         &mut self,
         interval: u64,
@@ -228,7 +228,7 @@ where
         found.ok_or_else(|| StepsError::from(damaged).into())
     }
 
-    /// The write, if the host made it.
+    /// The last write to a byte, if the host made it.
     fn by_host(
         &self,
         interval: u64,
@@ -250,8 +250,8 @@ where
         }))
     }
 
-    /// The write by the only site of the node that wrote the word in the interval. `None` if there
-    /// are several, or it wrote to different addresses.
+    /// The last write to a byte, if the index of write sites determines it. `None` if several sites
+    /// of the node wrote the word in the interval and the last one wrote to different addresses.
     fn by_site(
         &mut self,
         interval: u64,
@@ -287,8 +287,8 @@ where
         Ok(found.and_then(|op| written(self.run, visit, Some(op), range)))
     }
 
-    /// The operator of a site, and the number of bytes it writes. `None` if that number varies, or
-    /// it is the host.
+    /// The operator of a site, and the number of bytes that it writes. `None` if that number
+    /// varies, or the host writes.
     fn write(&mut self, site: &Site) -> Result<Option<SiteWrite>, StepsError<S::Error>> {
         let damaged = || CheckpointError::Damaged("a site that does not write");
         let Some(write) = site.write else {
@@ -388,8 +388,8 @@ where
         Ok(Search::Nothing)
     }
 
-    /// Returns where an execution of a node wrote, from the whole execution trace; `None` if it
-    /// does not cover that.
+    /// Returns the address to which an execution of a node wrote, from the whole execution trace;
+    /// `None` if the trace does not cover the execution.
     fn address(
         &self,
         visit: Visit,
@@ -412,7 +412,8 @@ where
         }
     }
 
-    /// The write, from the whole execution trace; `None` if the trace lacks it.
+    /// The last write to a byte, from the whole execution trace; `None` if the trace lacks the
+    /// write.
     fn by_values(
         &self,
         byte: Range,
@@ -463,7 +464,7 @@ where
         Ok(None)
     }
 
-    /// The last write of a byte in an interval before `time`, found by following the run there.
+    /// The last write to a byte in an interval before `time`, found by following the interval.
     fn follow(
         &mut self,
         interval: u64,
@@ -498,7 +499,7 @@ where
         Ok(last)
     }
 
-    /// The last write of a byte before `time`, found by following the run from its current
+    /// The last write to a byte before `time`, found by following the run from its current
     /// position, step by step.
     fn follow_steps(
         &mut self,
@@ -543,14 +544,14 @@ where
 #[derive(Clone, Copy)]
 struct SiteWrite {
     op: OpId,
-    /// The position of its instruction in the node. (Its registers differ between the follower's
-    /// code and the whole execution trace's.)
+    /// The position of its instruction in the node. (Its registers differ between the code of the
+    /// follower and that of the whole execution trace.)
     inst: usize,
     length: u64,
 }
 
-/// The write of an operator in an execution of a node; without an operator, that of the host
-/// function which the node called.
+/// The write of an operator in an execution of a node. Without an operator, the write of the host
+/// function that the node called.
 fn written<S: Segments>(
     run: Run<'_, S>,
     visit: Visit,
@@ -566,7 +567,7 @@ fn written<S: Segments>(
             let has_it = |block| ops_of(block).is_some_and(|ops| ops.contains(&op));
             (blocks.find(|&(_, block)| has_it(block))?.0, op)
         }
-        // The call is the last operator of its block.
+        // The call is the last operator of the node's last block.
         None => {
             let end = ops_of(node.blocks.last()?)?.end.as_u32();
             (visit.last(), OpId::from_u32(end.checked_sub(1)?))
@@ -580,7 +581,7 @@ fn written<S: Segments>(
     })
 }
 
-/// Records who writes a byte.
+/// Records what writes a byte.
 struct Watch {
     byte: Range,
     /// The instructions, or `None` for the host, with the ranges that they wrote.

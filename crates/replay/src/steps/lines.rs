@@ -1,8 +1,8 @@
 //! Iterates over a stretch of a run by source lines: all arrivals at lines, in all functions, in
 //! order.
 //!
-//! An arrival is as defined in [`lines`](afterimage_profile::lines), so the steps at a line are its
-//! [`ArrivalTimes`](crate::paths::ArrivalTimes).
+//! Arrivals are defined in [`lines`](afterimage_profile::lines). So the steps at a line are the
+//! line's [`ArrivalTimes`](crate::paths::ArrivalTimes).
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -20,7 +20,7 @@ use afterimage_wpp::{Activation, Cursor, PathError, Segments, Visit, WholePath};
 use super::{Run, Within};
 use crate::paths::{TraceError, Visits, Window};
 
-/// The number of paths without lines to pass before looking up which functions have lines.
+/// The number of paths without lines to pass one by one before functions without lines are skipped.
 const FRUITLESS: u32 = 4096;
 
 /// An arrival at a line.
@@ -28,15 +28,15 @@ const FRUITLESS: u32 = 4096;
 pub struct LineStep {
     /// The time of the block in which the line's code begins.
     pub time: u64,
-    /// The operator that it precedes; `None` if the run ended on the way to it.
+    /// The operator before which the step lies; `None` if the run ended on the way to it.
     pub op: Option<OpId>,
     /// The function.
     pub function: FuncId,
     /// The line.
     pub line: Line,
-    /// The number of activations around its own.
+    /// The number of activations around the step's activation.
     pub depth: usize,
-    /// The execution of a node that has the block.
+    /// The execution of the node that contains the block.
     pub visit: Visit,
 }
 
@@ -46,13 +46,13 @@ pub enum LineStepsError<E: Error + 'static> {
     /// The path cannot be read.
     #[error(transparent)]
     Path(#[from] PathError<E>),
-    /// There is no such stretch.
+    /// The window cannot be enumerated.
     #[error(transparent)]
     Trace(#[from] TraceError<E>),
-    /// The module does not match.
+    /// The module's bytes are not those of the program.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// Two edges between the same blocks differ.
+    /// Of two edges between the same blocks, only one is an arrival.
     #[error(
         "the path does not show whether line {1} was reached in function {0}: two ways connect \
          the same blocks"
@@ -68,18 +68,19 @@ pub enum Enter {
     Calls,
     /// Calls of one function.
     Function(FuncId),
-    /// No calls. Only the activation of the stretch's first line is followed, and those it returns
-    /// to; going backward, the activation of its last line, and its callers.
+    /// No calls. The walk follows only the activation of the window's first line and the
+    /// activations to which it returns. Going backward, it follows the activation of the window's
+    /// last line and its callers.
     Nothing,
-    /// Only calls that leave at most this many activations open, the callee's included. Once fewer
-    /// are open, that number is the limit.
+    /// Only calls that leave at most this many activations open, the callee's included. When fewer
+    /// are open, the limit drops to that number.
     UpTo(usize),
 }
 
 /// The wanted steps.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedLines {
-    /// The window; a part of the run.
+    /// The window, which must be a part of the run.
     pub window: Window,
     /// The parts of its first and last block.
     pub within: Within,
@@ -93,9 +94,9 @@ pub struct WantedLines {
 
 /// Iterates over the arrivals at lines in a window, in order of time or backward.
 ///
-/// A step takes O(blocks of the executed path); where calls are skipped, O(depth of the grammar).
-/// Long stretches without lines are skipped, too: the first takes O(operators of all executed
-/// functions) to find the functions that have lines.
+/// A step takes O(blocks of the executed path), or O(depth of the grammar) where calls are skipped.
+/// Long stretches without lines are skipped, too. The first such stretch takes O(operators of all
+/// executed functions) to find the functions that have lines.
 pub struct LineSteps<'a, S: Segments> {
     run: Run<'a, S>,
     source: &'a dyn Source,
@@ -104,7 +105,7 @@ pub struct LineSteps<'a, S: Segments> {
     wanted: WantedLines,
     tables: LineTables,
     visits: Enumeration<'a, S>,
-    /// The largest number of activations around a step, where calls are skipped.
+    /// The largest number of activations around a step, if calls are skipped.
     level: usize,
     found: VecDeque<LineStep>,
     /// The number of paths without lines since the last one with lines, and the number at which
@@ -113,7 +114,7 @@ pub struct LineSteps<'a, S: Segments> {
     patience: u32,
 }
 
-/// How the executed paths of a window are enumerated.
+/// The way in which the executed paths of a window are enumerated.
 enum Enumeration<'a, S: Segments> {
     All(Box<Visits<'a, S>>),
     /// Callees are skipped.
@@ -123,7 +124,8 @@ enum Enumeration<'a, S: Segments> {
     },
 }
 
-/// The places where control arrives at lines, by function: read once for all walks that share them.
+/// The places where control arrives at lines, by function. They are read once for all walks that
+/// share them.
 #[derive(Clone, Default)]
 pub struct LineTables(Rc<RefCell<HashMap<FuncId, Rc<Table>>>>);
 
@@ -142,11 +144,11 @@ impl LineTables {
         Ok(table)
     }
 
-    /// Whether a function has code with lines. `code` is the program, and the module that it was
-    /// parsed from.
+    /// Whether a function has code with lines. `code` has the program and the module from which it
+    /// was parsed.
     ///
     /// # Errors
-    /// If the module is not the program's.
+    /// If the module's bytes are not those of the program.
     pub fn has_lines(
         &self,
         code: (&Program, &[u8]),
@@ -161,22 +163,23 @@ impl LineTables {
 #[derive(Default)]
 struct Table {
     entry: Option<Line>,
-    /// In each block, the operators at which control arrives, ascending.
+    /// The operators in each block at which control arrives, ascending.
     inside: HashMap<BlockId, Vec<(OpId, Line)>>,
-    /// The pairs of blocks with an edge that is an arrival; `not_over` has the pairs with an edge
-    /// that is not.
+    /// The pairs of blocks joined by an edge that is an arrival. `not_over` has the pairs joined by
+    /// an edge that is not.
     over: HashMap<(BlockId, BlockId), Line>,
     not_over: HashSet<(BlockId, BlockId)>,
     /// The first operator of each block that has a position.
     first: HashMap<BlockId, OpId>,
-    /// Blocks that an exception may leave for a dispatch vertex; and where those vertices lead.
+    /// The blocks that an exception may leave for a dispatch vertex, and where dispatch vertices
+    /// lead.
     throws: HashSet<BlockId>,
     caught: HashMap<BlockId, Option<Line>>,
 }
 
 impl Table {
-    /// The line at which an activation arrives on its way from one block to another. `Err` if the
-    /// blocks do not determine it.
+    /// The line at which an activation arrives on its way from one block to another. `Err` with the
+    /// line if the blocks do not determine whether it does.
     fn between(&self, from: BlockId, to: BlockId) -> Result<Option<Line>, Line> {
         let over = self.over.get(&(from, to)).copied();
         let not_over = self.not_over.contains(&(from, to)).then_some(None);
@@ -197,7 +200,7 @@ impl Table {
 struct Way {
     /// The last block.
     block: Option<BlockId>,
-    /// The line that it arrived at, and when, until code of the line follows.
+    /// The line at which the activation arrived, and when, until code of the line follows.
     arrived: Option<(Line, u64)>,
 }
 
@@ -224,7 +227,7 @@ impl Way {
 }
 
 impl<'a, S: Segments> LineSteps<'a, S> {
-    /// The requested steps of a run. `source` maps code to lines; `stop` says where the run stood
+    /// The requested steps of a run. `source` maps code to lines; `stop` says where the run ended
     /// in its last block.
     ///
     /// # Errors
@@ -238,8 +241,8 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         Self::sharing(LineTables::default(), run, source, stop, wanted)
     }
 
-    /// Like [`new`](Self::new), with tables shared by other walks of the same program by the same
-    /// lines.
+    /// Like [`new`](Self::new), with tables that are shared with other walks over the same program
+    /// and the same source.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -261,7 +264,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         if let Enter::UpTo(most) = wanted.enter {
             level = most;
         } else if wanted.enter != Enter::Calls {
-            // Begin at code that has lines.
+            // Begin at code with lines.
             let all = WantedLines {
                 enter: Enter::Calls,
                 function: None,
@@ -302,8 +305,8 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         })
     }
 
-    /// Passes this many paths without lines before functions without lines are skipped, instead of
-    /// 4,096. The steps are the same.
+    /// Sets the number of paths without lines to pass before functions without lines are skipped,
+    /// instead of 4,096. This does not change the steps.
     pub fn with_patience(mut self, paths: u32) -> Self {
         self.patience = paths;
         self
@@ -315,7 +318,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
     /// If the path cannot be read, or does not determine an arrival.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it can fail, and then has ended"
+        reason = "it can fail, and ends when it does"
     )]
     pub fn next(&mut self) -> Result<Option<LineStep>, LineStepsError<S::Error>> {
         loop {
@@ -363,7 +366,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         Ok(())
     }
 
-    /// The next executed path, and the number of activations around it, including its own.
+    /// The next executed path, and the number of open activations, including its own.
     fn next_visit(&mut self) -> Result<Option<(Visit, usize)>, LineStepsError<S::Error>> {
         match &mut self.visits {
             Enumeration::All(visits) => {
@@ -405,7 +408,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         }
     }
 
-    /// Finds the steps of an executed path; `false` if its function has no lines.
+    /// Finds the steps of an executed path. Returns `false` if its function has no lines.
     fn steps_of(&mut self, visit: Visit, depth: usize) -> Result<bool, LineStepsError<S::Error>> {
         let node = &self.run.path.nodes()[visit.node];
         let function = node.function;
@@ -460,7 +463,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         let known = self.run.program.function(function);
         let root = known.map(|known| known.cfg.graph.root());
         let begins = |visit: Visit| nodes[visit.node].blocks.first() == root.as_ref();
-        // The blocks executed since the last code, last block first.
+        // The blocks executed since the last code with a position, the last block first.
         let mut blocks: Vec<(u64, BlockId)> = Vec::new();
         let mut begun = begins(visit).then_some(visit.start);
         if begun.is_none() {
@@ -480,7 +483,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         let mut way = Way::default();
         let mut blocks = blocks.into_iter().rev().peekable();
         match begun {
-            // There is code in between.
+            // The block has code with a position.
             Some(_)
                 if blocks
                     .peek()
@@ -500,7 +503,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
     }
 }
 
-/// O(operators + edges of the function).
+/// Reads the table of a function. O(operators + edges of the function).
 fn read(
     (program, module): (&Program, &[u8]),
     source: &dyn Source,
@@ -552,7 +555,7 @@ fn read(
     Ok(table)
 }
 
-/// Goes to the node executed before the innermost activation began.
+/// Goes to the last node executed before the innermost activation began.
 fn before_activation<S: Segments>(
     cursor: &mut Cursor<'_, S>,
 ) -> Result<Option<Visit>, PathError<S::Error>> {

@@ -13,19 +13,19 @@ use super::stream::Plans;
 use super::tally::Tally;
 use super::{AccessSite, Distinct, Frequent, StepsError, Value};
 
-/// A summary of a load's values. Integers are compared as signed, floats by the total order of IEEE
-/// 754, vectors by their bits.
+/// A summary of a load's values. Integers are compared as signed numbers, floats by the total order
+/// of IEEE 754, and vectors by their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadValues {
     /// The number of executions, at least one.
     pub count: u64,
     /// The number of distinct values.
     pub values: Distinct,
-    /// The smallest.
+    /// The smallest value.
     pub smallest: Value,
-    /// The largest.
+    /// The largest value.
     pub largest: Value,
-    /// The most frequent value; `None` if there were too many distinct ones.
+    /// The most frequent value; `None` if there were too many distinct values.
     pub most: Option<Frequent<Value>>,
 }
 
@@ -139,20 +139,20 @@ where
     Ok(loads)
 }
 
-/// A number that orders the values of a type.
+/// The rank of a value: an integer with the same order as the values of the type.
 fn rank(ty: ValType, bits: u128) -> u128 {
     let Some(sign) = sign(ty) else {
         return bits;
     };
     let negative = bits & sign != 0;
     match ty {
-        // Among negative floats, a larger magnitude is smaller.
+        // A negative float with a larger magnitude is smaller.
         ValType::F32 | ValType::F64 if negative => (sign | (sign - 1)) & !bits,
         _ => bits ^ sign,
     }
 }
 
-/// The value with a rank.
+/// The value that has a rank.
 fn unrank(ty: ValType, rank: u128) -> u128 {
     let Some(sign) = sign(ty) else {
         return rank;

@@ -1,4 +1,4 @@
-//! The contents of memory at a time, with its writers and readers.
+//! The contents of memory at a time, and who wrote and read them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -19,11 +19,11 @@ use super::{
 use crate::Writers;
 use crate::paths::{At as Moment, Window};
 
-/// For at most this many bytes, the last writes are searched for one by one. Also the largest
+/// The largest number of bytes whose last writes are searched for one by one. Also the largest
 /// number of stretches to search.
 const FEW: usize = 64;
-/// The largest number of regions in which last writes are searched for by executing the run again,
-/// once for each.
+/// The largest number of regions in which last writes are found by executing the run again, once
+/// for each region.
 const MOST_WATCHED: usize = 4;
 /// The largest number of bytes in one question.
 pub const LARGEST_RANGE: u64 = 1 << 16;
@@ -40,10 +40,10 @@ pub enum At {
 /// The result of searching for an access to some bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NearestAccess {
-    /// There is none.
+    /// There is no such access.
     #[default]
     Never,
-    /// This one.
+    /// The access is this step.
     Step(Rc<Step>),
     /// The search ended at this time. An access may exist before it or, for the next access, after
     /// it.
@@ -51,7 +51,7 @@ pub enum NearestAccess {
 }
 
 impl NearestAccess {
-    /// The step, if known.
+    /// The step of the access, if known.
     pub fn step(&self) -> Option<&Step> {
         match self {
             Self::Step(step) => Some(step),
@@ -65,7 +65,7 @@ impl NearestAccess {
 
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            // Two passes may have found the same step.
+            // Two searches may have found the same step.
             (Self::Step(a), Self::Step(b)) => Rc::ptr_eq(a, b) || a == b,
             _ => self == other,
         }
@@ -77,7 +77,7 @@ impl NearestAccess {
 pub struct MemoryPart {
     /// The bytes.
     pub range: Range,
-    /// The last write before. If there was none, the bytes have their initial values.
+    /// The last write before the time. If there was none, the bytes have their initial values.
     pub written: NearestAccess,
     /// The next read after the time.
     pub read_next: NearestAccess,
@@ -85,7 +85,7 @@ pub struct MemoryPart {
     pub written_next: NearestAccess,
 }
 
-/// The contents of memory, and its accesses before and after.
+/// The contents of memory at a time, and the nearest accesses before and after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryAnswer {
     /// The bytes.
@@ -93,9 +93,9 @@ pub struct MemoryAnswer {
     /// The size of the memory in bytes.
     pub size: u64,
     /// The contents of table 0, as in [`Table`](afterimage_machine::Table). Function pointers are
-    /// indices into it.
+    /// indices into this table.
     pub table: Vec<u64>,
-    /// All of the bytes, in parts.
+    /// All bytes, in parts with the same history.
     pub parts: Vec<MemoryPart>,
 }
 
@@ -107,22 +107,23 @@ struct Byte {
     written_next: NearestAccess,
 }
 
-/// The index that says in which parts of a run bytes were written, besides the run's checkpoints.
+/// An index of the parts of a run in which bytes were written. It supplements the run's
+/// checkpoints.
 pub enum WriteIndex<'v, S: Segments> {
     /// No index.
     None,
     /// The whole execution trace.
     Values(&'v WholeTrace<'v, S, FileEpochs>),
-    /// Finds the stretch that wrote a byte; the path consists of stretches. The run has snapshots,
-    /// one at the beginning of each stretch, and no checkpoints.
+    /// An index of the stretches that wrote bytes. The path consists of these stretches. The run
+    /// has no checkpoints, but a snapshot at the beginning of each stretch.
     Stretches {
-        /// Finds the writers.
+        /// Finds the stretches that wrote a byte.
         writers: &'v Writers,
         /// Opens the run's log anew.
         log: &'v dyn Fn() -> Result<LogReader, TraceError>,
-        /// The approximate number of blocks to follow to find the next accesses. The search for the
-        /// last writer follows four times as many, mostly without observing them. Once the
-        /// stretches are known, it follows eight times as many again.
+        /// The approximate number of blocks to follow in search of the next accesses. The search
+        /// for the last writer follows four times as many, mostly without observing them. Once the
+        /// writing stretches are known, it follows another eight times as many.
         most: u64,
     },
 }
@@ -135,13 +136,13 @@ impl<S: Segments> Clone for WriteIndex<'_, S> {
 
 impl<S: Segments> Copy for WriteIndex<'_, S> {}
 
-/// The contents of at most [`LARGEST_RANGE`] bytes at a time, their last writers, and the next
-/// access to each.
+/// The contents of at most [`LARGEST_RANGE`] bytes at a time, the last writer of each byte, and the
+/// next accesses to it.
 ///
-/// With checkpoints, only the intervals with these accesses are followed; otherwise, the whole run
-/// up to them. With values, even the intervals of last writes are mostly not followed. With
-/// stretches, the run is followed as far as [`WriteIndex::Stretches`] allows; earlier last writes
-/// of a few bytes are found by executing it again.
+/// With checkpoints, only the intervals with these accesses are followed. Without them, the whole
+/// run up to the accesses is followed. With values, even the intervals of last writes need not be
+/// followed in most cases. With stretches, the run is followed as far as [`WriteIndex::Stretches`]
+/// allows; earlier last writes of a few bytes are found by executing the run again.
 ///
 /// # Errors
 /// If the bytes do not exist at that time, the run cannot be followed, or the stored data is
@@ -175,8 +176,8 @@ where
     })
 }
 
-/// Returns the last writer of each byte of a range before a moment. It is like [`memory_at`], which
-/// also looks at later accesses.
+/// Returns the last writer of each byte of a range before a moment. Works like [`memory_at`], but
+/// does not search for later accesses.
 ///
 /// # Errors
 /// As for [`memory_at`].
@@ -194,7 +195,7 @@ where
     Ok(search.bytes.into_iter().map(|byte| byte.written).collect())
 }
 
-/// Examines some bytes from a moment on up to `end`, and back from the moment.
+/// Examines the history of some bytes, backward from a moment, and forward from it up to `end`.
 fn searched<'a, 'v, S: Segments>(
     run: Run<'a, S>,
     log: LogReader,
@@ -236,9 +237,9 @@ where
     Ok((search, held))
 }
 
-/// Returns the last writer of each byte of a range within the first `before` blocks, as far as
-/// following the run from one snapshot shows. This is the last snapshot before a stretch that may
-/// have written one of the bytes.
+/// Returns the last writer of each byte of a range within the first `before` blocks, as far as it
+/// shows when the run is followed from one snapshot. This is the last snapshot before a stretch
+/// that may have written one of the bytes.
 ///
 /// # Errors
 /// If the run cannot be followed, or the stored data is damaged.
@@ -275,9 +276,9 @@ struct Search<'a, S: Segments> {
     /// The moment in question.
     moment: Moment,
     bytes: Vec<Byte>,
-    /// The answer without its parts, once the moment is reached.
+    /// The answer without its parts, once the moment has been reached.
     held: Option<MemoryAnswer>,
-    /// The time after which nothing is followed.
+    /// The time at which to stop following the run.
     end: u64,
 }
 
@@ -313,7 +314,7 @@ where
         })
     }
 
-    /// Follows the run from its current position until everything after the time is known.
+    /// Follows the run from its current position until all accesses after the moment are known.
     fn follow(&mut self) -> Result<(), StepsError<S::Error>> {
         // The time at which to look for the next interval to follow.
         let mut until = 0;
@@ -345,7 +346,7 @@ where
                 self.execute_at(visit)?;
             } else {
                 match self.steps.execute(visit) {
-                    // If the recording was cut off, nothing is known about later events.
+                    // The recording was cut off, so nothing is known about later events.
                     Err(StepsError::Machine(MachineError::LogEnds { .. }))
                         if self.held.is_some() =>
                     {
@@ -361,8 +362,8 @@ where
         }
     }
 
-    /// Goes to the first interval, from this one on, that may access bytes whose next access is
-    /// still unknown. Returns whether there is none.
+    /// Goes to the first interval, beginning with `here`, that may access bytes whose next access
+    /// is still unknown. Returns `true` if there is no such interval.
     fn skip(
         &mut self,
         checkpoints: &'a FileCheckpoints,
@@ -395,7 +396,7 @@ where
             Some(first) if first > here => self.steps.follower.go_to(checkpoints, first)?,
             Some(_) => {}
             None if checkpoints.end() >= self.run.path.length() => return Ok(true),
-            // After the last checkpoint, nothing is known.
+            // The index knows nothing about the run after the last checkpoint.
             None => {
                 let last = checkpoints.intervals().saturating_sub(1);
                 if last > here {
@@ -426,15 +427,15 @@ where
         Ok(())
     }
 
-    /// Finds last writers before `first` for bytes without one, as far as the index and the values
-    /// allow.
+    /// Finds the last writers before `first` of bytes without a known writer, as far as the index
+    /// and the values show them.
     fn find_indexed(
         &mut self,
         mut writes: LastWrites<'a, '_, S>,
         first: u64,
     ) -> Result<(), LastWriteError<S::Error>> {
         let missing = self.bytes.iter().filter(|byte| byte.written.is_never());
-        // For more bytes, following is faster.
+        // For more bytes, following the run is faster.
         if missing.count() > FEW {
             return Ok(());
         }
@@ -457,7 +458,8 @@ where
         Ok(())
     }
 
-    /// Goes back to the intervals before `first` that last wrote bytes, for bytes without a writer.
+    /// Finds the last writers of bytes without a known writer. Goes back to the intervals before
+    /// `first` that wrote these bytes last.
     fn last_writes(
         &mut self,
         checkpoints: &'a FileCheckpoints,
@@ -466,7 +468,7 @@ where
         let Some(before) = checkpoints.interval_at(first + 1)? else {
             return Ok(());
         };
-        // For each interval, the last time and the bytes.
+        // For each interval, the time of its last write, and the bytes.
         let mut intervals: BTreeMap<u64, (u64, Vec<usize>)> = BTreeMap::new();
         for at in 0..self.bytes.len() {
             if !self.bytes[at].written.is_never() {
@@ -498,8 +500,9 @@ where
         Ok(())
     }
 
-    /// Marks the bytes without an access after the moment as not fully searched. The exceptions are
-    /// bytes that were, and those that nothing writes any more according to the written lines.
+    /// Marks bytes without a known access after the moment as not fully searched. The exception is
+    /// bytes that nothing writes any more according to the written lines: their search for writes
+    /// is complete.
     fn not_looked_at(&mut self, writers: &Writers) -> Result<(), StepsError<S::Error>> {
         let end = self.steps.follower.machine.time();
         if end >= self.run.path.length() {
@@ -508,7 +511,7 @@ where
         let all = self.run.path.segments().summaries();
         let here = all.partition_point(|stretch| stretch.before <= end);
         for at in 0..self.bytes.len() {
-            // The followed stretch is the last one before `here`.
+            // The last followed stretch is the one before `here`.
             if self.bytes[at].written_next.is_never()
                 && self
                     .last_stretch(writers, writers.stretches(), at)?
@@ -525,9 +528,9 @@ where
         Ok(())
     }
 
-    /// Goes back to the stretches before `first` that last wrote bytes, for bytes without a writer.
-    /// The run is followed from a snapshot to the end of the last of these stretches, about `most`
-    /// blocks. Returns the time from which on the search was complete.
+    /// Finds the last writers of bytes without a known writer. Goes back to the stretches before
+    /// `first` that wrote these bytes last. Follows the run from snapshots to the ends of these
+    /// stretches, about `most` blocks in total. Returns the time from which the search is complete.
     fn last_writes_in_stretches(
         &mut self,
         (writers, log): StretchIndex<'_>,
@@ -568,7 +571,7 @@ where
                 let first = all.partition_point(|of| of.before < from);
                 self.all_stretches(writers, first..before, &missing)?
             };
-            // Examining each of many stretches takes longer than executing all of them again.
+            // Executing all stretches again is faster than examining many of them one by one.
             if writing.is_none() && self.watch(writers, end) {
                 first = end;
                 continue;
@@ -613,8 +616,8 @@ where
         Vec::from_iter(all.filter(|&at| self.bytes[at].written.is_never()))
     }
 
-    /// Watches the bytes without a writer in all stretches before a time. Returns `false` if they
-    /// are too far apart for this.
+    /// Watches the bytes without a known writer in all stretches before a time. Returns `false` if
+    /// the bytes are too far apart for this.
     fn watch(&self, writers: &Writers, before: u64) -> bool {
         let all = self.run.path.segments().summaries();
         let before = all.partition_point(|stretch| stretch.before < before);
@@ -629,7 +632,7 @@ where
         self.is_watched(writers, before, &self.missing())
     }
 
-    /// Whether bytes were watched in the first `end` stretches.
+    /// Whether all these bytes have been watched in the first `end` stretches.
     fn is_watched(&self, writers: &Writers, end: usize, bytes: &[usize]) -> bool {
         let watched = |address| writers.watched_before(end, self.range.memory, address);
         let regions = self.regions(bytes);
@@ -638,14 +641,13 @@ where
             .all(|address| watched(address).is_some())
     }
 
-    /// The regions that contain bytes.
+    /// The regions that contain the bytes.
     fn regions(&self, bytes: &[usize]) -> BTreeSet<u64> {
         let addresses = bytes.iter().map(|&at| self.range.address + at as u64);
         addresses.map(WatchedBytes::region).collect()
     }
 
-    /// Marks the bytes whose writers were not found, because the search went back only to this
-    /// time.
+    /// Marks the bytes whose writers were not found. The search went back only to time `from`.
     fn not_found(&mut self, from: u64) {
         if from > 0 {
             for at in self.missing() {
@@ -654,7 +656,7 @@ where
         }
     }
 
-    /// The last of the first `end` stretches that may have written a byte.
+    /// The last stretch, among the first `end`, that may have written a byte.
     fn last_stretch(
         &self,
         writers: &Writers,
@@ -664,8 +666,8 @@ where
         writers.last_before(end, self.range.memory, self.range.address + at as u64)
     }
 
-    /// Returns the given stretches that may have written one of the bytes. `None` if there are more
-    /// than [`FEW`].
+    /// Returns those of the given stretches that may have written one of the bytes. `None` if there
+    /// are more than [`FEW`].
     fn all_stretches(
         &self,
         writers: &Writers,
@@ -746,7 +748,7 @@ fn note(bytes: &mut [Byte], range: Range, step: Step, before: bool) {
     }
 }
 
-/// The bytes of a range that another range also contains.
+/// The bytes of a range that are also in another range.
 fn touched(bytes: &mut [Byte], range: Range, by: Range) -> &mut [Byte] {
     if !overlap(range, by) {
         return &mut [];
@@ -757,7 +759,7 @@ fn touched(bytes: &mut [Byte], range: Range, by: Range) -> &mut [Byte] {
     &mut bytes[first as usize..end as usize]
 }
 
-/// The bytes of a range, and the size of the memory.
+/// The contents of a range, and the size of the memory.
 fn contents<E: std::error::Error + 'static>(
     state: &State,
     range: Range,
@@ -785,7 +787,7 @@ fn contents<E: std::error::Error + 'static>(
     })
 }
 
-/// Adjacent bytes with the same history, as parts.
+/// Groups adjacent bytes with the same history into parts.
 fn parts(bytes: &[Byte], range: Range) -> Vec<MemoryPart> {
     let groups = bytes.chunk_by(|a, b| {
         a.written.is_same(&b.written)

@@ -2,7 +2,7 @@
 
 use wasmparser::Operator;
 
-/// Prefixes of names; the rest follows after a dot.
+/// Prefixes of names, which a dot separates from the rest.
 const SPACES: [&str; 19] = [
     "i32", "i64", "f32", "f64", "v128", "i8x16", "i16x8", "i32x4", "i64x2", "f32x4", "f64x2",
     "memory", "table", "global", "local", "ref", "data", "elem", "atomic",
@@ -30,7 +30,7 @@ pub fn name(operator: &Operator<'_>) -> String {
     }
 }
 
-/// The rest of a name; names of atomic operators have more dots.
+/// Converts the rest of a name. Names of atomic operators have more dots.
 fn atomic(rest: &str) -> String {
     let Some(rest) = rest.strip_prefix("atomic_") else {
         return rest.to_owned();
@@ -50,7 +50,7 @@ mod tests {
 
     use super::name;
 
-    /// The first word of each line of a module in the text format.
+    /// The first words of all lines of a module in the text format.
     fn words(module: &[u8]) -> BTreeSet<String> {
         let text = wasmprinter::print_bytes(module).expect("a module");
         let words = text
@@ -77,7 +77,7 @@ mod tests {
             let words = words(&module);
             for function in &program.functions {
                 for (op, _, operator) in program.operators(&module, function) {
-                    // The last operator closes the body, and is a parenthesis in the text.
+                    // The last operator closes the body. In the text format, it is a parenthesis.
                     if op.as_u32() + 1 < function.operators {
                         let name = name(&operator);
                         assert!(words.contains(&name), "{name}");

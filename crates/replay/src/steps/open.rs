@@ -7,16 +7,17 @@ use afterimage_wpp::Visit;
 /// An open activation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// When it began, and when it made the call that it waits for.
+    /// When the activation began, and when it made the call for which it waits.
     pub times: Opened,
-    /// Its arguments, if it began while the run was followed.
+    /// The arguments of the activation, if it began while the run was followed.
     pub arguments: Option<Box<[GlobalBits]>>,
 }
 
-/// Tracks the open activations while a run is followed. Call it for each node before its execution.
+/// Tracks the open activations while a run is followed. Call [`next`](Self::next) for each node
+/// before its execution.
 #[derive(Clone, Debug, Default)]
 pub struct OpenActivations {
-    /// The outermost first.
+    /// The open activations, the outermost first.
     pub open: Vec<Open>,
     /// The arguments of the latest call.
     pub given: Vec<GlobalBits>,
@@ -26,8 +27,8 @@ pub struct OpenActivations {
 }
 
 impl OpenActivations {
-    /// Begins at the start of a run, or at a snapshot. `None` if the snapshot does not say when its
-    /// activations began.
+    /// Begins at the start of a run, or at a snapshot. Returns `None` if the snapshot does not say
+    /// when its activations began.
     pub fn at(restored: Restored) -> Option<Self> {
         let known = restored.opened?.into_iter().map(|times| Open {
             times,
@@ -40,12 +41,12 @@ impl OpenActivations {
         })
     }
 
-    /// A node is about to be executed.
+    /// Notes that a node is about to be executed.
     pub fn next(&mut self, visit: Visit) {
         (self.first, self.last) = (visit.start, visit.last());
     }
 
-    /// An activation begins with the node.
+    /// Notes that an activation begins with the node.
     pub fn begin(&mut self) {
         self.open.push(Open {
             times: Opened {

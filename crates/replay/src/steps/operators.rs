@@ -15,7 +15,7 @@ use afterimage_profile::{ProfileError, Source};
 /// An operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorPlace {
-    /// Its name in the text format, without its immediates.
+    /// The operator's name in the text format, without immediates.
     pub name: Rc<str>,
     /// Its offset in the original module.
     pub offset: OrigOffset,
@@ -26,7 +26,7 @@ pub struct OperatorPlace {
 /// The operators of a function, by ordinal.
 pub type FunctionOperators = Rc<[OperatorPlace]>;
 
-/// Names and places of operators. Those of a function are computed on first use, in time linear in
+/// Names and places of operators. They are computed on first use of a function, in time linear in
 /// its body.
 pub struct Operators<'a> {
     program: &'a Program,
@@ -36,7 +36,7 @@ pub struct Operators<'a> {
 }
 
 impl<'a> Operators<'a> {
-    /// The operators of a program. `module` is the program's source.
+    /// The operators of a program. `module` has the bytes from which the program was parsed.
     pub fn new(program: &'a Program, module: &'a [u8], source: &'a dyn Source) -> Self {
         Self {
             program,

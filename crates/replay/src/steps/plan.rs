@@ -16,13 +16,13 @@ use super::{Level, StepsError, Value};
 pub struct Item {
     /// The operator.
     pub op: OpId,
-    /// The node's block that contains it.
+    /// The position of the operator's block in the node.
     pub block: u32,
     /// Its kind for the machine.
     pub kind: Kind,
-    /// Whether it reads or writes memory.
+    /// Whether the statement reads or writes memory.
     pub memory: bool,
-    /// The types of its operands, the topmost last, and then those of its results.
+    /// The types of the operands, the topmost last, followed by the types of the results.
     types: Box<[ValType]>,
     /// The number of operands.
     operands: usize,
@@ -37,7 +37,7 @@ pub enum Kind {
     Jump,
     /// The call that ends the node.
     Call,
-    /// The throw that ends it.
+    /// The throw that ends the node.
     Throw,
     /// A trap.
     Unreachable,
@@ -46,7 +46,7 @@ pub enum Kind {
 /// The statements of a node.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// The number of its blocks.
+    /// The number of the node's blocks.
     pub blocks: u32,
     /// The statements, in order.
     pub items: Box<[Item]>,
@@ -74,7 +74,8 @@ impl Item {
 }
 
 impl Plan {
-    /// The statements of a node with this code. O(statements × log of those of the function).
+    /// The statements of a node with this code. O(statements of the node × log(statements of the
+    /// function)).
     pub fn new<E: Error + 'static>(
         program: &Program,
         ssa: &Ssa,
@@ -142,8 +143,8 @@ impl Plan {
         }
     }
 
-    /// Returns the number of instructions executed before one of its blocks, or before an operator
-    /// in it.
+    /// Returns the number of instructions executed before one of the node's blocks, or before an
+    /// operator in that block.
     pub fn instructions_before(&self, block: u64, op: Option<OpId>) -> usize {
         let before = |&item: &u32| {
             let item = &self.items[item as usize];
@@ -153,7 +154,8 @@ impl Plan {
         self.of_inst.partition_point(before)
     }
 
-    /// Returns the number of its statements in these blocks: all, or those that access memory.
+    /// Returns the number of statements in the given blocks of the node: of all statements, or of
+    /// those that access memory.
     pub fn count(&self, blocks: Range<u64>, level: Level) -> u64 {
         let before = |block| {
             self.items

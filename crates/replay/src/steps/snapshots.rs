@@ -1,5 +1,5 @@
-//! Takes snapshots by following a run. This is slow, and serves as the oracle for snapshots taken
-//! during execution.
+//! Takes snapshots by following a run. This is slow; it serves as an oracle for snapshots that are
+//! taken during execution.
 
 use std::error::Error;
 
@@ -9,8 +9,8 @@ use afterimage_wpp::Segments;
 
 use super::{Follower, OpenActivations, Run, StepsError};
 
-/// Follows a run to its end and takes a snapshot every `every` blocks, or less often if there is no
-/// room for all. Linear in the run.
+/// Follows a run to its end and takes a snapshot every `every` blocks, or less often if there is
+/// not enough room. Linear in the run.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -48,9 +48,9 @@ where
 }
 
 /// Follows a run from its last snapshot before block `from` until block `until` is executed. Takes
-/// a snapshot there, and whenever `every` blocks were executed since the previous one. Each
-/// snapshot is complete by itself. None are taken if that snapshot does not say when its
-/// activations began. Linear in the blocks between.
+/// a snapshot where it begins, and whenever `every` blocks have been executed since the previous
+/// one. Each snapshot is complete by itself. No snapshots are taken if the existing snapshot does
+/// not say when its activations began. Linear in the blocks that are followed.
 ///
 /// # Errors
 /// If the run cannot be followed.

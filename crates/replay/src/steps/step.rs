@@ -9,13 +9,12 @@ use wasmparser::ValType;
 pub struct Value {
     /// Its type.
     pub ty: ValType,
-    /// Its bits, with the upper half of a vector.
+    /// Its bits, including the upper half of a vector.
     pub bits: GlobalBits,
 }
 
 impl Value {
-    /// A value of this type. For types other than vectors, the upper half is whatever the machine
-    /// left.
+    /// A value of this type. For types other than vectors, the upper half is ignored.
     pub fn new(ty: ValType, (low, high): GlobalBits) -> Self {
         let high = if ty == ValType::V128 { high } else { 0 };
         let bits = (low, high);
@@ -26,32 +25,33 @@ impl Value {
 /// A step of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// The time of its block. Times never decrease from step to step.
+    /// The time of the step's block. Times never decrease from step to step.
     pub time: u64,
-    /// The function whose code it is. The import, where the host called itself.
+    /// The function whose code made the step, or the imported function if the host called that
+    /// itself.
     pub function: FuncId,
     /// The operator; `None` if the host acted on its own.
     pub op: Option<OpId>,
-    /// The event.
+    /// What happened.
     pub what: What,
-    /// The bytes of a copy, an initialization, or a read or write by the host, if there are at most
-    /// [`SHORT`](Self::SHORT).
+    /// The bytes of a copy, of an initialization, or of a read or write by the host. `None` if
+    /// there are more than [`SHORT`](Self::SHORT) bytes.
     pub bytes: Option<Box<[u8]>>,
 }
 
 impl Step {
-    /// The number of bytes reported with a step.
+    /// The largest number of bytes reported with a step.
     pub const SHORT: usize = 32;
 }
 
-/// The event of a step.
+/// What happened in a step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     /// A value was computed, or read from a global, a table or a size.
     Computed(Value),
-    /// Memory was read, and gave this value.
+    /// This value was read from memory.
     Load(Range, Value),
-    /// This value was written to memory. For an integer, only the bytes that were written.
+    /// This value was written to memory. An integer contains only the bytes that were written.
     Store(Range, Value),
     /// Memory was copied.
     Copy {
@@ -68,10 +68,10 @@ pub enum What {
         to: Range,
         /// The segment.
         segment: u32,
-        /// The offset of the first byte in it.
+        /// The offset of the first byte in the segment.
         from: u64,
     },
-    /// A memory grew, or failed to grow.
+    /// A memory was asked to grow, and grew or not.
     Grow {
         /// The memory.
         memory: u32,
@@ -86,7 +86,7 @@ pub enum What {
     Changed(Box<[Value]>),
     /// Control took one of several directions, decided by this value.
     Branch(Value),
-    /// Control went in the only direction.
+    /// Control took the only possible direction.
     Jump,
     /// A call began. The host's calls have no operator.
     Call {
@@ -95,51 +95,52 @@ pub enum What {
         /// The arguments.
         arguments: Box<[Value]>,
     },
-    /// The function returned these values. If it executed nothing more after a call, or after an
-    /// exception that its own label caught, the step is at the function's end, and its time is that
-    /// of the last executed block.
+    /// The function returned these values. The function may have executed nothing after a call, or
+    /// after an exception that its own label caught. Then the step is at the function's end, and
+    /// its time is that of the last executed block.
     Return(Box<[Value]>),
     /// The host returned these values from the call of an import.
     HostReturn(FuncId, Box<[Value]>),
-    /// The host read memory, during a call of this import.
+    /// The host read memory during a call of this import.
     HostRead(FuncId, Range),
-    /// The host wrote to memory.
+    /// The host wrote to memory during a call of this import.
     HostWrite(FuncId, Range),
-    /// An exception was thrown: its values, or the reference to it.
+    /// An exception was thrown, with these values or by this reference.
     Throw(Box<[Value]>),
-    /// The run ended here, with the memory access that the operator would have made.
+    /// The run ended with this trap. The operator would have made this memory access.
     Trap(Trap, Option<Tried>),
 }
 
 /// The memory access that a trapping operator would have made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tried {
-    /// Read these bytes.
+    /// It would have read these bytes.
     Load(Range),
-    /// Written this value. For an integer, only the bytes that would have been written.
+    /// It would have written this value. An integer contains only the bytes that would have been
+    /// written.
     Store(Range, Value),
-    /// Copied memory.
+    /// It would have copied memory.
     Copy {
         /// The bytes that would have been read.
         from: Range,
         /// The bytes that would have been written.
         to: Range,
     },
-    /// Set memory to one byte.
+    /// It would have set memory to one byte.
     Fill(Range, u8),
-    /// Copied a data segment to memory.
+    /// It would have copied a data segment to memory.
     Init {
         /// The bytes that would have been written.
         to: Range,
         /// The segment.
         segment: u32,
-        /// The offset of the first byte in it.
+        /// The offset of the first byte in the segment.
         from: u64,
     },
 }
 
 impl What {
-    /// The memory that it read.
+    /// The memory that the step read.
     pub fn read(&self) -> Option<Range> {
         match *self {
             What::Load(range, _) | What::HostRead(_, range) => Some(range),
@@ -148,7 +149,7 @@ impl What {
         }
     }
 
-    /// The memory that it wrote.
+    /// The memory that the step wrote.
     pub fn written(&self) -> Option<Range> {
         match *self {
             What::Store(range, _)
@@ -160,7 +161,7 @@ impl What {
         }
     }
 
-    /// Whether it reads or writes these bytes.
+    /// Whether the step reads or writes any of these bytes.
     pub fn touches(&self, range: Range) -> bool {
         let mut touched = self.read().into_iter().chain(self.written());
         touched.any(|touched| overlap(touched, range))

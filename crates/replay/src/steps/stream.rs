@@ -24,17 +24,17 @@ pub enum Level {
     Memory,
 }
 
-/// The parts of a window's first and last block that are wanted; by default, all of them.
+/// The wanted parts of a window's first and last blocks; by default, the whole blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Within {
-    /// In this block, only from this operator on.
+    /// In the block at this time, only the operators from this one on.
     pub from: Option<(u64, OpId)>,
-    /// In this block, only up to and including this operator.
+    /// In the block at this time, only the operators up to and including this one.
     pub to: Option<(u64, OpId)>,
 }
 
 impl Within {
-    /// From one moment to another, both inclusive: an operator, or all of a block.
+    /// The parts from one moment to another, both inclusive. Each is an operator or a whole block.
     pub fn between(from: At, to: At) -> Self {
         let edge = |at: At| Some((at.time, at.op?));
         Self {
@@ -43,7 +43,7 @@ impl Within {
         }
     }
 
-    /// Whether it contains a step at a place of a block. `None` is before all operators.
+    /// Whether a step at a place in a block is wanted. The place `None` comes before all operators.
     pub(super) fn has(&self, time: u64, place: Option<OpId>) -> bool {
         let is_early = |from: (u64, OpId)| time == from.0 && place < Some(from.1);
         let is_late = |to: (u64, OpId)| time == to.0 && place > Some(to.1);
@@ -58,11 +58,11 @@ pub struct Wanted {
     pub level: Level,
     /// The window.
     pub window: Window,
-    /// The parts of its first and last block.
+    /// The wanted parts of the window's first and last blocks.
     pub within: Within,
     /// Only steps in this function's code.
     pub function: Option<FuncId>,
-    /// Only steps that read or write some of these bytes; for [`Level::Memory`].
+    /// Only steps that read or write some of these bytes. Used with [`Level::Memory`].
     pub range: Option<Range>,
 }
 
@@ -83,7 +83,7 @@ impl Wanted {
     };
 }
 
-/// The plans of nodes, made when a node is first executed.
+/// The plans of nodes. Each is made when its node is first executed.
 pub struct Plans<'a, S: Segments> {
     run: Run<'a, S>,
     types: Types<'a>,
@@ -94,7 +94,7 @@ impl<'a, S: Segments> Plans<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// No plans yet.
+    /// Creates an empty set of plans.
     pub fn new(run: Run<'a, S>) -> Self {
         Self {
             types: Types::new(run.program, run.module),
@@ -127,11 +127,11 @@ where
 
 /// Iterates over the steps of a run, in order.
 ///
-/// Reaching the first requested step takes the time of following the run from its beginning or from
-/// a checkpoint. The run is not followed beyond the end of the window.
+/// To reach the first requested step, the run is followed from its beginning or from a checkpoint.
+/// It is not followed beyond the end of the window.
 pub struct Steps<'a, S: Segments> {
     run: Run<'a, S>,
-    /// The follower.
+    /// Follows the run.
     pub follower: Follower<'a, S>,
     plans: Plans<'a, S>,
     collector: Collector<'a>,
@@ -156,7 +156,7 @@ where
         Ok(steps)
     }
 
-    /// Begins at the start of the run.
+    /// Like [`new`](Self::new), but begins at the start of the run.
     pub fn before(
         run: Run<'a, S>,
         log: LogReader,
@@ -177,7 +177,7 @@ where
     /// If the run cannot be followed further.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it can fail, and then has ended"
+        reason = "it can fail, and ends when it does"
     )]
     pub fn next(&mut self) -> Result<Option<Step>, StepsError<S::Error>> {
         loop {
@@ -219,8 +219,8 @@ where
         Ok(())
     }
 
-    /// Executes a node and collects its steps; shows the state at a moment in it, if the run gets
-    /// there.
+    /// Executes a node and collects its steps. Also shows the state at a moment in the node, if the
+    /// run gets that far.
     pub(super) fn execute_until(
         &mut self,
         visit: Visit,
@@ -242,7 +242,7 @@ where
         Ok(())
     }
 
-    /// The steps that were collected and not taken yet.
+    /// The steps that have been collected and not yet taken.
     pub fn taken(&mut self) -> impl Iterator<Item = Step> + use<'_, 'a, S> {
         self.collector.steps.drain(..)
     }
@@ -253,17 +253,17 @@ where
         self.plans.of(node, &self.follower)
     }
 
-    /// Changes the wanted steps from here on.
+    /// Changes which steps are wanted from here on.
     pub(super) fn want(&mut self, wanted: Wanted) {
         self.collector.wanted = wanted;
     }
 }
 
-/// The last `count` requested steps, in order. All of them are kept.
+/// The last `count` requested steps, in order. All of them are kept in memory.
 ///
-/// The stretch before them is only followed: the number of statements in each node is known without
-/// executing it. (Actions of the host, and accesses of no bytes, come in addition.) The request
-/// must not name a range of bytes.
+/// The run before these steps is followed without collecting steps, because the number of
+/// statements in each node is known beforehand. (Actions of the host, and accesses of no bytes,
+/// come in addition.) The request must not name a range of bytes.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -294,11 +294,11 @@ where
     Ok(kept)
 }
 
-/// A time from which on there are at least `count` of the requested steps, or the beginning of the
-/// window. Follows nothing.
+/// A time after which there are at least `count` of the requested steps, or the beginning of the
+/// window. Does not follow the run.
 ///
 /// # Errors
-/// If the path cannot be read, or has gaps before that many steps are found.
+/// If the path cannot be read, or there is a gap before enough steps are found.
 pub fn begin_of_last_steps<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -312,11 +312,11 @@ where
     begin_of_last(run, &mut steps, wanted, count)
 }
 
-/// Iterates over the steps of a run backward. If steps have the same time, the last comes first.
+/// Iterates over the steps of a run backward. Among steps with the same time, the last comes first.
 ///
 /// Stretches of the run are followed from the last checkpoint before them, and their steps are kept
-/// and reversed: few at first, then up to 2¹⁸ statements at a time. Without checkpoints, each
-/// stretch takes following the run from its beginning.
+/// and reversed. A stretch has few statements at first, later up to 2¹⁸. Without checkpoints, the
+/// run is followed from its beginning for each stretch.
 pub struct ReverseSteps<'a, S: Segments, L> {
     run: Run<'a, S>,
     /// Opens the run's log anew.
@@ -326,13 +326,13 @@ pub struct ReverseSteps<'a, S: Segments, L> {
     planned: Steps<'a, S>,
     /// The number of steps that the next stretch should have.
     size: usize,
-    /// The remaining steps of a stretch.
+    /// The remaining steps of the current stretch.
     found: Vec<Step>,
-    /// The last time of the next stretch, if there is one.
+    /// The last time of the next stretch, if there is a next stretch.
     last: Option<u64>,
 }
 
-/// The size of a stretch in steps, at first and at most.
+/// The first and the largest size of a stretch, in steps.
 const FIRST: usize = 1 << 8;
 const MOST: usize = 1 << 18;
 
@@ -341,8 +341,7 @@ where
     S::Error: std::error::Error + 'static,
     L: FnMut() -> Result<LogReader, StepsError<S::Error>>,
 {
-    /// The requested steps of a run. `log` opens the run's log from its beginning each time it is
-    /// called.
+    /// The requested steps of a run. Each call of `log` opens the run's log at its beginning.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -365,7 +364,7 @@ where
     /// If the run cannot be followed.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it can fail, and then has ended"
+        reason = "it can fail, and ends when it does"
     )]
     pub fn next(&mut self) -> Result<Option<Step>, StepsError<S::Error>> {
         loop {
@@ -396,7 +395,7 @@ where
     }
 }
 
-/// A time from which on there are at least `count` steps in the window, or the window's beginning.
+/// A time after which there are at least `count` steps in the window, or the window's beginning.
 fn begin_of_last<'a, S: Segments>(
     run: Run<'a, S>,
     steps: &mut Steps<'a, S>,
@@ -421,8 +420,8 @@ where
         steps.follower.compile(visit.node)?;
         let plan = steps.plans.of(visit.node, &steps.follower)?;
         let mut part = wanted.window.part(visit);
-        // If only a part of the last block is wanted, it counts as nothing, so that there are
-        // enough steps.
+        // If only a part of the last block is wanted, its steps are not counted. This way, there
+        // are enough steps.
         let is_cut = |to: (u64, OpId)| visit.start + part.end == to.0 + 1;
         part.end -= u64::from(wanted.within.to.is_some_and(is_cut) && !part.is_empty());
         let found = plan.count(part, wanted.level);

@@ -10,7 +10,7 @@ pub const BOUND: usize = 4096;
 /// The number of distinct values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distinct {
-    /// Exactly this many.
+    /// There are exactly this many distinct values.
     Exactly(u64),
     /// There are more distinct values than the bound.
     MoreThan(u64),
@@ -19,18 +19,19 @@ pub enum Distinct {
 /// The most frequent value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequent<T> {
-    /// The value; the smallest if several are equally frequent.
+    /// The value. If several are equally frequent, this is the smallest.
     pub value: T,
     /// The number of occurrences.
     pub times: u64,
 }
 
-/// Counts how often each of up to [`BOUND`] values occurs. Gives up at the next distinct value.
+/// Counts how often each of up to [`BOUND`] values occurs. Gives up when there are more distinct
+/// values.
 #[derive(Clone, Debug)]
 pub(super) struct Tally<T> {
-    /// Values chosen to collide would slow this down, but there are only few.
+    /// Values chosen to collide would slow this map down, but it holds only a few values.
     counts: Option<FxHashMap<T, u64>>,
-    /// The latest value, and how often it came since it was looked up.
+    /// The latest value, and how often in a row it has come. These are not yet in `counts`.
     run: Option<(T, u64)>,
 }
 
@@ -69,7 +70,7 @@ impl<T: Copy + Eq + Hash + Ord> Tally<T> {
         }
     }
 
-    /// The number of distinct values, and the most frequent one unless there were too many.
+    /// The number of distinct values, and the most frequent value unless there were too many.
     pub fn finish(mut self) -> (Distinct, Option<Frequent<T>>) {
         if let Some((last, times)) = self.run.take() {
             self.settle(last, times);

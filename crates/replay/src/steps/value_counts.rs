@@ -1,5 +1,5 @@
 //! Counts the values of statements by following the run. For many executions, this is faster than
-//! looking them up one after another.
+//! looking up the values one by one.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use super::stream::Plans;
 use super::{StepsError, Value};
 use crate::values::TypedValue;
 
-/// A statement, and the range of its executions in question, counted from 1.
+/// A statement and a range of its executions, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExecutionRange {
     /// The function.
@@ -27,7 +27,7 @@ pub struct ExecutionRange {
     pub executions: (u64, u64),
 }
 
-/// The source of a statement's value in a node.
+/// The instruction that gives a statement's value in a node.
 struct Pick {
     /// The index of the statement in the question.
     site: usize,
@@ -38,10 +38,10 @@ struct Pick {
     ty: ValType,
 }
 
-/// The distinct values of a statement, in the order of their bits, with the number of occurrences.
+/// The distinct values of a statement, in the order of their bits, and how often each occurs.
 pub type ValueCounts = Vec<(TypedValue, u64)>;
 
-/// Values by their bits, with the number of occurrences.
+/// Values by their bits, and how often each occurs.
 type Counts = HashMap<GlobalBits, (TypedValue, u64)>;
 
 struct Counted {
@@ -93,11 +93,13 @@ fn is_store(code: Code) -> bool {
     matches!(code, Code::Store(_) | Code::StoreVector(_))
 }
 
-/// Counts the values of [`Types::given`](crate::values::Types::given) for these executions: for
-/// each statement, the distinct values in the order of their bits, with the number of occurrences.
-/// `None` for a statement whose value does not follow from instructions alone, such as a call.
+/// Counts the values of [`Types::given`](crate::values::Types::given) for these executions. Returns
+/// for each statement the distinct values, in the order of their bits, and how often each occurs.
+/// The result is `None` for a statement whose value does not follow from instructions alone, such
+/// as a call.
 ///
-/// Follows the run once, whatever the number of questions. Memory is for the distinct values.
+/// Follows the run once, whatever the number of questions. Memory use is linear in the distinct
+/// values.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -146,7 +148,7 @@ where
     Ok(counts.collect())
 }
 
-/// The picks of a node. Statements that are not instructions have none.
+/// The picks of a node. Statements that are not instructions have no pick.
 fn picks(asked: &[ExecutionRange], code: &NodeCode, plan: &Plan, told: &mut [bool]) -> Vec<Pick> {
     let mut picks = Vec::new();
     for (site, asked) in asked.iter().enumerate() {

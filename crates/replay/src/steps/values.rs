@@ -1,4 +1,4 @@
-//! All values that loads read, load by load.
+//! All values that loads read, grouped by load.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use super::follow::{Follower, Run};
 use super::stream::Plans;
 use super::{AccessSite, StepsError, Value};
 
-/// The number of values of a load that are returned at once.
+/// The number of values of one load that are returned together.
 const STRETCH: usize = 256;
 
 /// Consecutive values that one load read.
@@ -50,7 +50,7 @@ struct Collected {
 
 struct Load {
     ty: ValType,
-    /// The number of values returned.
+    /// The number of values already returned.
     before: u64,
     values: Vec<Value>,
 }
@@ -85,7 +85,7 @@ impl<'a, S: Segments> LoadedStretches<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The stretches of a run with this log.
+    /// Iterates over the stretches of a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -106,7 +106,7 @@ where
     /// If the run cannot be followed further.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it can fail, and then has ended"
+        reason = "it can fail, and ends when it does"
     )]
     pub fn next(&mut self) -> Result<Option<LoadedValues>, StepsError<S::Error>> {
         loop {
@@ -124,7 +124,7 @@ where
         }
     }
 
-    /// Executes the next node, or takes the rest at the end.
+    /// Executes the next node. At the end of the run, collects the remaining stretches.
     fn go_on(&mut self) -> Result<(), StepsError<S::Error>> {
         let Some(visit) = self.follower.advance()? else {
             self.ended = true;

@@ -11,9 +11,9 @@ use afterimage_wpp::{OpenActivation, Segments, StretchDirectory, Summary};
 
 use super::{Follower, OpenActivations, Run, StepsError};
 
-/// Follows a run to each of its snapshots and to its end, and compares everything in them. With
-/// `lines`, also compares the lines of memory that are written in the segments of the path. Returns
-/// a description of the fault, if any. Linear in the run, and for each snapshot in its memories.
+/// Follows a run to each of its snapshots and to its end, and compares everything in the snapshots.
+/// With `lines`, also compares which lines of memory each segment of the path writes. Returns a
+/// description of the fault, if any. Linear in the run and, for each snapshot, in its memories.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -32,7 +32,7 @@ where
         Ok(true) => {}
         Ok(false) => {
             return Ok(Some(
-                "what the stretches write together is missing".to_owned(),
+                "the lines that all stretches write together are missing".to_owned(),
             ));
         }
         Err(error) => return Ok(Some(error.to_string())),
@@ -68,17 +68,17 @@ where
         if !goes_on(place, own.log, stored.log).map_err(MachineError::from)? {
             return wrong("continues elsewhere in the log");
         }
-        // The number of exceptions kept depends on when unreachable ones were last removed.
+        // The number of exceptions kept depends on when unreachable exceptions were last removed.
         let stored = Snapshot {
             log: own.log,
             room: own.room,
             ..stored
         };
         if stored != own {
-            return wrong("is another state");
+            return wrong("differs from the state of the run");
         }
         if !opened.is_empty() && opened != times_of(&open, &own) {
-            return wrong("has activations that began at other times");
+            return wrong("has activations that began at different times");
         }
         match snapshots.restore(&mut restored, number) {
             Ok(_) => {}
@@ -90,10 +90,10 @@ where
         let memories = follower.machine.state.memories.iter();
         let mut pairs = memories.zip(&restored.state.memories);
         if pairs.any(|(own, stored)| own.bytes[..] != stored.bytes[..]) {
-            return wrong("has other bytes of memory");
+            return wrong("has different bytes of memory");
         }
     }
-    // Questions also follow the path after the last snapshot.
+    // Questions may also follow the path after the last snapshot.
     while let Some(visit) = follower.advance()? {
         if let Some(wrong) = begun.at(visit.start, &open, &mut follower.machine)? {
             return Ok(Some(wrong));
@@ -119,12 +119,12 @@ fn times_of(open: &OpenActivations, stands: &Snapshot) -> Vec<Opened> {
 /// Compares the activations that are open at the beginning of each stretch with those in the file.
 struct Begun<'a> {
     stretches: Option<&'a StretchDirectory>,
-    /// The stretch that begins next.
+    /// The number of the stretch that begins next.
     next: usize,
 }
 
 impl Begun<'_> {
-    /// Returns the fault, if a stretch begins with this block.
+    /// Returns the fault, if a stretch begins with this block and has one.
     fn at(
         &mut self,
         start: u64,
@@ -151,10 +151,9 @@ impl Begun<'_> {
             called: times.called,
         });
         let same = own.skip(known).eq(told.iter().copied());
-        Ok(
-            (!same)
-                .then(|| format!("other activations are open before block {start} than it says")),
-        )
+        Ok((!same).then(|| {
+            format!("the activations open before block {start} differ from those in the file")
+        }))
     }
 }
 
@@ -162,7 +161,7 @@ impl Begun<'_> {
 struct Written<'a> {
     lines: Option<&'a WrittenLines>,
     segments: &'a [Summary],
-    /// The current segment, and its writes.
+    /// The current segment, and the lines that it has written so far.
     segment: usize,
     set: LineSet,
 }
@@ -191,7 +190,7 @@ impl<'a> Written<'a> {
             told.iter().for_each(|run| all.mark(run.range()));
             if !all.has_all(&self.set) {
                 let before = summary.before;
-                return Some(format!("what is written after {before} blocks is missing"));
+                return Some(format!("lines written after {before} blocks are missing"));
             }
             self.set.clear();
             self.segment += 1;
@@ -218,8 +217,8 @@ impl Observer for Written<'_> {
     }
 }
 
-/// Whether two places in the log are equivalent: only the engine's allocation of memory for itself
-/// may lie between them.
+/// Whether two places in the log are equivalent. Between them may lie only memory that the engine
+/// allocated for itself.
 fn goes_on(mut log: LogReader, own: LogPlace, stored: LogPlace) -> Result<bool, TraceError> {
     log.go(own)?;
     while log.events() < stored.events {

@@ -1,4 +1,4 @@
-//! Direct control dependences: the predicate that caused a statement to be executed.
+//! Direct control dependences: the predicates that caused statements to be executed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use afterimage_program::{BlockKind, Cfg, Program};
 
 use super::{Execution, RecordedValues, ValuesError};
 
-/// The event that caused a block to be executed.
+/// What caused a block to be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Controller {
     /// A branch of the same activation, which ended a block.
@@ -20,29 +20,29 @@ pub enum Controller {
         /// The block.
         block: BlockId,
     },
-    /// The call that began the activation: the time of the calling block.
+    /// The call that began the activation.
     Call {
-        /// The time.
+        /// The time of the calling block.
         time: u64,
     },
     /// The host, which began the activation.
     Host,
-    /// The throw of an exception that the activation caught on the way to the block: the time of
-    /// the throwing block.
+    /// The throw of an exception that the activation caught on the way to the block.
     Throw {
-        /// The time.
+        /// The time of the throwing block.
         time: u64,
     },
 }
 
-/// Finds control dependences. Those of a function are computed on first use.
+/// Finds control dependences. They are computed on first use of a function.
 ///
 /// A block depends on an edge if it post-dominates the edge's target and does not strictly
-/// post-dominate its source (Ferrante, Ottenstein and Warren 1987). Loops without an exit get one,
-/// traps do not count, and a call is a predicate only if an exception may leave it. The last
-/// execution of such an edge before the block decides. A block that depends on no edge depends on
-/// the call of its activation. A block that depends on which exception is handled, or on whether
-/// one is, also depends on the throw if an exception was handled since that last edge.
+/// post-dominate its source (Ferrante, Ottenstein and Warren 1987). Loops without an exit get an
+/// artificial exit, traps do not count, and a call is a predicate only if an exception may leave
+/// it. The last execution of such an edge before the block decides. A block that depends on no edge
+/// depends on the call of its activation. A block may depend on whether an exception is handled, or
+/// on which one. If an exception was handled after that last edge, such a block also depends on the
+/// throw.
 pub struct Controllers<'a> {
     pub(super) program: &'a Program,
     known: RefCell<HashMap<FuncId, Rc<FunctionControl>>>,
@@ -52,7 +52,7 @@ pub struct Controllers<'a> {
 pub(super) struct FunctionControl {
     pub(super) dependence: ControlDependence,
     pub(super) post_dominators: PostDominatorTree,
-    /// For each block, the blocks that depend on its out-edges, with the edges.
+    /// For each block, the blocks that depend on its out-edges, each with that edge.
     pub(super) dependents: HashMap<BlockId, Vec<(EdgeId, BlockId)>>,
 }
 
@@ -88,8 +88,9 @@ impl<'a> Controllers<'a> {
     }
 
     /// Returns what caused an execution: a branch, a call or the host, followed by throws, the last
-    /// first. Looks back through the activation: O(nodes of it that were executed since), or, if
-    /// none of its branches decides, O(nodes of it in the segment in which it begins).
+    /// first. Looks back through the activation, in time linear in the nodes that it has executed
+    /// since. If none of its branches decides, the time is linear in its nodes in the segment in
+    /// which it begins.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -100,7 +101,7 @@ impl<'a> Controllers<'a> {
     ) -> Result<Vec<Controller>, ValuesError> {
         let mut thrown = Vec::new();
         let controller = self.decider(values, execution, &mut thrown)?;
-        // A throw that its own activation handles decides by itself.
+        // A throw that is handled in its own activation decides by itself.
         let decides =
             |time: u64| matches!(controller, Controller::Branch { time: of, .. } if of == time);
         thrown.retain(|&time| !decides(time));
@@ -130,7 +131,7 @@ impl<'a> Controllers<'a> {
         let cfg = &code.cfg;
         let known = self.of(function, cfg);
         let controllers = known.dependence.controllers(block);
-        // Whether a controlling edge is taken on the way from one block to another.
+        // Returns whether a controlling edge is taken on the way from one block to another.
         let decides = |from: BlockId, to: BlockId| {
             let mut edges = controllers.iter();
             edges.any(|&edge| takes(cfg, edge, from, to))
@@ -150,7 +151,7 @@ impl<'a> Controllers<'a> {
                 }
                 follower = candidate;
             }
-            // If nothing in the activation decides, only its beginning matters.
+            // If nothing in the activation decides, the cause is its beginning.
             let is_open = !controllers.is_empty();
             let previous = cursor.previous_in_activation_among(|_| is_open);
             let Some(visit) = previous.map_err(ValuesError::Path)? else {
@@ -189,8 +190,8 @@ impl<'a> Controllers<'a> {
 }
 
 impl FunctionControl {
-    /// The edges over which a handler may get its exception: into the vertices that dispatch
-    /// exceptions to it, and from them to it.
+    /// The edges over which an exception may reach a handler: edges into the vertices that dispatch
+    /// exceptions to it, and edges from these vertices to it.
     pub(super) fn handled(&self, cfg: &Cfg, handler: BlockId) -> Vec<EdgeId> {
         let before = |v: BlockId| cfg.graph.predecessors(v).filter(|&v| is_dispatch(cfg, v));
         let mut dispatches = Vec::from_iter(before(handler));
@@ -233,7 +234,7 @@ fn is_dispatch(cfg: &Cfg, vertex: BlockId) -> bool {
     matches!(cfg.blocks[vertex].kind, BlockKind::Dispatch(_))
 }
 
-/// The vertices that may dispatch an exception that leaves a block.
+/// The vertices that may dispatch an exception thrown in a block.
 pub(super) fn dispatches(cfg: &Cfg, from: BlockId) -> Vec<BlockId> {
     let mut found: Vec<BlockId> = Vec::new();
     let mut work = vec![from];
@@ -248,7 +249,7 @@ pub(super) fn dispatches(cfg: &Cfg, from: BlockId) -> Vec<BlockId> {
     found
 }
 
-/// Whether a vertex is a block, or leads to it through vertices that dispatch exceptions.
+/// Whether a vertex is the given block, or leads to it through vertices that dispatch exceptions.
 pub(super) fn reaches(cfg: &Cfg, from: BlockId, to: BlockId) -> bool {
     from == to
         || is_dispatch(cfg, from)

@@ -15,7 +15,7 @@ use crate::paths::FileSegments;
 /// A controlled execution of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Controlled {
-    /// Its time.
+    /// The time of the execution.
     pub time: u64,
     /// The function.
     pub function: FuncId,
@@ -23,12 +23,14 @@ pub struct Controlled {
     pub block: BlockId,
 }
 
-/// Iterates over the executions of blocks that depend on one execution of a predicate, a call or a
-/// throw, in order of time: all those for which [`Controllers::of_execution`] names it.
+/// Iterates, in order of time, over the executions of blocks that depend on one execution of a
+/// predicate, a call or a throw. These are all executions for which [`Controllers::of_execution`]
+/// names it.
 ///
-/// Goes through the callee's activation and then the operator's own, without their callees, as long
-/// as a block may depend on it; in its own, up to the block's closest post-dominator at most.
-/// O(nodes of these activations that were executed).
+/// Goes through the callee's activation and then through the operator's own activation, without
+/// their callees, as long as a block may depend on the operator. In the operator's own activation,
+/// it goes at most to the closest post-dominator of the operator's block. Linear in the executed
+/// nodes of these activations.
 pub struct ControlledBlocks<'v, 'a> {
     values: &'v RecordedValues<'a>,
     cursor: Cursor<'a, FileSegments>,
@@ -41,27 +43,27 @@ struct Walk<'a> {
     function: FuncId,
     cfg: &'a Cfg,
     known: Rc<FunctionControl>,
-    /// The number of open activations in it.
+    /// The number of open activations during the walk, its own included.
     depth: usize,
-    /// The last block before its end.
+    /// The time of the last block before the activation's end.
     last: u64,
     waits: Waits,
     /// The block that ends the walk.
     until: Option<BlockId>,
-    /// The current execution of a node, and the next of its blocks.
+    /// The current execution of a node, and the position of the next block in it.
     visit: Visit,
     at: usize,
-    /// The block before.
+    /// The previous block.
     before: Option<BlockId>,
-    /// The blocks that depend on going from one block to another.
+    /// For each pair of blocks, the blocks that depend on going from one to the other.
     decided: HashMap<(BlockId, BlockId), Rc<[BlockId]>>,
 }
 
-/// The blocks that depend on the operator if they are executed next.
+/// Which blocks depend on the operator if they are executed next.
 enum Waits {
-    /// The blocks that depend on the way it takes now.
+    /// Those that depend on the way that control takes next.
     Decided,
-    /// These blocks, because nothing else that they depend on came in between.
+    /// These blocks. No other decision on which they depend has come in between.
     These(HashSet<BlockId>),
     /// All blocks except these, which depend on an intermediate decision.
     AllBut(HashSet<BlockId>),
@@ -85,7 +87,7 @@ impl Walk<'_> {
         if let Some(known) = self.decided.get(&(from, to)) {
             return Rc::clone(known);
         }
-        // Vertices that dispatch exceptions execute nothing: the way through them belongs to the
+        // Vertices that dispatch exceptions execute nothing, so the way through them belongs to the
         // block.
         let sources = std::iter::once(from).chain(dispatches(self.cfg, from));
         let all = sources.filter_map(|source| self.known.dependents.get(&source));
@@ -110,7 +112,7 @@ impl Walk<'_> {
 }
 
 impl<'a> Controllers<'a> {
-    /// Returns the executions that an operator allowed, in an execution of a node. Empty if the
+    /// Returns the executions that depend on an operator in an execution of a node. Empty if the
     /// operator does not end its block.
     ///
     /// # Errors
@@ -200,8 +202,8 @@ impl<'a> Controllers<'a> {
         let dependents = walk.known.dependents.values().flatten();
         let handled = dependents.filter(|(edge, _)| edges.contains(edge));
         let mut waits = HashSet::from_iter(handled.map(|&(_, block)| block));
-        // If its own activation handles it, everything decided by the throw depends on it in any
-        // case.
+        // If the throwing activation itself handles the exception, everything that the throw
+        // decides depends on it.
         if let Some(thrower) = thrower.filter(|_| own == walk.depth) {
             waits.extend(walk.decided(thrower, block).iter().copied());
         }
@@ -274,7 +276,7 @@ impl ControlledBlocks<'_, '_> {
         Ok(None)
     }
 
-    /// Returns the number of remaining executions. Moves to the end.
+    /// Returns the number of remaining executions. Moves the iterator to the end.
     ///
     /// # Errors
     /// If the path cannot be read.

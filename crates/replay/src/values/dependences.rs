@@ -1,5 +1,5 @@
-//! Direct dependences of a statement's execution: the producer of each operand, and the writers of
-//! the data it reads.
+//! Direct data dependences of a statement's execution: the producer of each operand, and the
+//! writers of the data that it reads.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, Register, Taker};
@@ -21,27 +21,27 @@ pub enum Origin {
         /// The operator.
         op: OpId,
     },
-    /// A local that nothing wrote.
+    /// The initial zero of a local that nothing wrote.
     Zero,
-    /// The host passed it to the activation that begins with this execution.
+    /// An argument that the host passed to the activation that begins with this execution.
     Argument {
         /// The first execution of the activation.
         instance: Instance,
         /// The number of the argument.
         index: u32,
     },
-    /// The host returned it from the call that ends this execution.
+    /// A result that the host returned from the call that ends this execution.
     Returned {
         /// The execution with the call.
         instance: Instance,
         /// The number of the result.
         index: u32,
     },
-    /// The module: a data segment, zeroed memory, the initial value of a global.
+    /// The module: a data segment, zeroed memory, or the initial value of a global.
     Initial,
-    /// The host wrote it in this call by the guest, from 1.
+    /// A write by the host during a call that the guest made.
     Host {
-        /// The number of the call.
+        /// The number of the call, from 1.
         call: u64,
     },
 }
@@ -49,8 +49,8 @@ pub enum Origin {
 /// A direct dependence on data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependence {
-    /// The dependent part: an operand's role or, for a read, "memory" or "global", "element" of a
-    /// table, or "size" of a table or a memory.
+    /// The dependent part. For an operand, this is its role. For a read, it is "memory", "global",
+    /// "element" (of a table) or "size" (of a table or a memory).
     pub role: &'static str,
     /// The value of the operand; `None` for a read.
     pub value: Option<Bits>,
@@ -62,8 +62,8 @@ pub struct Dependence {
     pub origin: Origin,
 }
 
-/// Returns the direct data dependences of a statement's execution: its operands in order, then its
-/// reads, part by part.
+/// Returns the direct data dependences of a statement's execution: of its operands in order, then
+/// of its reads, part by part.
 ///
 /// # Errors
 /// If the trace is damaged or holds too little.
@@ -104,8 +104,8 @@ pub fn of_statement(
     Ok(found)
 }
 
-/// The roles and origins of a statement's operands, in order. Without their values this takes a
-/// tenth of the time of [`of_statement`].
+/// The roles and origins of a statement's operands, in order. Because it leaves out their values,
+/// this takes a tenth of the time of [`of_statement`].
 ///
 /// # Errors
 /// If the trace is damaged or holds too little.
@@ -123,7 +123,7 @@ pub fn operands(
     origins.collect()
 }
 
-/// What a statement's execution reads besides its operands, part by part.
+/// The dependences on data that a statement's execution reads besides its operands, part by part.
 ///
 /// # Errors
 /// If the trace is damaged or holds too little.
@@ -195,7 +195,7 @@ pub fn origin_of(
 }
 
 /// The blocks through which operands were moved before a statement took them, in the order of the
-/// operands. They determined that the statement got these values and not others, so it depends on
+/// operands. These blocks determined which values the statement got. So the statement depends on
 /// whatever caused them to run. Each is returned as an execution without a statement. `is_taken`
 /// selects operands by number and role.
 ///
@@ -222,7 +222,8 @@ pub fn moves(
     Ok(moves)
 }
 
-/// Like [`moves`], for a register of an execution, and for the operand that takes it there, if any.
+/// Like [`moves`], for a register of an execution, and for the operand that takes the register's
+/// value, if any.
 pub fn moves_of(
     values: &RecordedValues<'_>,
     instance: Instance,
@@ -268,7 +269,7 @@ pub fn end_of(values: &RecordedValues<'_>, instance: Instance) -> Result<OpId, V
     op.ok_or(ValuesError::Damaged("a block without operators"))
 }
 
-/// Handles the reads of an instruction that may be the last one the run attempted.
+/// Returns the reads of an instruction. An instruction that the run did not complete has no reads.
 fn read<T>(readings: Result<Vec<T>, ValuesError>) -> Result<Vec<T>, ValuesError> {
     match readings {
         Err(ValuesError::NotExecuted) => Ok(Vec::new()),
@@ -276,7 +277,7 @@ fn read<T>(readings: Result<Vec<T>, ValuesError>) -> Result<Vec<T>, ValuesError>
     }
 }
 
-/// Returns the role of a place in the statement that takes its value.
+/// Returns the role that a place has in the statement that reads it.
 pub(super) fn role_of_place(place: TableOrSize) -> &'static str {
     match place {
         TableOrSize::Elements(_) => "element",
@@ -284,7 +285,8 @@ pub(super) fn role_of_place(place: TableOrSize) -> &'static str {
     }
 }
 
-/// Returns the role of an instruction's read besides its operands, if there can be a writer.
+/// Returns the role of what an instruction reads besides its operands, if something can have
+/// written it.
 pub(super) fn role_of_read(code: Code) -> Option<&'static str> {
     match (read_from(code), write_to(code)) {
         (Some(ReadFrom::Memory), _) | (_, Some(WriteTo::Copy)) => Some("memory"),

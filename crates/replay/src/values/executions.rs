@@ -23,11 +23,11 @@ pub struct Execution {
     pub time: u64,
     /// The execution of its node.
     pub instance: Instance,
-    /// The statement there; `None` if the operator is not a statement there.
+    /// The operator's statement in the node; `None` if the operator is no statement in this node.
     pub statement: Option<Statement>,
 }
 
-/// The block of an operator. For an operator at the beginning of a function whose root block has no
+/// The block of an operator. If the operator comes first in a function whose root block has no
 /// operators, this is the root.
 pub fn block_at(function: &Function, op: OpId) -> Option<BlockId> {
     let (root, block) = function.cfg.blocks.iter().next()?;
@@ -35,12 +35,12 @@ pub fn block_at(function: &Function, op: OpId) -> Option<BlockId> {
     function.block_of(op).or(empty.then_some(root))
 }
 
-/// The executions of an operator's block; none if it cannot be reached. The caller must know if the
-/// run ended before the operator: the last execution of the block then does not include it. O(nodes
-/// of the path).
+/// The executions of an operator's block; none if the block cannot be reached. If the run ended
+/// before the operator, the last execution of the block does not include the operator; the caller
+/// must check this. O(nodes of the path).
 ///
 /// # Errors
-/// If they cannot be counted.
+/// If the executions cannot be counted.
 pub fn block_executions<'a, S: Segments>(
     path: &'a WholePath<S>,
     program: &Program,
@@ -57,10 +57,10 @@ pub fn block_executions<'a, S: Segments>(
 }
 
 impl<'a> Executions<'a> {
-    /// The executions of an operator; none if it cannot be reached. O(nodes of the path).
+    /// The executions of an operator; none if the operator cannot be reached. O(nodes of the path).
     ///
     /// # Errors
-    /// If they cannot be counted.
+    /// If the executions cannot be counted.
     pub fn of(
         values: &RecordedValues<'a>,
         program: &'a Program,
@@ -87,7 +87,7 @@ impl<'a> Executions<'a> {
         self.occurrences.rank(time).map_err(ValuesError::Path)
     }
 
-    /// An execution, by its number from 1; `None` if there are fewer.
+    /// Returns an execution by its number, from 1; `None` if there are fewer executions.
     ///
     /// # Errors
     /// If the path cannot be read.

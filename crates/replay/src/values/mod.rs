@@ -14,7 +14,7 @@
 //! let epochs = recorded_epochs(&file, &path)?.ok_or("the recording has no values yet")?;
 //! let values = recorded_values(&program, &module, &path, &epochs)?;
 //!
-//! // The third execution of an operator: what it gave, and who made its operands.
+//! // The third execution of an operator: its results, and the origins of its operands.
 //! let (function, op) = (FuncId::from_u32(7), OpId::from_u32(12));
 //! let all = Executions::of(&values, &program, function, op)?;
 //! let types = Types::new(&program, &module);
@@ -68,10 +68,10 @@ pub type RecordedValues<'a> = WholeTrace<'a, FileSegments, FileEpochs>;
 /// Why a question about values cannot be answered.
 pub type ValuesError = TraceError<PathFileError, EpochFileError>;
 
-/// The epochs of a file's whole execution trace; `None` if it has none.
+/// The epochs of a file's whole execution trace; `None` if the file has none.
 ///
 /// # Errors
-/// If it is damaged, or belongs to another path than the file's.
+/// If the trace is damaged, or does not belong to the file's path.
 pub fn recorded_epochs(
     file: &TraceFile,
     path: &RecordedPath,
@@ -80,7 +80,8 @@ pub fn recorded_epochs(
     FileEpochs::open(file, fingerprint(path.nodes(), continuations))
 }
 
-/// Opens the whole execution trace in `epochs`. `module` is the source of the program.
+/// Opens the whole execution trace in `epochs`. `module` has the bytes from which the program was
+/// parsed.
 ///
 /// # Errors
 /// If the module cannot be read.

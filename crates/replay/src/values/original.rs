@@ -1,4 +1,4 @@
-//! Computes the size of a run in the papers' original form.
+//! Computes how large a run would be in the original form of the papers.
 
 use afterimage_ids::{NodeId, SecondaryMap};
 use afterimage_machine::{NodeCode, Operand};
@@ -7,7 +7,7 @@ use afterimage_wpp::Segments;
 
 use super::{Kind, RecordedValues, Statement, ValuesError};
 
-/// The carriers of control dependences.
+/// What carries a control dependence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlOf {
     /// Each statement, as in the paper.
@@ -17,32 +17,33 @@ pub enum ControlOf {
 }
 
 /// The parts of the original form of a whole execution trace (Zhang and Gupta 2005, section 2),
-/// before anything is inferred or compressed. `docs/VALUES.md` says how statements, values and
+/// before anything is inferred or compressed. `docs/VALUES.md` explains how statements, values and
 /// dependences are counted here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Original {
     /// Executed statements, each with a time and a control dependence.
     pub statements: u64,
-    /// The values they gave.
+    /// The values that the statements gave.
     pub values: u64,
     /// Data dependences: operands other than constants, and reads of memory and globals. A read
-    /// counts once, even if several writers made its parts. Reads by memory copies are not counted,
+    /// counts once, even if its parts have several writers. Reads by memory copies are not counted,
     /// so this is a lower bound.
     pub data: u64,
-    /// Executed blocks that could each have one control dependence instead.
+    /// Executed blocks. Each block, rather than each statement, could carry one control dependence.
     pub blocks: u64,
-    /// Executed nodes of the path: the times that remain if a node's statements share one.
+    /// Executed nodes of the path. This is the number of times if the statements of a node share
+    /// one.
     pub nodes: u64,
 }
 
 impl Original {
-    /// Bytes of a time, and of a value.
+    /// The size of a time, and of a value, in bytes.
     pub const WORD: u64 = 4;
-    /// Bytes of a dependence.
+    /// The size of a dependence in bytes.
     pub const LABEL: u64 = 8;
 
-    /// Counts a whole run: the code of every node, times its executions. Linear in the code of the
-    /// path's nodes, and in the nodes of its segments.
+    /// Counts a whole run: the code of every node, multiplied by the node's executions. Linear in
+    /// the code of the path's nodes, and in the nodes of its segments.
     ///
     /// # Errors
     /// If the path cannot be read, or belongs to another program.
@@ -56,8 +57,9 @@ impl Original {
         Self::of_nodes(values, &counts, true)
     }
 
-    /// Counts parts of a run, each from a first to a last block: all nodes with a block in one of
-    /// them, as stored for a window. O(nodes that are executed in them).
+    /// Counts parts of a run, each from a first to a last block. All nodes with a block in one of
+    /// the parts count, as they do when values are stored for a window. Linear in the nodes that
+    /// are executed in the parts.
     ///
     /// # Errors
     /// As for [`of`](Self::of).
@@ -85,8 +87,8 @@ impl Original {
         Self::of_nodes(values, &counts, counted == values.path().length())
     }
 
-    /// Counts nodes with the number of their executions; `ends` if the run's last one is among
-    /// them.
+    /// Counts nodes with the numbers of their executions. `ends` says whether the run's last node
+    /// is among them.
     fn of_nodes(
         values: &RecordedValues<'_>,
         counts: &SecondaryMap<NodeId, u64>,
@@ -121,7 +123,7 @@ impl Original {
         Ok(all)
     }
 
-    /// Counts a node's instructions from `from` on, executed once.
+    /// Counts one execution of a node's instructions, from position `from` on.
     fn of_instructions(code: &NodeCode, from: usize) -> Self {
         let mut once = Self::default();
         for (position, inst) in code.insts.iter().enumerate().skip(from) {
@@ -152,17 +154,17 @@ impl Original {
         add(&mut self.nodes, once.nodes);
     }
 
-    /// Bytes of all times.
+    /// The size of all times in bytes.
     pub fn of_times(&self) -> u64 {
         self.statements.saturating_mul(Self::WORD)
     }
 
-    /// Bytes of all values.
+    /// The size of all values in bytes.
     pub fn of_values(&self) -> u64 {
         self.values.saturating_mul(Self::WORD)
     }
 
-    /// Bytes of all dependences, with one control dependence for each of these.
+    /// The size of all dependences in bytes. `control` says what carries a control dependence.
     pub fn of_dependences(&self, control: ControlOf) -> u64 {
         let control = match control {
             ControlOf::Statements => self.statements,
@@ -173,7 +175,7 @@ impl Original {
             .saturating_mul(Self::LABEL)
     }
 
-    /// Bytes of everything.
+    /// The total size in bytes.
     pub fn bytes(&self, control: ControlOf) -> u64 {
         let rest = self.of_times().saturating_add(self.of_values());
         rest.saturating_add(self.of_dependences(control))

@@ -1,4 +1,4 @@
-//! The results of statements: typed results, stored values and decisions.
+//! The results of statements: typed values, values that were stored, and decisions.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use super::{Bits, Execution, Kind, RecordedValues, Statement, ValuesError};
 /// A value of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypedValue {
-    /// Its role in the statement: "" for its only result.
+    /// Its role in the statement; empty for the only result.
     pub role: &'static str,
     /// Its type.
     pub ty: ValType,
@@ -27,17 +27,18 @@ pub struct TypedValue {
 /// The effect of a statement's execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// The values that it gave ([`Types::results_of`]); for a call, after its arguments. If it had no
-    /// result, or trapped: its operands, except addresses and lengths, which are in `accesses`. For
-    /// a store that trapped: the value that it would have written.
+    /// The values that the execution gave ([`Types::results_of`]). For a call, its arguments come
+    /// first. If the execution had no result, or trapped, these are its operands, except addresses
+    /// and lengths, which are in `accesses`. For a store that trapped, this is the value that it
+    /// would have written.
     pub values: Vec<TypedValue>,
-    /// The memory that it read and wrote, or would have if it had not trapped.
+    /// The memory that the execution read and wrote, or would have if it had not trapped.
     pub accesses: Accesses,
-    /// Whether it trapped and so had no effect.
+    /// Whether the execution trapped, and so had no effect.
     pub trapped: bool,
 }
 
-/// The types of statements' operands and results. Those of a function are computed on first use.
+/// The types of statements' operands and results. They are computed on first use of a function.
 pub struct Types<'a> {
     program: &'a Program,
     module: &'a [u8],
@@ -45,7 +46,7 @@ pub struct Types<'a> {
 }
 
 impl<'a> Types<'a> {
-    /// The types of a program. `module` is the program's source.
+    /// The types of a program. `module` has the bytes from which the program was parsed.
     pub fn new(program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             program,
@@ -54,7 +55,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// The statements of a function; `None` if it has none.
+    /// The statements of a function; `None` if there is no such function.
     pub fn statements(&self, function: FuncId) -> Option<Rc<Ssa>> {
         let mut known = self.known.borrow_mut();
         let found = known.entry(function).or_insert_with(|| {
@@ -65,7 +66,8 @@ impl<'a> Types<'a> {
         found.clone()
     }
 
-    /// The types of a statement's operands, the last one topmost on the stack, and of its results.
+    /// The types of a statement's operands, the topmost of the stack last, and the types of its
+    /// results.
     pub fn of(&self, function: FuncId, op: OpId) -> Option<(Vec<ValType>, Vec<ValType>)> {
         let ssa = self.statements(function)?;
         let statement = ssa.statement_at(op)?;
@@ -85,8 +87,8 @@ impl<'a> Types<'a> {
         Some(found.ty)
     }
 
-    /// Returns the results of an execution: those of an instruction or a call, the stored value, or
-    /// the condition of a branch. Empty if it gave nothing, or trapped.
+    /// Returns the results of an execution: the results of an instruction or a call, the value of a
+    /// store, or the condition of a branch. Empty if the execution gave no value, or trapped.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -160,8 +162,8 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// Returns the effect of an execution: its results, and its memory accesses. Also the values
-    /// that it took, if it is a call or there is nothing else to report.
+    /// Returns the effect of an execution: its results and its memory accesses. Includes the values
+    /// that it took if it is a call, or if there is nothing else to report.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -199,7 +201,7 @@ impl<'a> Types<'a> {
         if effect.values.is_empty() || matches!(statement.kind, Kind::Call(_)) {
             let given = std::mem::take(&mut effect.values);
             effect.values = self.taken(values, execution, statement, op, &mut known)?;
-            // Its results follow from its operands.
+            // The results of the statement follow from its operands.
             let role = if effect.values.is_empty() {
                 ""
             } else {
@@ -235,7 +237,7 @@ impl<'a> Types<'a> {
                 Some(Code::Store(_) | Code::StoreVector(_))
             );
             let role = match (inst.map(|inst| inst.code), operand.role) {
-                // The accesses already say these.
+                // The accesses already contain these operands.
                 (
                     Some(
                         Code::Load(_) | Code::LoadVector(_) | Code::Store(_) | Code::StoreVector(_),

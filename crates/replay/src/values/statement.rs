@@ -15,7 +15,7 @@ pub enum Kind {
     Call(Callee),
     /// The return, or the end of the function, that ends the node.
     Return,
-    /// It throws.
+    /// The throw that ends the node.
     Throw,
 }
 
@@ -24,22 +24,22 @@ pub enum Kind {
 pub struct Statement {
     /// Its kind.
     pub kind: Kind,
-    /// Its block in the node, from 0: it is executed that many blocks after the node begins.
+    /// The position of its block in the node, from 0.
     pub block: u64,
 }
 
 /// An operand of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// Its role in the statement. For a load or store, "address", or "base address" if the operator
-    /// adds an offset.
+    /// Its role in the statement. For a load or store, this is "address", or "base address" if the
+    /// operator adds an offset.
     pub role: &'static str,
     /// Its register.
     pub register: Register,
 }
 
 impl Statement {
-    /// How the statement takes the operand with this number, from 0.
+    /// How the statement takes one of its operands, which are numbered from 0.
     pub fn taker(&self, code: &NodeCode, operand: usize) -> Taker {
         match self.kind {
             Kind::Inst(inst) => {
@@ -56,8 +56,8 @@ impl Statement {
         }
     }
 
-    /// The statement of an operator in a node that contains its block at `position`. `None` if it
-    /// only moves values, or is a constant.
+    /// The statement of an operator in a node that contains the operator's block at `position`.
+    /// `None` if the operator only moves values, or is a constant.
     pub fn find(
         program: &Program,
         code: &NodeCode,
@@ -73,7 +73,7 @@ impl Statement {
         let function = program.function(code.function)?;
         let block = function.block_of(op)?;
         let block = &function.cfg.blocks[block];
-        // The operator that ends a block is its last one.
+        // Only the last operator of a block can end it.
         if !last || op.as_u32() + 1 != block.ops.end.as_u32() {
             return None;
         }
@@ -88,7 +88,7 @@ impl Statement {
         Some(Self { kind, block })
     }
 
-    /// The statements of a node with these blocks, in the order of execution, each with its
+    /// The statements of a node that has these blocks, in the order of execution, each with its
     /// operator.
     pub fn all(program: &Program, code: &NodeCode, blocks: &[BlockId]) -> Vec<(OpId, Self)> {
         let mut all = Vec::new();
@@ -119,7 +119,7 @@ impl Statement {
         all
     }
 
-    /// The registers of its operands.
+    /// The operands of the statement, with their registers.
     pub fn operands(self, code: &NodeCode) -> Vec<Operand> {
         let many = |role, registers: &[Register]| {
             let operands = registers.iter();
@@ -159,10 +159,11 @@ impl Statement {
 }
 
 /// Returns the further operands of an operator that has several instructions, the first of which is
-/// this one: the instruction, the number of its operand, and the register.
+/// at `position`. For each operand: the instruction, the operand's number there, and the register.
 fn more(code: &NodeCode, position: usize) -> impl Iterator<Item = (usize, usize, Register)> {
     let op = code.insts[position].op;
-    // The results of its own instructions and the address that they share are not operands.
+    // The results of the operator's own instructions, and the address that they share, are not
+    // further operands.
     let own = code.first_result() + position as u32;
     let following = code.insts.iter().enumerate().skip(position + 1);
     let following = following.take_while(move |(_, inst)| inst.op == op);
@@ -244,7 +245,7 @@ fn roles(inst: &Inst) -> &'static [&'static str] {
     }
 }
 
-/// Whether an operand of the call that ends a node is the index in a table.
+/// Whether an operand of the call that ends a node is the index into a table.
 fn is_index(code: &NodeCode, number: usize) -> bool {
     match &code.end {
         NodeEnd::Call {

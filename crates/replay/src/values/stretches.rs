@@ -1,4 +1,4 @@
-//! Values of stretches of a run, each built separately when an answer needs it.
+//! Values of the stretches of a run. Each stretch is built separately, when an answer needs it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -19,8 +19,8 @@ use crate::Writers;
 use crate::paths::RecordedPath;
 use crate::steps::{self, NearestAccess, last_writes_from_snapshot};
 
-/// For each node of a function, the variables that it may write, including results of its call.
-/// Ascending.
+/// For each node of a function, the variables that it may write, ascending. They include the
+/// results of its call.
 type Outputs = HashMap<NodeId, Box<[u32]>>;
 
 /// A run whose stretches are built on demand.
@@ -29,40 +29,40 @@ struct Stretches {
     module: Arc<Module>,
     path: Arc<RecordedPath>,
     snapshots: Snapshots,
-    /// The activations that are open at the beginning of each.
+    /// The activations that are open at the beginning of each stretch.
     open: OpenWhere,
     /// Finds the stretch that wrote a byte.
     wrote: Arc<Writers>,
     stopped: Option<StoppedBefore>,
     /// For each global, the functions that write it.
     global_writers: OnceLock<Vec<BTreeSet<FuncId>>>,
-    /// For each function, once computed: the variables that its nodes may write.
+    /// The variables that the nodes of functions may write, for each function for which they have
+    /// been computed.
     outputs: Mutex<HashMap<FuncId, Arc<Outputs>>>,
     /// The results of following the run, for adjacent bytes that were looked up together.
     followed: Mutex<HashMap<FollowedKey, [Followed; TOGETHER as usize]>>,
 }
 
-/// The stretch before which the search took place, the memory, and the first address in units of
-/// [`TOGETHER`].
+/// The stretch before which to search, the memory, and the first address in units of [`TOGETHER`].
 type FollowedKey = (usize, u32, u64);
 
-/// The result of following from a snapshot, for a byte's last writer.
+/// Who last wrote a byte, according to following the run from a snapshot.
 #[derive(Clone, Copy, Debug)]
 enum Followed {
-    /// There is none.
+    /// Nothing wrote the byte.
     Nobody,
-    /// It is in this stretch.
+    /// The last write is in this stretch.
     In(usize),
-    /// It is before this stretch, if there is one.
+    /// The last write, if there is one, is before this stretch.
     Before(usize),
 }
 
-/// The cost of following the run from a snapshot, in built stretches.
+/// The cost of following the run from a snapshot, in units of building a stretch.
 const FOLLOWING: usize = 3;
-/// The number of stretches that can be executed again in the time that building one takes.
+/// The number of stretches that can be executed again in the time that it takes to build one.
 const EXECUTED: usize = 1 << 10;
 
-/// The number of bytes whose last writers are searched for together: those of a vector.
+/// The number of bytes whose last writers are searched for together: the size of a vector.
 const TOGETHER: u64 = 16;
 
 impl fmt::Debug for Stretches {
@@ -76,13 +76,14 @@ impl fmt::Debug for Stretches {
 #[error("the stretches in the recording are damaged: {0}")]
 struct Damaged(&'static str);
 
-/// The activations that are open at the beginning of each stretch. For each depth, outermost first:
-/// the stretches at which the activation at that depth differs from that of the previous stretch.
+/// The activations that are open at the beginning of each stretch. There is a list for each depth,
+/// outermost first. It contains the stretches whose activation at that depth differs from the
+/// previous stretch's.
 #[derive(Default)]
 struct OpenWhere(Vec<Vec<(usize, OpenActivation)>>);
 
 impl OpenWhere {
-    /// Converts the lists of [`StretchDirectory::open`]. Linear in them.
+    /// Converts the lists of [`StretchDirectory::open`]. Linear in the lists.
     fn of(stretches: &[Summary], open: &[Vec<OpenActivation>]) -> Self {
         let mut found = Self::default();
         for (number, (earlier, open)) in stretches.iter().zip(open).enumerate() {
@@ -97,7 +98,7 @@ impl OpenWhere {
         found
     }
 
-    /// The activation at a depth at the beginning of a stretch. O(log stretches).
+    /// The activation at a given depth at the beginning of a stretch. O(log stretches).
     fn at(&self, position: usize, activation: usize) -> Option<&OpenActivation> {
         let known = self.0.get(activation)?;
         let found = known.partition_point(|&(from, _)| from <= position);
@@ -105,7 +106,7 @@ impl OpenWhere {
     }
 }
 
-/// Epochs of a run, one for each of its stretches, built when needed, up to a limit.
+/// Epochs of a run, one for each of its stretches, built on demand up to a limit.
 pub fn epochs_of_stretches(
     (file, module): (&TraceFile, &Arc<Module>),
     (path, open): (Arc<RecordedPath>, &[Vec<OpenActivation>]),
@@ -142,8 +143,8 @@ impl Stretches {
         found.ok_or(Damaged("one is missing"))
     }
 
-    /// Returns the number of executions of each node before a stretch. Nodes that are not executed
-    /// are left out.
+    /// Returns the number of executions of each node before a stretch. Nodes that have not been
+    /// executed are left out.
     fn counts_before(&self, position: usize) -> Vec<(NodeId, u64)> {
         let counts = self.path.nodes().keys().map(|node| {
             let inside = self.path.segments_with(node).iter();
@@ -153,7 +154,8 @@ impl Stretches {
         counts.filter(|&(_, count)| count > 0).collect()
     }
 
-    /// The variables that the nodes of a function may write. O(function and its nodes), once.
+    /// The variables that the nodes of a function may write. The first call is linear in the
+    /// function and its nodes.
     fn outputs(&self, function: FuncId) -> Result<Arc<Outputs>, StretchError> {
         let known = || self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known().get(&function) {
@@ -163,7 +165,7 @@ impl Stretches {
         let own = program.function(function);
         let own = own.ok_or(Damaged("a function that is not in the program"))?;
         let body = Body::read(program, &self.module.bytes, own)?;
-        // A handler may be further out.
+        // A handler may lie further out.
         let mut edges = own.cfg.edges.values();
         let catches = edges.any(|edge| edge.kind == EdgeKind::CallThrow);
         let continuations = &self.path.segments().directory().continuations;
@@ -176,7 +178,7 @@ impl Stretches {
             let mut all = Vec::from_iter(code.outputs.iter().map(|output| output.0));
             if let NodeEnd::Call { results, .. } = code.end {
                 // Results, and the values that a handler receives, go to slots of the operand
-                // stack. The slots after them are not read before they are written.
+                // stack. Later slots are not read before they are written.
                 all.extend(results..code.variables);
                 if catches {
                     all.extend(body.slots.locals.len() as u32..results);
@@ -191,7 +193,7 @@ impl Stretches {
         Ok(found)
     }
 
-    /// For each global, the functions that write it. O(program), once.
+    /// For each global, the functions that write it. The first call is linear in the program.
     fn global_writers(&self) -> &[BTreeSet<FuncId>] {
         self.global_writers.get_or_init(|| {
             let program = &self.module.program;
@@ -268,7 +270,7 @@ impl MakeStretch for Stretches {
         if counts.iter().any(|&(node, _)| writes(node)) {
             return Ok(true);
         }
-        // The call that it first waited for may have given the value.
+        // The call for which the activation first waited may have given the value.
         let open = self.open.at(position, activation);
         let Some(block) = open.and_then(|open| open.call) else {
             return Ok(false);
@@ -315,7 +317,7 @@ impl MakeStretch for Stretches {
             if let Some(found) = self.wrote.watched_before(position, memory, address) {
                 break found;
             }
-            // In a long run, the writer is usually not far away, and watching takes as long as the
+            // In a long run, the writer is usually close, whereas watching takes as long as the
             // run.
             let (found, took) = self.follow_back(position, memory, address)?;
             cost += took;
@@ -332,8 +334,8 @@ impl MakeStretch for Stretches {
 }
 
 impl Stretches {
-    /// Returns the stretch before `position` that last wrote a byte, as far as following the run
-    /// from one snapshot shows, and the cost in built stretches.
+    /// Returns the stretch before `position` that last wrote a byte, as far as it shows when the
+    /// run is followed from one snapshot. Also returns the cost, in units of building a stretch.
     fn follow_back(
         &self,
         position: usize,

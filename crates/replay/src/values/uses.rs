@@ -1,4 +1,4 @@
-//! Direct dependences in reverse: the users of the results of a statement's execution.
+//! Direct data dependences in reverse: the users of the results of a statement's execution.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -20,32 +20,32 @@ use super::{
 use crate::paths::FileSegments;
 use afterimage_profile::Stop;
 
-/// A direct use: a statement's execution that depends on data of another one.
+/// A direct use: a statement's execution that depends on data from another execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use {
     /// The time of the statement's block.
     pub time: u64,
-    /// The time of the first block of its node.
+    /// The time of the first block of the statement's node.
     pub begun: u64,
     /// The node.
     pub node: NodeId,
     /// The operator.
     pub op: OpId,
-    /// Its statement in the node.
+    /// The operator's statement in the node.
     pub statement: Statement,
-    /// The dependent part: an operand's role or, for a read, "memory" or "global", "element" of a
-    /// table, or "size" of a table or a memory.
+    /// The dependent part. For an operand, this is its role. For a read, it is "memory", "global",
+    /// "element" (of a table) or "size" (of a table or a memory).
     pub role: &'static str,
     /// The number of bytes read from memory; 0 for all.
     pub bytes: u64,
     /// The number of elements taken from a table; otherwise 0.
     pub elements: u64,
-    /// The place where the host read them, if it did.
+    /// The range that the host read, if the host is the user.
     pub read: Option<Range>,
 }
 
 impl Use {
-    /// Returns the execution of the node. Counts the node's executions.
+    /// Returns the execution of the node. To number it, this counts the node's executions.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -55,17 +55,17 @@ impl Use {
     }
 }
 
-/// Iterates in both directions over all direct uses of the results of a statement's execution, in
-/// the order of time.
+/// Iterates over all direct uses of the results of a statement's execution, in order of time. It
+/// can go in both directions.
 ///
-/// They are the [`dependences`](super::dependences) of all executions, and the host's
-/// [reads](HostReads::parts), reversed: each entry there that names this execution appears here, as
-/// often as it does. For a call, these are the uses of its results, whoever made them, and of the
-/// host's writes in it. For a throw, they are those of the reference to the exception; for a
-/// rethrow, also those of all values that it carries.
+/// Uses are the [`dependences`](super::dependences) of all executions, and the host's
+/// [reads](HostReads::parts), in reverse. Each dependence or read that names this execution is a
+/// use, as often as it occurs. For a call, these are the uses of its results, whoever made them,
+/// and of the host's writes during the call. For a throw, they are the uses of the reference to the
+/// exception. For a rethrow, they also include the uses of all values that the exception carries.
 ///
-/// Near uses are found first. A value is followed along the path as long as a variable holds it,
-/// and the labels of later executions are searched in stretches that grow. Some thousand uses are
+/// The nearest uses are found first. A value is followed along the path as long as a variable holds
+/// it. The labels of later executions are searched in growing stretches. Some thousand uses are
 /// held at a time.
 pub struct Uses<'h, 'a> {
     values: &'h RecordedValues<'a>,
@@ -76,7 +76,7 @@ pub struct Uses<'h, 'a> {
     readers: Readers<'h, 'a, FileSegments, FileEpochs>,
     takers: Takers<'h, 'a, FileSegments, FileEpochs>,
     host: HostReaders<'h, 'a>,
-    /// The next use from each source.
+    /// The next use from each of the four sources.
     held: Option<Held>,
     read: Option<ReadBy>,
     taken: Option<TakenBy>,
@@ -85,7 +85,7 @@ pub struct Uses<'h, 'a> {
     batch: Vec<Use>,
     /// The number of uses passed.
     at: usize,
-    /// The start of each batch up to this one.
+    /// The start of each batch, up to the current one.
     marks: Vec<Mark<'a>>,
 }
 
@@ -108,7 +108,7 @@ struct NodeUses {
     compiled: Rc<Compiled>,
     /// The statements, in order, and the position of the block of each.
     statements: Vec<(OpId, Statement)>,
-    /// The operands, by register.
+    /// The operands that take each register.
     operands: Vec<OfRegister>,
     /// The statement of each instruction.
     of_inst: HashMap<usize, u32>,
@@ -124,10 +124,10 @@ struct OfRegister {
     role: &'static str,
 }
 
-/// The order of uses in an execution of a node: by statement, then by operand; reads come last.
+/// The order of uses in an execution of a node: by statement, then by operand. Reads come last.
 type Order = (u32, u32);
 
-/// Returns the values that a statement's execution produces for others.
+/// Returns what a statement's execution produces for other executions.
 pub fn definition(
     compiled: &Compiled,
     instance: Instance,
@@ -171,7 +171,7 @@ fn written_besides(
 }
 
 impl<'h, 'a> Uses<'h, 'a> {
-    /// The uses of a definition; see [`definition`]. `host` supplies the host's reads.
+    /// The uses of a definition; see [`definition`]. `host` provides the host's reads.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -209,8 +209,8 @@ impl<'h, 'a> Uses<'h, 'a> {
         })
     }
 
-    /// Sets where the run ended, the first of its [`stops`](afterimage_profile::stops), so that an
-    /// operator that trapped counts as a use of its operands.
+    /// Sets where the run ended, which is the first of its [`stops`](afterimage_profile::stops). An
+    /// operator that trapped then counts as a use of its operands.
     #[must_use]
     pub fn ending(mut self, stop: Option<Stop>) -> Self {
         self.stop = stop;
@@ -222,7 +222,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         self.marks.last().map_or(0, |mark| mark.before) + self.at as u64
     }
 
-    /// Passes the next use; `None` at the end.
+    /// Moves past the next use and returns it; `None` at the end.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -239,7 +239,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(Some(found))
     }
 
-    /// Goes back over the previous use; `None` at the beginning.
+    /// Moves back past the previous use and returns it; `None` at the beginning.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -262,7 +262,8 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(Some(self.batch[at]))
     }
 
-    /// Returns the number of remaining uses. Does not move, but goes through all of them once.
+    /// Returns the number of remaining uses. Does not move the iterator, but takes as long as
+    /// visiting all of them.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -278,7 +279,7 @@ impl<'h, 'a> Uses<'h, 'a> {
             count += 1 + self.readers.count()?;
         }
         if let Some(taken) = &here.taken {
-            // Only the last one may not count: a call that was not attempted.
+            // Only the last taker may not count, if it is a call that was not attempted.
             let mut rest = self.takers.clone();
             let mut next = Some(*taken);
             while let Some(taken) = next {
@@ -294,8 +295,8 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(count)
     }
 
-    /// Returns the searched stretches after the definition that have no stored values: readers of
-    /// memory and globals in them are unknown.
+    /// Returns the searched stretches after the definition that have no stored values. Their reads
+    /// of memory and globals are unknown.
     pub fn unknown(&self) -> &[RangeInclusive<u64>] {
         self.readers.unknown()
     }
@@ -335,7 +336,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(())
     }
 
-    /// Gets the next batch, which has `before` uses before it. Returns whether there is one.
+    /// Fetches the next batch, before which there are `before` uses. Returns whether there is one.
     fn fill(&mut self, before: u64) -> Result<bool, HostReadsError> {
         let mark = self.mark(before);
         let mut batch = Vec::new();
@@ -398,7 +399,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(found)
     }
 
-    /// The statement that reads.
+    /// The use by a statement that reads memory, a global or a table.
     fn of_read(&mut self, read: &ReadBy) -> Result<Option<(Order, Use)>, ValuesError> {
         let node = self.node(read.node)?;
         let Some(&at) = node.of_inst.get(&read.inst) else {
@@ -410,7 +411,8 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(Some(((at, u32::MAX), found)))
     }
 
-    /// The statement that takes something; `None` for a call that was not attempted.
+    /// The use by a statement that takes the value as an operand; `None` for a call that was not
+    /// attempted.
     fn of_taken(&mut self, taken: &TakenBy) -> Result<Option<(Order, Use)>, ValuesError> {
         let node = self.node(taken.node)?;
         let last = self.executed(&node, taken.node, taken.time)?;
@@ -429,7 +431,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(Some(((at, u32::MAX), found)))
     }
 
-    /// The call by which the host reads.
+    /// The use by a call in which the host reads.
     fn of_host(&mut self, read: &HostUse) -> Result<(Order, Use), HostReadsError> {
         let visit = read.visit;
         let node = self.node(visit.node)?;

@@ -19,7 +19,7 @@ use afterimage_profile::stops;
 /// The result of checking the values in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValuesReport {
-    /// The rules that do not hold.
+    /// Descriptions of the rules that do not hold.
     pub findings: Vec<String>,
     /// The windows with stored values.
     pub windows: Vec<WindowReport>,
@@ -30,16 +30,16 @@ pub struct ValuesReport {
 pub struct WindowReport {
     /// The number of statements executed in it.
     pub statements: u64,
-    /// Its first block.
+    /// The time of its first block.
     pub first: u64,
-    /// Its last one.
+    /// The time of its last block.
     pub last: u64,
 }
 
 /// Follows the run again, from its path and its log, and compares the results with the values and
-/// the checkpoints in the file, byte by byte; returns `None` if there are none. On the way, it
-/// compares every branch with the path, and every host call with the log: its arguments and its
-/// reads. `progress` receives the number of executed blocks.
+/// the checkpoints in the file, byte by byte. Returns `None` if the file has neither. On the way,
+/// compares every branch with the path, and the arguments and reads of every host call with the
+/// log. `progress` receives the number of executed blocks.
 ///
 /// Takes as long as building the values.
 pub fn verify_values(
@@ -49,7 +49,7 @@ pub fn verify_values(
     mut progress: impl FnMut(u64),
 ) -> Option<ValuesReport> {
     let mut report = ValuesReport::default();
-    // Other checks report faults in the path.
+    // Faults in the path are reported by other checks.
     let path = recorded_path(file, program).ok()??;
     let epochs = match recorded_epochs(file, &path) {
         Ok(epochs) => epochs,
@@ -95,7 +95,7 @@ pub fn verify_values(
         report.findings.push(finding);
     }
     if report.findings.is_empty() && seen.len() < vertices {
-        let finding = "ValuesCheckpoints: some do not occur when the run is followed";
+        let finding = "ValuesCheckpoints: some checkpoints do not occur when the run is followed";
         report.findings.push(finding.to_owned());
     }
     if let Some(epochs) = epochs.filter(|_| report.findings.is_empty()) {
@@ -105,8 +105,8 @@ pub fn verify_values(
     Some(report)
 }
 
-/// Returns the fault in the call stack at the end, as questions about a moment find it: call by
-/// call, back along the path.
+/// Returns the fault, if any, in the call stack at the end of the run. The stack is found as in
+/// questions about a moment: call by call, back along the path.
 fn open_calls(
     file: &TraceFile,
     program: &Program,
@@ -124,7 +124,7 @@ fn open_calls(
         let index = OperatorIndex::new(program, module);
         let end = file.end()?;
         let said = end.map(|end| stops(program, &index, &end)).transpose()?;
-        // Nothing is recorded about a run that returned, or left by an exception.
+        // A run that returned, or ended with an exception, has no recorded stack.
         let said = said.filter(|said| !said.is_empty());
         let Some(said) = said else {
             return Ok(None);
@@ -146,7 +146,7 @@ fn open_calls(
     }
 }
 
-/// Returns where the stack found, innermost call first, differs from the recorded one.
+/// Returns where the stack that was found, innermost call first, differs from the recorded stack.
 fn other_stack(
     found: &[(FuncId, BlockId)],
     mut said: impl ExactSizeIterator<Item = (FuncId, BlockId)>,
@@ -166,7 +166,7 @@ fn other_stack(
     ))
 }
 
-/// Returns the fault in the stored output.
+/// Returns the fault in the stored output, if any.
 fn printed(
     file: &TraceFile,
     program: &Program,
@@ -195,7 +195,8 @@ fn printed(
     }
 }
 
-/// The vertices of the checkpoints' tree that were compared: levels, and numbers within them.
+/// The vertices of the checkpoints' tree that have been compared: the level of each, and its number
+/// within the level.
 type Seen = BTreeSet<(u32, u64)>;
 
 /// A run that is followed again.
@@ -209,7 +210,7 @@ struct Followed<'a> {
 }
 
 impl Followed<'_> {
-    /// Compares a window, by its position, and its checkpoints.
+    /// Compares a window, given by its position, and its checkpoints.
     fn window(
         &self,
         window: usize,
@@ -227,7 +228,7 @@ impl Followed<'_> {
             epochs: coded,
             ..built
         };
-        // The number of chunks of an epoch was checked when it was read.
+        // The number of chunks of an epoch has been checked when the epoch was read.
         let begins = |index: &Index| Vec::from_iter(index.epochs.iter().map(|(before, _)| *before));
         let same = built.statements == index.statements
             && built.length == index.length
@@ -236,7 +237,7 @@ impl Followed<'_> {
         if same {
             Ok(())
         } else {
-            Err("ValuesIndex: it differs from what following the run gives".to_owned())
+            Err("ValuesIndex: the index differs from what following the run gives".to_owned())
         }
     }
 
@@ -253,8 +254,8 @@ impl Followed<'_> {
         built.map(|_| ())
     }
 
-    /// Follows the part of the run that an index covers, with epochs cut at the same places.
-    /// Returns the fault, if any.
+    /// Follows the part of the run that an index covers, and builds epochs with the same
+    /// boundaries. Returns the fault, if any.
     fn build(
         &self,
         index: &Index,
@@ -291,7 +292,7 @@ impl Followed<'_> {
     }
 }
 
-/// Compares the next epoch with the one in the file.
+/// Compares the next epoch with the epoch in the file.
 fn compare(
     (file, nodes, window): (&TraceFile, u32, usize),
     seen: &mut Vec<(u64, u32)>,
@@ -314,7 +315,7 @@ fn compare(
     }
 }
 
-/// Compares checkpoints with those in the file. Returns whether it has any.
+/// Compares a vertex of checkpoints with the file. Returns whether the file has checkpoints.
 fn compare_checkpoint(file: &TraceFile, nodes: u32, vertex: &Vertex) -> Result<bool, String> {
     let same = FileCheckpoints::open(file, nodes).and_then(|all| match all {
         Some(all) => all.has(vertex),

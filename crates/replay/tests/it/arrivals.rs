@@ -18,7 +18,7 @@ use wasmparser::Operator;
 
 use crate::walk::{Event, Options, Parts, walk};
 
-/// The module with line tables, several instructions to a line.
+/// The module with a line table, in which a line has several instructions.
 fn with_lines(text: &str, random: &mut SplitMix64) -> Vec<u8> {
     let mut joined = String::new();
     for line in text.lines() {
@@ -34,14 +34,14 @@ fn with_lines(text: &str, random: &mut SplitMix64) -> Vec<u8> {
 struct Executed {
     function: FuncId,
     block: BlockId,
-    /// Its activation, and the block that the activation executed before.
+    /// The block's activation, and the block that the activation executed before it.
     activation: usize,
     before: Option<BlockId>,
-    /// The number of activations around its own.
+    /// The number of activations around the block's own activation.
     depth: usize,
 }
 
-/// All blocks, in order: number 0 at time 1.
+/// All executed blocks, in order. Number 0 has time 1.
 fn executed(parts: &Parts) -> Vec<Executed> {
     let mut all = Vec::new();
     let mut open: Vec<(usize, Option<BlockId>)> = Vec::new();
@@ -72,7 +72,7 @@ fn executed(parts: &Parts) -> Vec<Executed> {
     all
 }
 
-/// A line of a program, and where it has instructions other than jumps.
+/// A line of a program, and the places of its instructions other than jumps.
 struct LineOperators<'a> {
     program: &'a Program,
     module: &'a [u8],
@@ -89,7 +89,8 @@ impl LineOperators<'_> {
             .collect()
     }
 
-    /// Returns the times of all arrivals, by their places. `None` if these do not tell.
+    /// Returns the times of all arrivals, computed from their places. `None` if the places do not
+    /// determine the arrivals.
     fn times(&self, all: &[Executed]) -> Option<Vec<u64>> {
         let mut places = HashMap::new();
         for function in self.functions() {
@@ -114,7 +115,7 @@ impl LineOperators<'_> {
         Some(times)
     }
 
-    /// The instructions of the line that were executed, each with its activation.
+    /// The executed instructions of the line, each with its activation.
     fn steps(&self, all: &[Executed]) -> Vec<(usize, Step)> {
         let mut steps = Vec::new();
         for (time, executed) in (1..).zip(all) {
@@ -135,11 +136,11 @@ struct Seen {
     lines: usize,
     arrivals: usize,
     steps: usize,
-    /// Lines that were stepped through.
+    /// The number of lines that were stepped through.
     by_line: usize,
 }
 
-/// Lines for each `part`-th function only.
+/// A source in which only every `part`-th function has lines.
 struct SomeFunctions<'a> {
     source: &'a SourceMap<'a>,
     program: &'a Program,
@@ -168,8 +169,8 @@ impl Source for SomeFunctions<'_> {
     }
 }
 
-/// The run line by line. The steps are the same backwards, in parts, and without callees, as by
-/// definition. `None` if the path does not tell all arrivals.
+/// Walks through the run line by line. Checks that the steps are the same backward, in parts, and
+/// without callees. `None` if the path does not determine all arrivals.
 fn line_steps(
     (program, module, source): (&Program, &[u8], &SourceMap<'_>),
     path: &RecordedPath,
@@ -228,7 +229,7 @@ fn line_steps(
         let mut backwards = own.clone();
         backwards.reverse();
         assert_eq!(stepped(window, true, Enter::Calls).unwrap(), backwards);
-        // Functions without lines are skipped, at once or later.
+        // Functions without lines are skipped, immediately or later.
         for (patience, part) in [(1, 2), (1, 3), (2, 3)] {
             let some = SomeFunctions {
                 source,
@@ -242,7 +243,7 @@ fn line_steps(
                 assert_eq!(found, own);
             }
         }
-        // A step in no more activations than any block since the beginning, or until the end.
+        // The smallest number of activations around any block in a stretch.
         let least = |from: u64, to: u64| (from..=to).map(depth).min().unwrap();
         let begin = own.first().map_or(first, |step| step.time);
         let is_over = |step: &&LineStep| depth(step.time) <= least(begin, step.time);

@@ -16,7 +16,7 @@ use wasmparser::Operator;
 use crate::gaps::leave_out;
 use crate::walk::{Event, Options, Parts, walk};
 
-/// An activation, by the blocks that were executed before it and until its end.
+/// An activation, given by the numbers of blocks executed before it and until its end.
 #[derive(Clone, Debug)]
 struct Call {
     stack: Vec<FuncId>,
@@ -76,7 +76,7 @@ fn calls(parts: &Parts) -> Vec<Call> {
     calls
 }
 
-/// The work in one context.
+/// What is executed in one context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Sums {
     calls: u64,
@@ -87,8 +87,8 @@ struct Sums {
     deeper: Rest,
 }
 
-/// Functions that were inlined, made up: of most operators some, of some none, and not all have a
-/// line.
+/// A source with invented inlined functions. Most operators come from inlined functions, some do
+/// not, and not all operators have a line.
 struct MadeUp;
 
 impl Source for MadeUp {
@@ -127,8 +127,7 @@ impl Source for MadeUp {
     }
 }
 
-/// A block that was executed or left out, with the functions around it; or a call, with its
-/// function.
+/// A block that was executed or left out, or a call, each with the functions around it.
 struct Moment {
     time: u64,
     stack: Vec<String>,
@@ -176,7 +175,7 @@ fn inlined(guest: &Guest, function: FuncId, block: BlockId) -> [Vec<String>; 2] 
 /// Everything that happens, in order.
 fn moments(parts: &Parts, guest: Option<&Guest>) -> Vec<Moment> {
     let mut moments = Vec::new();
-    // The open functions, each with the inlined functions at the place where it was left.
+    // The open functions, each with the inlined functions at the place of its last block.
     let mut open: Vec<(String, Vec<String>)> = Vec::new();
     let mut time = 0;
     let stack = |open: &[(String, Vec<String>)]| {
@@ -223,7 +222,7 @@ fn moments(parts: &Parts, guest: Option<&Guest>) -> Vec<Moment> {
     moments
 }
 
-/// The contexts by their chains, the slow way.
+/// Computes the contexts, by their chains, the slow way.
 fn naive(moments: &[Moment], window: Window, limits: ContextLimits) -> BTreeMap<Vec<String>, Sums> {
     let times = window.first - 1..window.last;
     let mut sums: BTreeMap<Vec<String>, Sums> = BTreeMap::new();
@@ -240,7 +239,7 @@ fn naive(moments: &[Moment], window: Window, limits: ContextLimits) -> BTreeMap<
             What::Call => sum.calls += 1,
         }
     }
-    // Fold contexts into others.
+    // Sum up contexts in others.
     let mut kept: BTreeMap<Vec<String>, Sums> = BTreeMap::new();
     for (stack, sum) in &sums {
         let cut =
@@ -301,7 +300,7 @@ struct Guest {
     module: Vec<u8>,
 }
 
-/// Runs with their paths; of every third a part was left out.
+/// Checks runs with their paths. A part of every third path is left out.
 fn each_run(mut check: impl FnMut(&Parts, &RecordedPath, &mut SplitMix64, &Guest)) {
     for seed in 0..60 {
         let module = match seed % 2 {
@@ -328,7 +327,7 @@ fn each_run(mut check: impl FnMut(&Parts, &RecordedPath, &mut SplitMix64, &Guest
     }
 }
 
-/// The whole run, and some windows.
+/// The whole run, and some windows of it.
 fn windows(length: u64, random: &mut SplitMix64) -> Vec<Window> {
     let mut time = || 1 + random.below(length as usize) as u64;
     let mut windows = vec![Window {
@@ -377,7 +376,7 @@ fn contexts_are_those_of_the_expansion() {
     assert!(deep > 100 && chains > 100, "{deep} {chains}");
 }
 
-/// The events of a timeline, checked against each other: shown and merged ones.
+/// The shown and the merged events of a timeline, which are checked against each other.
 #[derive(Default)]
 struct Shown {
     calls: Vec<(FuncId, u64, u64)>,
@@ -455,7 +454,7 @@ fn timelines_are_those_of_the_expansion() {
                 );
                 assert_eq!(shown.left_out, left_out, "{limits:?} {window:?}");
                 kinds.extend(&shown.kinds);
-                // Everything that must be shown is shown; without merging, everything is.
+                // Every call that must be shown is shown. Without merging, all calls are shown.
                 let mut kept: Vec<bool> = Vec::new();
                 let mut expected = Vec::new();
                 for call in &calls {
@@ -497,7 +496,7 @@ fn lengths_of_calls_are_those_of_the_expansion() {
                 .filter(|gap| gap.0 < to && gap.1 > from)
                 .map(|gap| gap.1 - gap.0)
                 .collect();
-            // Those that are open where the window begins, or between two segments, may be counted
+            // Calls that are open where the window begins, or between two segments, may be counted
             // whatever their length.
             let open = inside
                 .clone()

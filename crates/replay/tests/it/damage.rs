@@ -1,4 +1,4 @@
-//! Damage leads to a typed error or a finding, and never to another answer.
+//! Damage leads to a typed error or a finding, and never to a wrong answer.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_program::Program;
@@ -36,14 +36,14 @@ fn sample() -> Sample {
     }
 }
 
-/// All that is executed, in order; `None` where a segment cannot be read.
+/// All executed nodes, in order; `None` if a segment cannot be read.
 fn executed(path: &RecordedPath) -> Option<Vec<(NodeId, u64)>> {
     let mut cursor = path.cursor();
     let mut visits = Vec::new();
     while let Some(visit) = cursor.next().ok()? {
         visits.push((visit.node, visit.start));
     }
-    // The same backwards.
+    // The same nodes, backward.
     let mut back = Vec::new();
     while let Some(visit) = cursor.previous().ok()? {
         back.push((visit.node, visit.start));
@@ -70,8 +70,8 @@ impl Sample {
         recorded_path(file, &self.program).ok().flatten()
     }
 
-    /// The path of the file is that of the sample, or it cannot be read, or it is found that
-    /// something is wrong.
+    /// Checks that the file's path equals that of the sample, cannot be read, or leads to a
+    /// finding.
     fn assert_never_wrong(&self, file: &TraceFile, what: &str) {
         let Some(path) = self.open(file) else { return };
         let (Some(visits), Some(calls)) = (executed(&path), entered(&path)) else {
@@ -87,7 +87,7 @@ impl Sample {
     }
 }
 
-/// The chunks' checksums are right: the decoders and the rules have to see it.
+/// The chunks' checksums are right, so the decoders and the rules have to find the damage.
 #[test]
 fn flipped_bits_with_right_checksums_are_found() {
     let sample = sample();
@@ -196,7 +196,7 @@ fn sections_that_are_cut_short_with_right_checksums_are_refused() {
     }
 }
 
-/// The file itself is damaged.
+/// Damage to the file itself.
 #[test]
 fn a_file_that_is_cut_or_damaged_has_the_path_or_none() {
     let sample = sample();

@@ -28,7 +28,7 @@ impl Gaps {
     }
 }
 
-/// Leaves out a part of the paths, and whole activations that make no calls.
+/// Leaves out a part of the paths, and whole activations of functions that make no calls.
 pub fn leave_out(parts: &mut Parts, random: &mut SplitMix64) {
     let mut gaps = Gaps::default();
     let (mut kept, mut open) = (Vec::new(), Vec::new());

@@ -1,4 +1,5 @@
-//! Questions about the paths in files with invented runs: walks through the graphs of programs.
+//! Questions about paths in files with invented runs, which are walks through the graphs of
+//! programs.
 //!
 //! `verify_path` finds nothing wrong with the path of a run, and each of its rules can fire.
 
@@ -15,7 +16,7 @@ use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, module_from_seed};
 
 use walk::{Options, Parts, walk};
 
-/// Exceptions that are caught, passed on and lead out of functions, through calls of all kinds.
+/// Exceptions that are caught, passed on, and leave functions, through calls of all kinds.
 pub const EXCEPTIONS: &str = r#"(module
   (type $none (func))
   (table 2 funcref)
@@ -41,7 +42,7 @@ pub const EXCEPTIONS: &str = r#"(module
     (block $handler (try_table (catch_all $handler) (call $catcher) (call $tail)))
     (call $catcher)))"#;
 
-/// The events of some walk.
+/// The kinds of events that occurred in some walk.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     segments: bool,
@@ -86,7 +87,8 @@ impl Seen {
     }
 }
 
-/// Whatever way a run takes through a program, nothing is found, and everything was compared.
+/// Checks that, whatever way a run takes through a program, nothing is found and everything was
+/// compared.
 fn assert_sound(module: &[u8], seed: u64, seen: &mut Seen) {
     let program = Program::parse(module).unwrap();
     for (blocks, depth, segment) in [(300, 20, 1 << 20), (3000, 100, 16), (20, 3, 2)] {
@@ -139,5 +141,5 @@ fn walks_with_exceptions_are_sound() {
     for seed in 0..100 {
         assert_sound(&module, seed, &mut seen);
     }
-    assert_eq!(seen, Seen::all(), "the walks do not show much");
+    assert_eq!(seen, Seen::all(), "the walks do not cover everything");
 }

@@ -43,7 +43,7 @@ struct Case {
 }
 
 impl Case {
-    /// A walk through the program that ends in its main function.
+    /// A walk through the program that ends in the main function.
     fn new(segment: usize) -> Self {
         let module = wat::parse_str(PROGRAM).unwrap();
         let program = Program::parse(&module).unwrap();
@@ -114,7 +114,8 @@ fn rules(parts: &Parts, program: &Program, module: &[u8]) -> Vec<PathRule> {
     rules
 }
 
-/// The rules that fail after a change to the events, in a run of one segment and in a run of many.
+/// Returns the rules violated after a change to the events, in a run of one segment and in a run of
+/// many.
 fn after_events(change: impl Fn(&mut Case)) -> Vec<PathRule> {
     let [one, many] = [1 << 20, 2].map(|segment| {
         let mut case = Case::new(segment);
@@ -189,7 +190,7 @@ fn summary() {
 fn continuity() {
     let summaries = |case: &mut Case| case.parts.directory.summaries[1].before += 1;
     assert_eq!(after(summaries), [PathRule::Continuity]);
-    // The outer one of two activations belongs to another function, and nothing of it follows in
+    // The outer of two open activations belongs to another function, and no node of it follows in
     // the segment.
     let other = |case: &mut Case| {
         let segments = &mut case.parts.segments;
@@ -266,7 +267,7 @@ fn entry() {
 
 #[test]
 fn sequel() {
-    // The last node of an activation again.
+    // An activation repeats its last node.
     let again = |case: &mut Case| {
         let at = case.enter(LEAF) + 1;
         case.parts.events.insert(at, case.parts.events[at]);
@@ -301,20 +302,20 @@ fn callee() {
         case.parts.events[at + 1] = Event::Node(node);
     };
     assert_eq!(after_events(other), [PathRule::Callee]);
-    // It reaches no function.
+    // A direct call reaches no function.
     let nobody = |case: &mut Case| {
         let at = case.enter(LEAF);
         case.parts.events.drain(at..at + 3);
     };
     assert_eq!(after_events(nobody), [PathRule::Callee]);
-    // It reaches two.
+    // A direct call reaches two functions.
     let twice = |case: &mut Case| {
         let at = case.enter(LEAF);
         let activation = case.parts.events[at..at + 3].to_vec();
         case.parts.events.splice(at..at, activation);
     };
     assert_eq!(after_events(twice), [PathRule::Callee]);
-    // Somebody is called who was not.
+    // A function is called where no call is made.
     let uncalled = |case: &mut Case| {
         let at = case.enter(LEAF);
         let activation = case.parts.events[at..at + 3].to_vec();
@@ -356,7 +357,7 @@ fn call_counts() {
 
 #[test]
 fn block_counts() {
-    // A function that was never entered: its counts satisfy the flow equations.
+    // Counts for a function that was never entered. They satisfy the flow equations.
     let entered = |case: &mut Case| {
         for counts in &mut case.parts.counts.functions[..1] {
             counts.entries += 1;
@@ -373,8 +374,8 @@ fn block_counts() {
 
 #[test]
 fn edge_counts() {
-    // Two blocks that branch to the same two: once across and back, and every block is executed as
-    // often as before.
+    // Two blocks branch to the same two blocks. Their edges are exchanged once, so that every block
+    // is executed as often as before.
     let across = |case: &mut Case| {
         let main = case.program.function(FuncId::from_u32(MAIN)).unwrap();
         let tables: Vec<_> = main
@@ -416,7 +417,7 @@ fn stack() {
     assert_eq!(after_events(shorter), [PathRule::Stack]);
 }
 
-/// However the run is cut into segments, the same rules do not hold.
+/// However the run is cut into segments, the same rules are violated.
 #[test]
 fn segments_do_not_matter() {
     let mut fired = BTreeSet::new();
@@ -442,7 +443,7 @@ fn segments_do_not_matter() {
             (0, Event::Node(_)) => drop(parts.events.remove(at)),
             (1, Event::Node(_)) => parts.events.insert(at, parts.events[at]),
             (_, Event::Node(node)) => {
-                // Another path of the same function.
+                // A different path of the same function.
                 let nodes = &parts.directory.nodes;
                 let same = |other: &NodeId| nodes[*other].function == nodes[node].function;
                 let others: Vec<_> = nodes.keys().filter(same).collect();

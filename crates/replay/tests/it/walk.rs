@@ -1,5 +1,5 @@
-//! An invented run: a random walk through a program's graphs, with everything that a recording of
-//! it would contain.
+//! An invented run: a random walk through a program's graphs, with everything that its recording
+//! would contain.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,7 +21,7 @@ pub enum Event {
     Leave,
 }
 
-/// The file's data about a path, for changes.
+/// A file's data about a path, which tests can change.
 #[derive(Clone)]
 pub struct Parts {
     pub events: Vec<Event>,
@@ -31,7 +31,7 @@ pub struct Parts {
     pub segments: Vec<Segment>,
     /// The number of blocks executed before each segment, and in total, according to the file.
     pub places: Vec<u64>,
-    /// Opened grammars follow.
+    /// Whether the file has opened grammars.
     pub grammars: bool,
     pub counts: Counts,
     pub frames: Vec<Frame>,
@@ -43,7 +43,7 @@ impl Parts {
         TraceFile::from_bytes(self.bytes(|_, _| ())).unwrap()
     }
 
-    /// The bytes of that file, with sections that were changed before they were written.
+    /// The bytes of that file. `change` modifies sections before they are written.
     pub fn bytes(&self, change: impl Fn(Kind, &mut Vec<u8>)) -> Vec<u8> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.aft");
@@ -96,7 +96,7 @@ impl Parts {
         std::fs::read(&path).unwrap()
     }
 
-    /// Makes the segments of the events, and all related data.
+    /// Makes the segments from the events, and all related data.
     pub fn build(&mut self) {
         let mut builder = Builder::new(Limits {
             symbols: self.segment,
@@ -127,14 +127,14 @@ impl Parts {
         self.tidy();
     }
 
-    /// Makes the directory, the places and the counts of segments agree with the grammars again.
+    /// Makes the directory, the places and the counts of segments match the grammars again.
     pub fn tidy(&mut self) {
         let mut before = 0;
         self.places.clear();
         let mut summaries = Vec::new();
         let contexts = self.directory.contexts();
         for segment in &mut self.segments {
-            // The reader's version of it has the right counts.
+            // The reader's version of a segment has the right counts.
             *segment = codec::canonical(segment, contexts.contexts()).unwrap();
             segment.before = before;
             let length =
@@ -151,9 +151,9 @@ impl Parts {
 
 /// How a walk is made.
 pub struct Options {
-    /// Blocks that may be executed.
+    /// The number of blocks that may be executed.
     pub blocks: usize,
-    /// Activations that may be open.
+    /// The number of activations that may be open.
     pub depth: usize,
     /// The number of nodes after which a segment may end.
     pub segment: usize,
@@ -188,7 +188,7 @@ enum Next {
     Stop,
 }
 
-/// Walks.
+/// Walks through a program at random.
 pub fn walk(program: &Program, seed: u64, options: Options) -> Parts {
     let counts = program.functions.iter();
     let counts = counts.map(|function| FunctionCounts {
@@ -243,7 +243,7 @@ impl Walk<'_> {
         });
     }
 
-    /// One block of the innermost activation, and where control goes then.
+    /// Executes one block of the innermost activation. Returns where control goes next.
     fn step(&mut self) -> Next {
         let Activation {
             function, block, ..
@@ -298,7 +298,7 @@ impl Walk<'_> {
         self.dispatch(to)
     }
 
-    /// An exception looks for a handler.
+    /// Passes an exception on until a vertex handles it.
     fn dispatch(&mut self, mut vertex: BlockId) -> Next {
         let function = self.stack.last().unwrap().function;
         loop {
@@ -347,7 +347,7 @@ impl Walk<'_> {
         Next::Go
     }
 
-    /// A call came back, or an exception came out of it.
+    /// Continues after a call that returned or threw an exception.
     fn comes_back(&mut self, mut throws: bool) -> Next {
         while let Some(&Activation {
             function, block, ..

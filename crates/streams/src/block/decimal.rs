@@ -1,7 +1,7 @@
-//! Floats that are whole numbers or multiples of a power of ten: the numbers are a column.
+//! Floats that are whole numbers or multiples of a power of ten. The numbers are a column.
 //!
-//! Each value is the float nearest to `number / 10^digits`; the division is IEEE 754's, so it gives
-//! the same bits everywhere.
+//! Each value is the float nearest to `number / 10^digits`. The division is that of IEEE 754, so it
+//! gives the same bits everywhere.
 
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{StreamError, varint};
@@ -9,7 +9,7 @@ use crate::{StreamError, varint};
 /// The maximum number of digits after the point.
 const MOST_DIGITS: u8 = 9;
 
-/// Powers of ten, all exactly representable as floats. (`powi` may round differently on different
+/// Powers of ten, all of which floats represent exactly. (`powi` may round differently on different
 /// machines.)
 const POWERS: [f64; MOST_DIGITS as usize + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
@@ -60,16 +60,16 @@ impl Format {
             f64::from_bits(value)
         };
         let number = (float * scale).round();
-        // A value that does not fit, or is not a number, does not round-trip.
+        // A value that does not fit, or is NaN, does not survive the round trip.
         let number = varint::zigzag(number as i64 as u64);
         (self.value(number, scale) == value).then_some(number)
     }
 }
 
-/// Plans the block as decimal floats, if all values qualify.
+/// Plans a block of decimal floats, if all values qualify.
 pub(crate) fn plan(values: &[u64]) -> Option<Plan> {
     let largest = *values.iter().max()?;
-    // Small integers are not floats, although their bits are some.
+    // Small integers are not meant as floats, although their bits are floats.
     let single = largest <= u32::MAX.into();
     if largest < if single { 1 << 23 } else { 1 << 52 } {
         return None;

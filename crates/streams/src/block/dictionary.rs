@@ -1,10 +1,10 @@
-//! Few distinct values: these values once, in ascending order, and the rank of the value at each
-//! place. Both are columns, so ranks can be packed, coded as runs, or periodic.
+//! A block with few distinct values. It has these values once, in ascending order, and the rank of
+//! the value at each place. Both are columns, so ranks can be packed, coded as runs, or periodic.
 
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{BLOCK, StreamError, bits, varint};
 
-/// More distinct values than this are left to other codecs.
+/// Blocks with more distinct values than this are left to other codecs.
 const MOST: usize = 256;
 
 /// The dictionary that a block would have.
@@ -26,7 +26,7 @@ pub(crate) fn limit(len: usize) -> usize {
     MOST.min(len / 4)
 }
 
-/// Plans a dictionary of between 2 and `most` distinct values, unless they equal, or nearly equal,
+/// Plans a dictionary of 2 to `most` distinct values, unless the values equal, or nearly equal,
 /// their own ranks.
 pub(crate) fn plan(values: &[u64], most: usize) -> Option<Plan> {
     if most < 2 {
@@ -51,15 +51,15 @@ pub(crate) fn plan(values: &[u64], most: usize) -> Option<Plan> {
     Some(Plan { distinct, ranks })
 }
 
-/// The index of each value among the distinct ones, and these in the order of first occurrence; at
-/// most `most`.
+/// The index of each value among the distinct values, and the distinct values in the order of first
+/// occurrence. `None` if there are more than `most`.
 fn number(values: &[u64], most: usize) -> Option<(Vec<u16>, Vec<u64>)> {
     /// The maximum load of the table: one entry in this many places.
     const ROOM: usize = 4;
     let bits = (most.min(usize::from(u16::MAX)) * ROOM)
         .next_power_of_two()
         .ilog2();
-    // The index of a distinct value, plus 1.
+    // Each place has the index of a distinct value, plus 1.
     let mut table = vec![0u16; 1 << bits];
     let mut distinct: Vec<u64> = Vec::new();
     let mut numbers = Vec::with_capacity(values.len());
@@ -107,7 +107,7 @@ pub(crate) fn encode_values(plan: &Plan, nesting: Nesting, out: &mut Vec<u8>) {
     encode_nested(&plan.distinct, nesting, out);
 }
 
-/// Decodes distinct values, at most `most` and [`BLOCK`].
+/// Decodes distinct values. There may be at most `most`, and at most [`BLOCK`].
 pub(crate) fn decode_values(
     input: &mut &[u8],
     most: u64,

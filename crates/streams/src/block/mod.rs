@@ -1,4 +1,4 @@
-//! One block: a one-byte tag, then the codec's bytes. A block does not store its number of values
+//! One block: a one-byte tag, then the codec's bytes. A block stores neither its number of values
 //! nor, if it comes last, its size in bytes.
 
 mod decimal;
@@ -10,27 +10,28 @@ pub(crate) mod runs;
 use crate::predicted::{self, Model};
 use crate::{BLOCK, Codec, StreamError, varint};
 
-/// The number of tag bits that name the codec; the others are its parameter.
+/// The number of tag bits that name the codec. The other bits are its parameter.
 const CODEC_BITS: u32 = 3;
 
-/// Shorter blocks give predictors nothing to learn from.
+/// In shorter blocks, predictors cannot learn anything.
 const PREDICTABLE: usize = 32;
 
-/// Predicted blocks take ten times as long to read as others, so they are used only where they save
-/// one byte in this many.
+/// Predicted blocks take ten times as long to read as other blocks, so they are used only if they
+/// save at least one byte in this many.
 const PREDICTED_MARGIN: usize = 7;
 
-/// In longer blocks, storing each value in its own bytes is never shortest.
+/// In longer blocks, storing each value in its own bytes is never the shortest form.
 const PLAIN: usize = 64;
 
-/// This many runs may take as little as a byte.
+/// This many runs may take as little as one byte.
 const PIECES: usize = 2;
 
-/// How deeply a block is nested in others: columns of a codec are blocks in turn.
+/// How deeply a block is nested in other blocks. Columns of a codec are blocks in turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Nesting {
     depth: u32,
-    /// The outermost block, if predicted, uses a primed model: its columns are not worth the time.
+    /// Whether the outermost block may use a primed model. Then predicting its columns is not worth
+    /// the time.
     primed: bool,
 }
 
@@ -51,12 +52,12 @@ impl Nesting {
         }
     }
 
-    /// Whether the codec may have columns here.
+    /// Whether a block at this depth may have columns.
     fn has_columns(self) -> bool {
         self.depth < Self::DEEPEST
     }
 
-    /// Whether predictors are tried.
+    /// Whether predictors are tried for the block.
     fn is_predicted(self) -> bool {
         self.depth < 2 && !self.primed
     }
@@ -95,7 +96,7 @@ pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
     if let Some(pieces) = &pieces
         && pieces.len() == 1
     {
-        // Nothing is shorter.
+        // No other codec is shorter.
         return push(Codec::Runs, out, |out| runs::encode(pieces, nesting, out));
     }
     let start = out.len();
@@ -161,7 +162,7 @@ pub(crate) fn replace_predicted(
     keep_predicted(0, block, write)
 }
 
-/// Appends a predicted block, if `write` can. Returns whether it could.
+/// Appends a predicted block, if `write` can write it. Returns whether it could.
 pub(crate) fn push_predicted(
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Vec<u8>) -> Option<u8>,
@@ -176,7 +177,7 @@ pub(crate) fn push_predicted(
 }
 
 /// Replaces the block that begins at `start` by a predicted one if that is sufficiently shorter.
-/// Returns whether it did. `write` receives the maximum number of bytes.
+/// Returns whether it was replaced. `write` receives the maximum number of bytes.
 fn keep_predicted(
     start: usize,
     out: &mut Vec<u8>,
@@ -184,7 +185,7 @@ fn keep_predicted(
 ) -> bool {
     let end = out.len();
     let size = end - start;
-    // Slow reading must be worth it. The tag takes a byte.
+    // The saving must justify slow reading. The tag takes a byte.
     let most = (size - size / PREDICTED_MARGIN).saturating_sub(2);
     let shorter = push_predicted(out, |out| write(most, out));
     if shorter {

@@ -1,10 +1,10 @@
-//! Frame of reference with exceptions, over values, differences or differences of differences, each
-//! to the value `lag` places before (patched bit-packing: Zukowski, Héman, Nes and Boncz 2006,
-//! section 3.1).
+//! Frame of reference with exceptions, over values, differences or differences of differences.
+//! Differences are taken to the value `lag` places before (patched bit-packing: Zukowski, Héman,
+//! Nes and Boncz 2006, section 3.1).
 //!
-//! With lag 1 these are the usual deltas. With lag p a period of p costs its first p values, and p
-//! interleaved strides cost 2p. After subtracting a base and dividing by a common divisor, the rest
-//! is packed in equal widths. The few numbers that do not fit are patched in.
+//! With lag 1, these are the usual deltas. With lag p, a period of p costs its first p values, and
+//! p interleaved strides cost 2p values. After subtracting a base and dividing by a common divisor,
+//! the rest is packed in equal widths. The few numbers that do not fit are patched in.
 
 mod lags;
 mod plan;
@@ -15,7 +15,7 @@ pub(crate) use plan::{Plan, plans};
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{BLOCK, StreamError, bits, varint};
 
-/// Flags of the tag's parameter; its lowest two bits are the order.
+/// The parts of the tag's parameter. Its lowest two bits are the order; the others are flags.
 const ORDER: u8 = 3;
 /// From this order on, the order is stored separately.
 const HIGH_ORDER: usize = 3;
@@ -140,7 +140,7 @@ fn lag(input: &mut &[u8]) -> Result<usize, StreamError> {
     }
 }
 
-/// Skips the patches' bytes, after reading their number.
+/// Skips the bytes of the patches, after reading their number. Returns these bytes.
 fn skip_patches<'a>(input: &mut &'a [u8], most: usize) -> Result<&'a [u8], StreamError> {
     let count = varint::get(input)?;
     if count >= most as u64 {
@@ -154,7 +154,7 @@ fn skip_patches<'a>(input: &mut &'a [u8], most: usize) -> Result<&'a [u8], Strea
     Ok(&before[..before.len() - input.len()])
 }
 
-/// Inserts the exceptions in their places.
+/// Inserts the exceptions at their places.
 fn patch(
     mut patches: &[u8],
     body: &mut [u64],
@@ -209,7 +209,7 @@ fn integrate(out: &mut [u64], order: usize, lag: usize) {
         }
         (0, _) => {}
         _ => {
-            // The differences of each order at the head's end, where the sums begin.
+            // At the head's end, where the sums begin, compute the differences of each order.
             let (head, body) = out.split_at_mut(order);
             let mut differences = [0; HIGHEST_ORDER];
             let differences = &mut differences[..order];

@@ -3,7 +3,7 @@
 
 use crate::{StreamError, varint};
 
-/// How values are converted to short numbers.
+/// How the values were converted to short numbers.
 const VALUES: u8 = 0;
 const DIFFERENCES: u8 = 1;
 
@@ -41,7 +41,7 @@ pub(crate) fn decode(input: &mut &[u8], parameter: u8, out: &mut [u64]) -> Resul
     Ok(())
 }
 
-/// Each value with its predecessor; 0 precedes the first.
+/// Each value with its predecessor. 0 precedes the first value.
 fn steps(values: &[u64]) -> impl Iterator<Item = (u64, u64)> {
     let before = std::iter::once(0).chain(values.iter().copied());
     before.zip(values.iter().copied())

@@ -1,15 +1,15 @@
-//! Arithmetic runs: the l:h:s series of Zhang and Gupta 2001, section 3, several per block or per
-//! whole stream.
+//! Arithmetic runs: the l:h:s series of Zhang and Gupta 2001, section 3. A block or a whole stream
+//! consists of several.
 //!
-//! A stream of any length with few pieces is one such block: no other codec may hold more than
-//! [`BLOCK`](crate::BLOCK) values. Lengths, first values and strides of the pieces are columns,
-//! each a block in turn. So a loop nest that starts its inner loop at equal distances costs a few
-//! bytes.
+//! A stream of any length with few pieces is a single block of runs. With other codecs, a block has
+//! at most [`BLOCK`](crate::BLOCK) values. Lengths, first values and strides of the pieces are
+//! columns, each a block in turn. So a loop nest that starts its inner loop at equal distances
+//! costs only a few bytes.
 
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{BLOCK, StreamError, varint};
 
-/// One piece, with the values `first`, `first + stride`, …: `len` of them, modulo 2^64.
+/// A piece of `len` values: `first`, `first + stride`, …, modulo 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) first: u64,
@@ -30,7 +30,7 @@ pub(super) const CONSTANT: u8 = 0;
 pub(super) const ARITHMETIC: u8 = 1;
 pub(super) const PIECES: u8 = 2;
 
-/// The pieces of a stream, each as long as possible, if there are at most `limit`.
+/// The pieces of a stream, each as long as possible. `None` if there are more than `limit`.
 ///
 /// The piece after a run starts as the single value that breaks the run, unless that value also
 /// begins a run of three. So a break inside a run does not cost two pieces with false strides.
@@ -96,7 +96,7 @@ pub(crate) fn encode(pieces: &[Piece], nesting: Nesting, out: &mut Vec<u8>) -> u
             jump
         })
         .collect();
-    // The stride of a single value is arbitrary; the previous piece's stride costs the least.
+    // The stride of a single value is arbitrary. The previous piece's stride costs the least.
     let mut last = 0;
     let strides: Vec<_> = pieces
         .iter()
@@ -145,7 +145,7 @@ pub(crate) fn decode(
     }
 }
 
-/// Builds pieces from their columns: lengths (all but the last), first values, strides.
+/// Builds pieces from their columns: lengths (all but the last), first values, and strides.
 fn assemble([lens, firsts, strides]: &[Vec<u64>; 3], len: u64) -> Result<Vec<Piece>, StreamError> {
     let (mut left, mut expected) = (len, 0u64);
     let mut pieces = Vec::with_capacity(firsts.len());
@@ -166,7 +166,7 @@ fn assemble([lens, firsts, strides]: &[Vec<u64>; 3], len: u64) -> Result<Vec<Pie
             stride: varint::unzigzag(*stride),
             len,
         };
-        // The encoder has no stride for a single value, and continued from the value itself.
+        // The encoder has no stride for a single value, so it continued from the value itself.
         expected = piece.at(if len > 1 { len } else { 0 });
         pieces.push(piece);
     }
@@ -183,7 +183,7 @@ pub(crate) fn expand(pieces: &[Piece], out: &mut [u64]) {
     }
 }
 
-/// Writes the values of one piece, from the one at `from`.
+/// Writes the values of one piece, beginning with the value at `from`.
 pub(crate) fn fill(piece: Piece, from: u64, out: &mut [u64]) {
     let first = piece.at(from);
     for (index, slot) in out.iter_mut().enumerate() {

@@ -3,19 +3,19 @@
 
 /// A probability that adapts to the decisions made with it.
 ///
-/// The upper 22 bits are the probability of `true`; the lower 10 count the decisions: early ones
-/// weigh most.
+/// The upper 22 bits are the probability of `true`. The lower 10 bits count the decisions, because
+/// early decisions weigh most.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probability(u32);
 
 impl Probability {
-    /// Before any decision.
+    /// The probability before any decision.
     pub(super) const EVEN: Self = Self(1 << 31);
     const COUNT: u32 = (1 << 10) - 1;
-    /// From this many decisions on, each weighs one part in this many.
+    /// From this many decisions on, each decision weighs one part in this many.
     const LIMIT: u32 = 60;
 
-    /// In parts of 65536, never 0 or 65536.
+    /// The probability in units of 1/65536. It is never 0 or 65536.
     #[inline]
     fn share(self) -> u64 {
         u64::from(self.0 >> 16).clamp(16, 65_536 - 16)
@@ -35,7 +35,7 @@ impl Probability {
     }
 }
 
-/// One part in `count + 1.6`, of 65536.
+/// The weight of a decision by the number of earlier decisions: `65536 / (count + 1.6)`.
 const WEIGHTS: [u64; 64] = {
     let mut weights = [0; 64];
     let mut count = 0;
@@ -46,14 +46,14 @@ const WEIGHTS: [u64; 64] = {
     weights
 };
 
-/// Makes one decision after the other. An [`Encoder`] writes the given decisions, a [`Decoder`]
-/// finds them, and a [`Trainer`] only lets the model learn. With one interface for all, the model
-/// exists only once and cannot disagree with itself.
+/// Makes one decision after another. An [`Encoder`] writes the given decisions, a [`Decoder`]
+/// recovers them, and a [`Trainer`] only lets the model learn. Because all share this interface,
+/// there is only one model, so they cannot disagree.
 pub(super) trait Coder {
-    /// A decision that is true with probability `share / 65536`. A decoder ignores `bit`.
+    /// Makes a decision that is true with probability `share / 65536`. A decoder ignores `bit`.
     fn decide(&mut self, bit: bool, share: u64) -> bool;
 
-    /// A decision with a probability that learns from it.
+    /// Makes a decision with a probability that learns from it.
     #[inline(always)]
     fn bit(&mut self, bit: bool, probability: &mut Probability) -> bool {
         let bit = self.decide(bit, probability.share());
@@ -61,10 +61,10 @@ pub(super) trait Coder {
         bit
     }
 
-    /// The lowest `count` bits of a number, all equally likely, `count <= 16`.
+    /// Codes the lowest `count` bits of a number, `count <= 16`. All values are equally likely.
     fn few(&mut self, value: u64, count: u32) -> u64;
 
-    /// The lowest `count` bits of a number, all equally likely.
+    /// Codes the lowest `count` bits of a number. All values are equally likely.
     #[inline]
     fn raw(&mut self, value: u64, count: u32) -> u64 {
         let (mut sum, mut left) = (0, count);
@@ -77,7 +77,7 @@ pub(super) trait Coder {
     }
 }
 
-/// Writes nothing.
+/// A coder that writes nothing.
 pub(super) struct Trainer;
 
 impl Coder for Trainer {
@@ -92,7 +92,7 @@ impl Coder for Trainer {
     }
 }
 
-/// Appends decisions to `bytes`. The interval is `[low, low + range)`, with `range >= 2^32` before
+/// Appends decisions to `bytes`. The interval is `[low, low + range)`, where `range >= 2^32` before
 /// each decision.
 pub(super) struct Encoder<'b> {
     low: u64,
@@ -109,12 +109,13 @@ impl<'b> Encoder<'b> {
         }
     }
 
-    /// The number of bytes, except those that are not determined yet.
+    /// The number of bytes, without those that are not determined yet.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Adds to `low`. A carry propagates into bytes already written: their value stays below 1.
+    /// Adds to `low`. A carry propagates into bytes already written, whose value as a fraction
+    /// stays below 1.
     #[inline]
     fn add(&mut self, amount: u64) {
         let (low, carry) = self.low.overflowing_add(amount);
@@ -164,7 +165,7 @@ impl Coder for Encoder<'_> {
     #[inline(always)]
     fn decide(&mut self, bit: bool, share: u64) -> bool {
         let split = (self.range >> 16) * share;
-        // No branch, as in `adapt`.
+        // This avoids a branch, as in `adapt`.
         let no = u64::from(!bit).wrapping_neg();
         let below = split & no;
         self.add(below);
@@ -182,9 +183,9 @@ impl Coder for Encoder<'_> {
     }
 }
 
-/// Finds decisions. Zeros follow the end.
+/// Recovers decisions. Zeros follow the end of the bytes.
 pub(super) struct Decoder<'a> {
-    /// The distance of the bytes' value above the encoder's `low`.
+    /// The distance of the bytes' value from the encoder's `low`.
     offset: u64,
     range: u64,
     rest: &'a [u8],

@@ -1,17 +1,17 @@
-//! A value that no prediction matched, by its magnitude. Its number of bits, the bits below the
-//! leading one, and the lowest bits (alignment) are modelled; the bits in between are not.
+//! Codes a value that no prediction matched, by its magnitude. Its number of bits, the bits below
+//! the leading bit, and the lowest bits (alignment) are modelled. The bits in between are not.
 
 use super::coder::{Coder, Probability};
 use crate::bits;
 
 /// Numbers of up to this many bits are modelled entirely.
 const WHOLE: u32 = 8;
-/// The number of modelled bits below the leading one in longer numbers.
+/// The number of modelled bits below the leading bit in longer numbers.
 const HIGH: u32 = 3;
 /// The number of modelled lowest bits.
 const LOW: u32 = 3;
 
-/// Numbers of three neighbouring lengths form a class; the last class has all others.
+/// Numbers of three neighbouring lengths form a class. The last class has all longer numbers.
 const CLASSES: usize = 9;
 
 /// The model of escaped numbers.
@@ -23,7 +23,7 @@ pub(super) struct Escapes {
     class: usize,
     /// A tree over the numbers below 2^[`WHOLE`].
     whole: [Probability; 1 << WHOLE],
-    /// For each number of bits, a tree over those below the leading one.
+    /// For each number of bits, a tree over the bits below the leading bit.
     high: [[Probability; 1 << HIGH]; 65],
     /// A tree over the lowest bits, the lowest first.
     low: [Probability; 1 << LOW],
@@ -51,7 +51,7 @@ impl Escapes {
         }
         let lead = 1 << below.min(63);
         if len <= WHOLE {
-            // All numbers of all these lengths are nodes of one tree.
+            // All numbers of these lengths are nodes of one tree.
             return lead | descend(coder, &mut self.whole, number & (lead - 1), below);
         }
         let below = below.min(63);
@@ -70,8 +70,8 @@ impl Escapes {
     }
 }
 
-/// Codes the lowest `count` bits of a number, the highest first, each depending on those above it,
-/// from a tree's root down. The tree has at least 2^`count` entries.
+/// Codes the lowest `count` bits of a number from a tree's root down, the highest bit first. Each
+/// bit depends on the bits above it. The tree has at least 2^`count` entries.
 #[inline(always)]
 fn descend<const SIZE: usize>(
     coder: &mut impl Coder,

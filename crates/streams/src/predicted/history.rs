@@ -7,7 +7,7 @@ pub(super) struct History {
     pub(super) values: [u64; 2],
     /// The last difference.
     pub(super) difference: u64,
-    /// The difference before it, [hashed](hash).
+    /// The difference before the last one, [hashed](hash).
     difference_before: u64,
     /// The second-to-last and the third-to-last value, [joined](join).
     pair_before: u64,
@@ -49,26 +49,26 @@ impl History {
         self.outcomes
     }
 
-    /// The last three values.
+    /// The context of the last three values.
     #[inline]
     pub(super) fn values3(&self) -> u64 {
         join(hash(self.pair_before), self.values[0])
     }
 
-    /// The last two differences.
+    /// The context of the last two differences.
     #[inline]
     pub(super) fn differences2(&self) -> u64 {
         join(self.difference_before, self.difference)
     }
 }
 
-/// Combines two contexts; the first is [hashed](hash).
+/// Combines two contexts, of which the first is [hashed](hash).
 #[inline]
 fn join(hashed: u64, context: u64) -> u64 {
     hashed.rotate_left(29).wrapping_add(context)
 }
 
-/// Spreads a context over all bits; the upper ones are mixed best.
+/// Spreads a context over all bits. The upper bits are mixed best.
 #[inline]
 pub(super) fn hash(context: u64) -> u64 {
     let mixed = context.wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -21,11 +21,12 @@ use crate::{BLOCK, StreamError, bits, varint};
 
 /// Flags of the tag's parameter.
 const DIFFERENCES: u8 = 1;
-/// The number of bytes is stored; otherwise all remaining bytes belong to the block.
+/// The flag of a block that stores its number of bytes. Otherwise, all remaining bytes belong to
+/// the block.
 const DELIMITED: u8 = 2;
 
 impl Model {
-    /// An untrained model for `len` values, at least one.
+    /// An untrained model for `len` values, of which there must be at least one.
     pub(crate) fn fresh(len: usize) -> Self {
         Self::new(bits::length(len as u64 - 1).clamp(4, 12))
     }
@@ -73,8 +74,8 @@ impl Repeated {
     }
 }
 
-/// Appends a block, from which `model` learns, if it takes at most `most` bytes. Returns the tag's
-/// parameter.
+/// Appends a block, from which `model` learns, if the block takes at most `most` bytes. Returns the
+/// tag's parameter.
 pub(crate) fn encode(
     values: &[u64],
     model: &mut Model,
@@ -90,8 +91,8 @@ pub(crate) fn encode(
     }
 }
 
-/// Appends a block with a model of its own, and the block's length, if it takes at most `most`
-/// bytes. Returns the tag's parameter.
+/// Appends a block with its own model, and the block's length, if it takes at most `most` bytes.
+/// Returns the tag's parameter.
 pub(crate) fn encode_alone(values: &[u64], most: usize, out: &mut Vec<u8>) -> Option<u8> {
     let mut bytes = Vec::new();
     let mut model = Model::fresh(values.len());
@@ -101,11 +102,11 @@ pub(crate) fn encode_alone(values: &[u64], most: usize, out: &mut Vec<u8>) -> Op
     Some(parameter | DELIMITED)
 }
 
-/// The number of values coded before checking whether the block pays.
+/// The number of values that are coded before each check whether the block is worthwhile.
 const STRETCH: usize = 128;
 
 /// Appends a block if it takes at most `most` bytes. As soon as it clearly takes more, removes it
-/// and returns the number of values coded so far as the error. `learnt` receives where each value
+/// and returns an error with the number of values coded so far. `learnt` receives where each value
 /// was learnt.
 #[inline]
 fn encode_within(
@@ -125,7 +126,7 @@ fn encode_within(
             learnt(model.code(&mut encoder, value, differences).1);
         }
         coded += stretch.len();
-        // The rest costs about as much as the part so far.
+        // Assume that the rest costs about as much as the part so far.
         let bytes = encoder.len() - start;
         if bytes * values.len() * 4 > (most + STRETCH / 8) * coded * 5 {
             out.truncate(start);

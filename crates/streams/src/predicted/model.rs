@@ -1,12 +1,13 @@
-//! The predictors, and which of them was right: *ranked hits*.
+//! The predictors, and the coding of which of them was right: *ranked hits*.
 //!
 //! The predictors follow Zhang and Gupta 2005, section 4.4, with one size each, in a fixed order.
-//! They are finite contexts (FCM; Sazeides and Smith 1997) of three values, differential ones
-//! (DFCM; Goeman, Vandierendonck and De Bosschere 2001) of two differences, finite ones of a value,
-//! last stride, and last values. Each in turn offers its prediction, unless it has none or an
-//! earlier one offered the same. The answer's probability depends on the predictor, its confidence,
-//! how many others agree, and how the last two values were found. So a hit costs a hundredth of a
-//! bit where hits are the rule, and a miss costs less the more frequent it is.
+//! They are finite contexts of three values (FCM; Sazeides and Smith 1997), differential contexts
+//! of two differences (DFCM; Goeman, Vandierendonck and De Bosschere 2001), finite contexts of one
+//! value, last stride, and last values. Each predictor in turn offers its prediction, unless it has
+//! none or an earlier predictor offered the same. The answer's probability depends on the
+//! predictor, its confidence, how many others agree, and how the last two values were found. So a
+//! hit costs a hundredth of a bit where hits are the rule, and a miss costs less the more frequent
+//! misses are.
 
 use super::coder::{Coder, Probability};
 use super::escape::Escapes;
@@ -18,13 +19,13 @@ use crate::varint;
 const PREDICTORS: usize = 6;
 /// The number of distinguished counts of agreeing predictors.
 const AGREEING: usize = 3;
-/// Levels of confidence.
+/// The number of levels of confidence.
 const LEVELS: usize = SURE as usize + 1;
 
-/// Contexts of answers.
+/// The number of contexts of answers.
 const HITS: usize = PREDICTORS * LEVELS * AGREEING * History::OUTCOMES;
 
-/// Everything that is learnt.
+/// The model: everything that is learnt.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     values3: Table,
@@ -39,20 +40,20 @@ pub(crate) struct Model {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Learnt([Slot; 3]);
 
-/// The state of asking the predictors.
+/// The state while the predictors are asked.
 struct Asking<'m> {
     predictions: [u64; PREDICTORS],
     confidence: [usize; PREDICTORS],
-    /// The predictors still to ask, one bit each.
+    /// The predictors that are still to be asked, one bit each.
     left: u32,
     /// How the last two values were found.
     outcomes: usize,
     hits: &'m mut [Probability; HITS],
-    /// The number of wrong answers.
+    /// The number of wrong predictions so far.
     asked: u32,
 }
 
-/// By the set of other predictors that agree: their number, capped.
+/// The number of other predictors that agree, by their set. The number is capped.
 const OTHERS: [u8; 1 << PREDICTORS] = {
     let mut others = [0; 1 << PREDICTORS];
     let mut set = 1;
@@ -84,7 +85,7 @@ impl Asking<'_> {
         None
     }
 
-    /// Tries a predictor, unless it has no prediction or an earlier one made the same.
+    /// Tries a predictor, unless it has no prediction or an earlier predictor made the same.
     #[inline(always)]
     fn one<const AT: usize>(&mut self, coder: &mut impl Coder, value: u64) -> Option<u64> {
         if self.left >> AT & 1 == 0 {
@@ -156,7 +157,7 @@ impl Model {
         (value, Learnt(slots))
     }
 
-    /// Restores the state of `from`; this was a copy of it before learning.
+    /// Restores the state of `from`, of which this was a copy before learning.
     pub(super) fn unlearn(&mut self, learnt: &[Learnt], from: &Self) {
         for Learnt([values3, differences2, value1]) in learnt {
             self.values3.restore(*values3, &from.values3);

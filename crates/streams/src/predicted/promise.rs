@@ -3,12 +3,12 @@
 use super::history::hash;
 use crate::{bits, varint};
 
-/// Entries of the tables.
+/// The number of entries of the tables.
 const TABLE: usize = 512;
 
-/// Records which values and differences followed others, and how often they recurred.
+/// Records which values and differences followed which contexts, to find out how often they recur.
 pub(crate) struct Recurrence {
-    /// Some bits of the successor.
+    /// Some bits of each value's successor.
     after_value: [u16; TABLE],
     after_difference: [u16; TABLE],
     last: u64,
@@ -26,7 +26,8 @@ impl Recurrence {
         }
     }
 
-    /// Whether a value, or its difference to the previous one, follows the same context as before.
+    /// Whether a value, or its difference from the previous value, follows the same context as
+    /// before.
     #[inline]
     fn hit(&mut self, value: u64) -> bool {
         // The upper bits choose an entry; other bits identify its content.
@@ -46,7 +47,7 @@ impl Recurrence {
     pub(crate) fn cost(&mut self, values: &[u64]) -> u64 {
         /// The cost of a recurring value.
         const HIT: u64 = 2;
-        /// The cost of another value, apart from its bits.
+        /// The cost of any other value, apart from its bits.
         const MISS: u64 = 16;
         let mut cost = 0;
         for &value in values {

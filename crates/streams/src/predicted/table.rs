@@ -2,7 +2,7 @@
 
 use super::history::hash;
 
-/// A fixed-size table from contexts to their successors; one context may evict another (Sazeides
+/// A fixed-size table from contexts to their successors. One context may evict another (Sazeides
 /// and Smith 1997).
 #[derive(Clone, Debug)]
 pub(super) struct Table {
@@ -14,8 +14,8 @@ pub(super) struct Table {
 struct Entry {
     /// The successor.
     value: u64,
-    /// The confidence in the lowest two bits, 0 if there was no successor yet; above them, more
-    /// bits of the context's hash.
+    /// The confidence, in the lowest two bits, is 0 if there has been no successor yet. Above it
+    /// are more bits of the context's hash.
     mark: u16,
 }
 
@@ -48,7 +48,7 @@ impl Table {
         }
     }
 
-    /// The successor of the context, and the confidence: 0 if there was none.
+    /// The successor of a context, and the confidence, which is 0 if there was no successor.
     #[inline]
     pub(super) fn predict(&self, slot: Slot) -> (u64, usize) {
         let Entry { value, mark } = self.entries[usize::from(slot.index)];
@@ -60,11 +60,11 @@ impl Table {
     #[inline]
     pub(super) fn update(&mut self, slot: Slot, value: u64) {
         let Entry { value: held, mark } = &mut self.entries[usize::from(slot.index)];
-        // The case is unpredictable, so this avoids a branch.
+        // Which case occurs is unpredictable, so this avoids a branch.
         let confidence = *mark & SURE;
         let known = (*mark & !SURE == slot.mark) & (confidence > 0);
         let right = *held == value;
-        // A successor that was right twice gets a second chance.
+        // A successor that has been right twice gets a second chance.
         let stays = known & (confidence == SURE);
         let next = if known & right {
             (confidence + 1).min(SURE)

@@ -1,4 +1,4 @@
-//! The body of the fuzz target, on mutations of sound streams.
+//! Runs the body of the fuzz target on mutations of sound streams.
 
 #[path = "../../../../fuzz/bodies/stream.rs"]
 mod body;
@@ -41,7 +41,7 @@ fn arbitrary_bytes_do_no_harm() {
     }
 }
 
-/// Cuts off, flips, replaces; or tells another length.
+/// Damages a stream: cuts off, flips or replaces bytes, or gives a different length.
 fn damage(bytes: &mut Vec<u8>, len: &mut u64, random: &mut Random) {
     for _ in 0..=random.below(3) {
         let at = random.below(bytes.len() as u64 + 1) as usize;

@@ -1,4 +1,5 @@
-//! Laws for every stream: it is restored exactly, from any place and in both directions.
+//! Checks the laws of streams: every stream is restored exactly, from any place and in both
+//! directions.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::shapes::{Random, SHAPES};
 
-/// Reads a stream in every way, and compares it with the vector.
+/// Reads a stream in every way, and compares the results with the vector.
 fn check(values: &[u64], random: &mut Random) {
     let mut bytes = vec![7];
     encode(values, &mut bytes);
@@ -149,7 +150,7 @@ fn every_codec_is_the_shortest_for_some_shape() {
 
 #[test]
 fn a_recurring_stream_costs_less_than_a_bit_for_four_values() {
-    // Against what each predictor of the paper needs: a bit for each value.
+    // Compare with what each predictor of the paper needs, which is a bit for each value.
     let mut random = Random(10);
     let period: Vec<_> = (0..500).map(|_| random.below(1 << 30)).collect();
     let values: Vec<_> = (0..200_000)

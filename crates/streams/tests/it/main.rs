@@ -1,4 +1,4 @@
-//! Streams of many shapes, against plain vectors.
+//! Compares streams of many shapes with plain vectors.
 
 mod hostile;
 mod laws;

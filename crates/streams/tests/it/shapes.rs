@@ -1,4 +1,4 @@
-//! Streams of the shapes that traces have, from a seed.
+//! Generates streams of the shapes that traces have, from a seed.
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
 #[derive(Clone)]
@@ -123,7 +123,7 @@ pub const SHAPES: &[Shape] = &[
             .collect()
     }),
     ("pointer chasing", |random, len| {
-        // A permutation's cycle, walked again and again from places that vary.
+        // The cycle of a permutation, walked again and again from varying places.
         let mut next: Vec<u64> = (0..700).collect();
         for i in (1..next.len()).rev() {
             next.swap(i, random.below(i as u64) as usize);
@@ -141,7 +141,7 @@ pub const SHAPES: &[Shape] = &[
             .collect()
     }),
     ("markov", |random, len| {
-        // Each state is followed by one of two, mostly by the first.
+        // One of two states follows each state, mostly the first of them.
         let next: Vec<_> = (0..64)
             .map(|_| [random.below(64), random.below(64)])
             .collect();

@@ -1,4 +1,4 @@
-//! Prints sizes and speeds (`--nocapture`); only the round trip is checked.
+//! Prints sizes and speeds (`--nocapture`). Checks only the round trip.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ fn sizes_and_speeds_by_shape() {
         println!("{len} values");
         for (name, shape) in SHAPES {
             let mut random = Random(5);
-            // Short streams vary much: several of them.
+            // Short streams vary a lot, so use several of them.
             let streams: Vec<_> = (0..10_000usize.div_ceil(len).min(100))
                 .map(|_| shape(&mut random, len))
                 .collect();

@@ -1,16 +1,16 @@
-//! The data to be written for a stretch of the run, input by input, before coding.
+//! The data to be written for a stretch of the run, grouped by input, before coding.
 
 use rustc_hash::FxHashMap;
 
 use super::patterns::Patterns;
 use super::sites::EXECUTION_BITS;
 
-/// The executions that labels name, both as absolute numbers and as distances back.
+/// The executions that labels name, as absolute numbers and also as distances back.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Executions {
-    /// The number of the execution.
+    /// The numbers of the executions.
     pub absolute: Vec<u64>,
-    /// The number of executions of that node begun since then.
+    /// For each, how many executions of the same node have begun since then.
     pub ages: Vec<u64>,
 }
 
@@ -27,23 +27,23 @@ impl Executions {
     }
 }
 
-/// The writer of the first byte read in one execution: a pattern, and the execution of the
-/// pattern's first part.
+/// The writer of what one execution reads: a pattern of origins, and the execution of the pattern's
+/// first part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
     pub pattern: u32,
     /// The number of the execution.
     pub execution: u64,
-    /// The number of executions of that node begun since then.
+    /// How many executions of the same node have begun since then.
     pub age: u64,
 }
 
 /// The stored data for an input.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Column {
-    /// The number of the input, among those of all nodes.
+    /// The number of the input, among the inputs of all nodes.
     pub input: u32,
-    /// For a read: the node's execution to which the first label belongs; each later execution has
+    /// For a read: the node's execution to which the first label belongs. Each later execution has
     /// a label, too.
     pub first: u64,
     /// The positions of the labels, chunk by chunk.
@@ -52,22 +52,23 @@ pub(crate) struct Column {
     pub end: u32,
     /// The executions of each part of the pattern, from the second part on.
     pub parts: Vec<Executions>,
-    /// For a variable: the executions at which its distant definition changes.
+    /// For a variable: the executions of the node at which the variable's distant definition
+    /// changes.
     pub far_at: Vec<u64>,
     /// The nodes of these definitions.
     pub far_nodes: Vec<u32>,
-    /// Their executions.
+    /// The executions of these nodes.
     pub far: Executions,
     /// The executions at which the value itself is stored.
     pub cut_at: Vec<u64>,
     /// These values.
     pub cut: Vec<u64>,
-    /// Their upper halves, if they are vectors.
+    /// The upper halves of these values, if they are vectors.
     pub cut_high: Vec<u64>,
 }
 
-/// The data of one memory copy: runs of bytes that come from elements of equal size. The same write
-/// stored them, in the same execution or consecutive ones.
+/// A part of the data of one memory copy: a run of elements of equal size. The same write stored
+/// them, in the same execution or in executions at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     /// The number of bytes in an element.
@@ -78,25 +79,25 @@ pub(crate) struct Run {
     pub place: u32,
     /// The first element's execution.
     pub execution: u64,
-    /// The difference of executions from one element to the next.
+    /// The difference between the execution numbers of consecutive elements.
     pub step: u64,
 }
 
-/// The copies of one instruction.
+/// The copies made by one instruction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Copies {
-    /// The write, as a site.
+    /// The copying write, as a site.
     pub site: u32,
-    /// The executions of the node.
+    /// The executions of the node that copied something.
     pub at: Vec<u64>,
-    /// The number of runs in each.
+    /// The number of runs in each of these executions.
     pub counts: Vec<u64>,
     pub runs: Vec<Run>,
 }
 
-/// The labels of a stretch. Each column is in chunks, so that growth does not move it.
+/// The labels of a stretch. Each column is in chunks, so that it is not moved when it grows.
 ///
-/// Most labels have the pattern of the previous one, and take one word.
+/// Most labels have the same pattern as the previous label, and take one word.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
     words: Vec<u64>,
@@ -108,7 +109,7 @@ pub(crate) struct Labels {
 pub(crate) struct Room {
     next: u32,
     end: u32,
-    /// Its last pattern.
+    /// The pattern of the column's last label.
     pattern: u32,
 }
 
@@ -123,9 +124,9 @@ impl Labels {
     /// The room reserved in advance, enough for a typical epoch. Unused room costs nothing, and
     /// labels need not move.
     const ROOM: usize = 3 << 21;
-    /// Marks a label; age and execution are in the upper bits.
+    /// Marks a label, whose age and execution are in the upper bits.
     const LABEL: u64 = 1;
-    /// Marks the execution of a label whose age is the next word.
+    /// Marks the execution of a label whose age follows in the next word.
     const OLD: u64 = 2;
     /// The number of bits of a label's age.
     const AGE: u32 = u64::BITS - EXECUTION_BITS - 1;
@@ -186,8 +187,8 @@ impl Labels {
         room.next += 1;
     }
 
-    /// The length in words of the chunk of a column that follows `before` words: short at first,
-    /// because most columns are short.
+    /// The length, in words, of a column's next chunk after `before` words. The first chunks are
+    /// short, because most columns are short.
     fn length(before: usize) -> usize {
         8 << (2 * before.min(3))
     }
@@ -218,7 +219,7 @@ impl Labels {
             &self.words[start..end]
         });
         let mut pattern = 0;
-        // The execution whose age follows.
+        // An execution whose age follows in the next word.
         let mut old = None;
         for &word in words {
             if let Some(execution) = old.take() {
@@ -259,7 +260,7 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Clears the data but keeps the room for labels.
+    /// Clears the data, but keeps the memory for labels.
     pub(crate) fn emptied(self) -> Self {
         let mut labels = self.labels;
         labels.used = 0;

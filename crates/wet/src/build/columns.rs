@@ -8,9 +8,9 @@ use super::sites::Def;
 
 /// The columns of all nodes' inputs in the current epoch.
 pub(super) struct Columns {
-    /// By input: the position of its next label.
+    /// The position of the next label of each input.
     labels: Vec<Room>,
-    /// By input: the position of its column, plus 1.
+    /// The position of each input's column, plus 1.
     of_input: Vec<u32>,
     /// The parts of the current read.
     parts: Vec<Part>,
@@ -18,7 +18,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Columns for this many inputs.
+    /// Creates columns for this many inputs.
     pub(super) fn new(inputs: usize) -> Self {
         Self {
             labels: vec![Room::default(); inputs],
@@ -28,7 +28,7 @@ impl Columns {
         }
     }
 
-    /// The count of numbers waiting to be written.
+    /// The count of numbers that wait to be written.
     #[inline(always)]
     pub(super) fn size(&self) -> usize {
         self.buffers.size
@@ -44,7 +44,7 @@ impl Columns {
         std::mem::replace(&mut self.buffers, empty)
     }
 
-    /// The column of an input, given the current execution of its node.
+    /// The column of an input. `execution` is the current execution of the input's node.
     #[inline]
     fn column(&mut self, input: u32, execution: u64) -> &mut Column {
         let place = &mut self.of_input[input as usize];
@@ -60,7 +60,7 @@ impl Columns {
         &mut columns[*place as usize - 1]
     }
 
-    /// Records the writer of a read or, by its pattern, several writers.
+    /// Records the writer of a read, or several writers as a pattern.
     #[inline(always)]
     pub(super) fn label(&mut self, input: u32, execution: u64, label: Label) {
         let room = &mut self.labels[input as usize];
@@ -104,8 +104,8 @@ impl Columns {
         self.buffers.size += others.len();
     }
 
-    /// Records the distant definition of a variable: the node, its execution, and the number of its
-    /// executions so far.
+    /// Records the distant definition of a variable: the defining node, its execution, and the
+    /// number of the node's executions so far.
     #[inline]
     pub(super) fn far(&mut self, input: u32, execution: u64, (node, by, count): (u32, u64, u64)) {
         let column = self.column(input, execution);

@@ -1,4 +1,5 @@
-//! The cost of computing a value from the stored data: an upper bound, in evaluations of nodes.
+//! The cost of computing a value from the stored data. It is an upper bound, in evaluations of
+//! nodes.
 
 use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
 
@@ -15,17 +16,17 @@ fn bit(input: usize) -> Mask {
 /// The inputs on which a node's values depend.
 #[derive(Debug)]
 pub(super) struct Masks {
-    /// By instruction. For a read: the inputs that its address and its unchanged lanes need. For a
-    /// write: those that the written value needs. Otherwise: those of its result.
+    /// The inputs that each instruction needs: for a read, those of the address and the unchanged
+    /// lanes; for a write, those of the written value; otherwise, those of the result.
     pub insts: Box<[Mask]>,
-    /// By output of the node.
+    /// The inputs that each output of the node needs.
     pub outputs: Box<[Mask]>,
-    /// By argument or result at the node's end.
+    /// The inputs that each argument or result at the node's end needs.
     pub end: Box<[Mask]>,
 }
 
 impl Masks {
-    /// O(instructions).
+    /// Computes the masks of a node. O(instructions).
     pub(super) fn new(code: &NodeCode, model: &NodeModel) -> Self {
         let mut insts: Vec<Mask> = Vec::with_capacity(code.insts.len());
         let first = code.first_result();
@@ -49,7 +50,7 @@ impl Masks {
             let mut operands = [inst.a, inst.b, inst.c];
             let count = match (read_from(inst.code), write_to(inst.code)) {
                 (Some(ReadFrom::Memory), _) => match inst.code {
-                    // A vector's unchanged lanes are needed like the address.
+                    // A vector's unchanged lanes count like the address.
                     Code::LoadVector(load) => 1 + usize::from(load.keeps()),
                     _ => 1,
                 },
@@ -101,15 +102,15 @@ impl Costs {
         Self([0; 64])
     }
 
-    /// Prepares for an execution of a node. Its inputs are [set](Self::set) before they are
+    /// Prepares for an execution of a node. The inputs must be [set](Self::set) before they are
     /// queried.
     #[inline(always)]
     pub(super) fn clear(&mut self) {
         self.0[63] = 0;
     }
 
-    /// Sets the cost of an input. Returns whether its value must be stored; it then costs nothing.
-    /// If `TOLD` is false, everything that depends on the input must be stored.
+    /// Sets the cost of an input. Returns whether the input's value must be stored; it then costs
+    /// nothing. If `TOLD` is false, everything that depends on the input must be stored.
     #[inline(always)]
     pub(super) fn put<const TOLD: bool>(&mut self, input: usize, cost: u32) -> bool {
         let keep = TOLD && cost > DEAREST;
@@ -126,7 +127,7 @@ impl Costs {
         keep
     }
 
-    /// The first 63 inputs have individual costs.
+    /// Sets the cost of an input. Only the first 63 inputs have individual costs.
     #[inline(always)]
     fn set(&mut self, input: usize, cost: u32) {
         if input < 63 {

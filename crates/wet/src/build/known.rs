@@ -1,4 +1,5 @@
-//! The nodes as the builder needs them at each step of a run: data used often lies close together.
+//! The facts about nodes that the builder needs at each step of a run. Data that is often used
+//! together is stored close together.
 
 use std::ops::Range;
 
@@ -29,7 +30,7 @@ struct Span {
 }
 
 impl Span {
-    /// The range appended to a list of the given former length.
+    /// The range that has been appended to a list whose length was `before`.
     fn behind<T>(before: usize, list: &[T]) -> Self {
         Self {
             start: before as u32,
@@ -50,7 +51,7 @@ pub(super) struct Node {
     actions: Span,
     outputs: Span,
     given: Span,
-    /// The number of its first input, among those of all nodes.
+    /// The number of the node's first input, among the inputs of all nodes.
     pub inputs: u32,
     /// The number of its inputs.
     pub count: u32,
@@ -64,13 +65,13 @@ pub(super) struct Node {
     pub blocks: u32,
     /// Whether its reads are not stored.
     pub left_out: bool,
-    /// Whether values have upper halves.
+    /// Whether values on the tape have upper halves.
     pub wide: bool,
-    /// Whether it passes values to another activation, or begins or ends one.
+    /// Whether the node passes values to another activation, or begins or ends one.
     pub gives: bool,
-    /// Whether it ends with a call.
+    /// Whether the node ends with a call.
     pub calls: bool,
-    /// The number of results, if the function returns the results of the call at the node's end.
+    /// The number of results, if the function returns those of the call at the node's end.
     pub returns: Option<u32>,
 }
 
@@ -79,7 +80,7 @@ pub(super) struct Node {
 pub(super) struct Action {
     /// See [`Masks::insts`].
     pub mask: Mask,
-    /// For a read, the number of the input; for a write, of the site.
+    /// The number of the input for a read, of the site for a write.
     pub number: u32,
     /// The number of the memory or global.
     pub index: u32,
@@ -88,11 +89,11 @@ pub(super) struct Action {
     /// The instruction's position.
     pub inst: u32,
     pub what: What,
-    /// The number of bytes, if it is a single value.
+    /// The number of bytes, if the data is a single value.
     pub length: u8,
 }
 
-/// See [`Action`].
+/// The kind of an [`Action`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Read,
@@ -101,12 +102,12 @@ pub(super) enum What {
     Copy,
     GetGlobal,
     SetGlobal,
-    /// It reads something other than memory and globals.
+    /// A read of something other than memory and globals.
     Elsewhere,
 }
 
 impl What {
-    /// The number of words that it takes on the tape.
+    /// The number of words that the action takes on the tape.
     fn words(self, wide: bool) -> u32 {
         let value = 1 + u32::from(wide);
         match self {
@@ -151,7 +152,7 @@ impl Action {
 }
 
 impl NodeTable {
-    /// Adds nodes, and numbers their inputs and their writes, which follow `sites`.
+    /// Adds nodes, and numbers their inputs and writes. The writes continue the numbers of `sites`.
     pub(super) fn new(
         program: &Program,
         codes: &PrimaryMap<NodeId, NodeCode>,
@@ -210,7 +211,7 @@ impl NodeTable {
                 of_function: code.variables,
                 insts: code.insts.len() as u32,
                 words,
-                // A path has no cycle, so this fits.
+                // A path has no cycle, so the number fits.
                 blocks: blocks as u32,
                 left_out: false,
                 wide: code.wide,
@@ -230,7 +231,7 @@ impl NodeTable {
         (known, numbers)
     }
 
-    /// Excludes the nodes of functions.
+    /// Excludes the nodes of the given functions.
     pub(super) fn leave_out(
         &mut self,
         codes: &PrimaryMap<NodeId, NodeCode>,
@@ -258,25 +259,25 @@ impl NodeTable {
         &self.nodes[node]
     }
 
-    /// The variables that are a node's first inputs.
+    /// The variables that a node reads, which are its first inputs.
     #[inline]
     pub(super) fn variables(&self, node: &Node) -> &[u32] {
         &self.variables[node.variables.range()]
     }
 
-    /// The actions of its instructions, in order.
+    /// The actions of a node's instructions, in order.
     #[inline]
     pub(super) fn actions(&self, node: &Node) -> &[Action] {
         &self.actions[node.actions.range()]
     }
 
-    /// The variables that it writes, and the inputs that they depend on.
+    /// The variables that a node writes, and the inputs on which each depends.
     #[inline]
     pub(super) fn outputs(&self, node: &Node) -> &[(u32, Mask)] {
         &self.outputs[node.outputs.range()]
     }
 
-    /// The inputs that arguments or results at its end depend on.
+    /// The inputs on which the arguments or results at a node's end depend.
     #[inline]
     pub(super) fn inputs_at_end(&self, node: &Node) -> &[Mask] {
         &self.given[node.given.range()]
@@ -284,7 +285,7 @@ impl NodeTable {
 }
 
 impl Node {
-    /// The input that an event sets.
+    /// The number of the input that stands for an event of the current node.
     pub(super) fn of_event(&self, event: Event) -> usize {
         self.count as usize + event as usize
     }

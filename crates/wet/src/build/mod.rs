@@ -1,4 +1,4 @@
-//! Builds a whole execution trace: follows the run and records where every input comes from.
+//! Builds a whole execution trace: follows the run, and records the origin of every input.
 
 mod buffers;
 mod columns;
@@ -34,17 +34,17 @@ use variables::Activations;
 #[cfg(test)]
 pub(crate) use {buffers::Room, buffers::Run, sites::Site as SiteOf};
 
-/// The maximum number of steps back within its activation at which a variable's definition is
-/// searched.
+/// The maximum number of steps that a search for a variable's definition goes back within the
+/// activation.
 pub(crate) const NEAR: u64 = 64;
 /// A value is stored if computing it would take more node evaluations than this.
 const DEAREST: u32 = 200;
 /// The cost of values that are never computed.
 const KEPT: u32 = 250;
-/// The memory in bytes for the last writers of words and bytes on unpacked pages. It covers 21 MiB
-/// with separate words.
+/// The memory, in bytes, for the last writers of words and bytes on unpacked pages. It suffices for
+/// 21 MiB with separate words.
 const ROOM: usize = 48 << 20;
-/// The same for a stretch, which is built alone while the user waits.
+/// The same memory for a stretch that is built alone while the user waits.
 const STRETCH_ROOM: usize = 256 << 20;
 
 /// Reads the machine's actions from a [`tape`], and collects the data to be stored.
@@ -63,37 +63,37 @@ pub(crate) struct Builder<'a> {
     current: Current,
     costs: Costs,
     columns: Columns,
-    /// Calls of the host so far.
+    /// The number of calls of the host so far.
     host_calls: u64,
-    /// The node ended with a call, which has not begun yet.
+    /// Whether the last node ended with a call that has not begun yet.
     calls: bool,
-    /// The number of activations that an exception ended since the node's end.
+    /// The number of activations that an exception has unwound since the node ended.
     unwound: u64,
-    /// Parts of the current load: the number of bytes, their writer, and the number of executions
-    /// of its node so far.
+    /// The parts of the current load: the number of bytes, their writer, and the number of
+    /// executions of the writer's node so far.
     parts: Vec<(u8, Def, u64)>,
-    /// Executed instructions.
+    /// The number of executed instructions.
     pub(crate) statements: u64,
-    /// Executed blocks.
+    /// The number of executed blocks.
     pub(crate) time: u64,
-    /// Whether a number was too large for a definition.
+    /// Whether a number has been too large for a definition.
     pub(crate) overflow: bool,
-    /// Whether earlier writes are unknown.
+    /// Whether the run was resumed, so that earlier writes are unknown.
     resumed: bool,
 }
 
-/// Where a run continues if it is not followed from its beginning.
+/// The state in which a run continues if it is not followed from its beginning.
 pub(crate) struct Resumed<'a> {
     /// The number of executions of each node.
     pub counts: &'a [(NodeId, u64)],
-    /// The open activations, the outermost first: the node with the call that each waits for, and
+    /// The open activations, the outermost first: the node with the call for which each waits, and
     /// the number of its variables.
     pub open: Vec<(NodeId, usize)>,
-    /// The number of arguments of the call about to begin.
+    /// The number of arguments of the call that is about to begin.
     pub arguments: usize,
-    /// Calls of the host so far.
+    /// The number of calls of the host so far.
     pub host_calls: u64,
-    /// Executed blocks.
+    /// The number of executed blocks.
     pub time: u64,
 }
 
@@ -101,12 +101,13 @@ pub(crate) struct Resumed<'a> {
 #[derive(Clone, Copy)]
 struct Current {
     node: NodeId,
-    /// The number of its executions, including this one.
+    /// The number of the node's executions, including this one.
     count: u64,
 }
 
 impl<'a> Builder<'a> {
-    /// Creates a builder before the run. `blocks` has the number of blocks of each node.
+    /// Creates a builder for the beginning of the run. `blocks` has the number of blocks of each
+    /// node.
     pub(crate) fn new(
         program: &'a Program,
         codes: &PrimaryMap<NodeId, NodeCode>,
@@ -116,7 +117,7 @@ impl<'a> Builder<'a> {
     ) -> Self {
         let node = NodeId::new(0);
         let outside = Site { node, write: 0 };
-        // The initial contents, and the host.
+        // The first two sites are the initial contents and the host.
         let sites = vec![outside; HOST as usize + 1];
         let (known, numbers) = NodeTable::new(program, codes, blocks, sites);
         Self {
@@ -173,8 +174,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Stores nothing that these functions read or compute, except values that other functions take
-    /// from them.
+    /// Makes the builder store nothing that these functions read or compute, except values that
+    /// other functions take from them.
     pub(crate) fn leave_out(
         &mut self,
         codes: &PrimaryMap<NodeId, NodeCode>,
@@ -183,7 +184,7 @@ impl<'a> Builder<'a> {
         Arc::make_mut(&mut self.known).leave_out(codes, is_left_out);
     }
 
-    /// Begins the window: nothing written before this moment can be queried.
+    /// Begins the window. Values written before this moment cannot be queried.
     pub(crate) fn begin(&mut self) {
         let waiting = self.take(Buffers::default());
         self.columns.take(waiting.emptied());
@@ -195,12 +196,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The count of numbers waiting to be written.
+    /// The count of numbers that wait to be written.
     pub(crate) fn size(&self) -> usize {
         self.columns.size()
     }
 
-    /// Returns the data to be written, and continues with the room in `empty`.
+    /// Returns the data to be written, and continues with the memory of `empty`.
     pub(crate) fn take(&mut self, empty: Buffers) -> Buffers {
         self.columns.take(empty)
     }
@@ -210,8 +211,8 @@ impl<'a> Builder<'a> {
         Arc::clone(&self.numbers)
     }
 
-    /// Reads a tape from a position to its end, or to a node before which `most` numbers wait to be
-    /// written or `until` blocks were executed. Returns the position reached.
+    /// Reads a tape from a position to its end. Stops earlier before a node if `most` numbers wait
+    /// to be written or `until` blocks have been executed. Returns the position reached.
     pub(crate) fn read(&mut self, tape: &[u64], from: usize, (most, until): (usize, u64)) -> usize {
         let known = Arc::clone(&self.known);
         let mut at = from;
@@ -254,7 +255,7 @@ impl<'a> Builder<'a> {
                 }
                 Word::EnterFromHost(function) => {
                     self.calls = false;
-                    // Arguments from the host are only in the log.
+                    // Arguments that the host passed are only in the log.
                     let function = self.program.function(function);
                     let parameters = function.map_or(0, |f| self.program.types[f.ty].params.len());
                     self.activations.given = vec![KEPT; parameters];
@@ -272,7 +273,7 @@ impl<'a> Builder<'a> {
                 Word::HostReturned(first, count) => self.deliver(first, count, Some(1)),
                 Word::HostCall => {
                     self.host_calls += 1;
-                    // The host may call itself, if an import is exported.
+                    // The host may also make the call itself, if an import is exported.
                     if std::mem::take(&mut self.calls) {
                         self.event(Event::HostCall, self.host_calls, 0);
                     }
@@ -298,8 +299,8 @@ impl<'a> Builder<'a> {
         at
     }
 
-    /// Processes the execution of a node, up to the instruction `executed`. If `TOLD`, its reads
-    /// are stored; otherwise its users must store everything that it computes.
+    /// Processes the execution of a node, up to the instruction `executed`. If `TOLD`, the node's
+    /// reads are stored. Otherwise, users of its values must store these values.
     #[inline(always)]
     fn node<const TOLD: bool>(
         &mut self,
@@ -385,7 +386,7 @@ impl<'a> Builder<'a> {
                     }
                 };
                 if self.costs.put::<TOLD>(action.number as usize, cost) {
-                    // The upper half belongs to a vector.
+                    // A vector has an upper half.
                     let high = node.wide.then_some(value.1);
                     self.columns.keep(number, execution, value.0, high);
                 }
@@ -449,7 +450,7 @@ impl<'a> Builder<'a> {
                 self.globals[action.index as usize] = Entry { def, cost };
             }
             What::Elsewhere => {
-                // It is always stored.
+                // Such a value is always stored.
                 let (low, high) = record.value();
                 if self.costs.put::<TOLD>(action.number as usize, KEPT) {
                     let high = node.wide.then_some(high);
@@ -459,7 +460,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Processes a node's end.
+    /// Processes the end of a node.
     #[inline(always)]
     fn done(&mut self, known: &NodeTable, node: &Node) {
         let mut innermost = self.activations.innermost();
@@ -487,18 +488,19 @@ impl<'a> Builder<'a> {
         self.columns.label(input, self.current.count, label);
     }
 
-    /// The number of executions so far of a definition's node.
+    /// The number of executions so far of the node of a definition.
     #[inline(always)]
     fn executions(&self, def: Def) -> u64 {
         match def.site() {
-            // Makes the absolute number of a call shorter than its age, because calls cannot be
-            // counted in a path.
+            // This makes the absolute number of a call shorter than its age. Calls need absolute
+            // numbers, because they cannot be counted in a path.
             sites::INITIAL | HOST => 2 * def.execution(),
             site => self.counts[self.nodes[site as usize]],
         }
     }
 
-    /// Returns the cost of computing the value that a definition wrote, including access to it.
+    /// Returns the cost of computing the value that a definition wrote, including the cost of the
+    /// access.
     #[inline(always)]
     fn cost_of(&self, entry: Entry, read: &Action) -> u32 {
         if entry.def.is_value() {
@@ -507,9 +509,9 @@ impl<'a> Builder<'a> {
         let address = self.costs.of(read.mask);
         match entry.def.site() {
             sites::INITIAL if self.resumed => KEPT,
-            // The value is in the module or the log, at an address that must be computed.
+            // The value is in the module or in the log, and its address must be computed.
             sites::INITIAL | HOST => address + 1,
-            // The same holds for data copied there.
+            // For other values, the cost of the value itself is added. This includes copied data.
             _ => u32::from(entry.cost) + address + 1,
         }
     }
@@ -545,7 +547,7 @@ impl<'a> Builder<'a> {
         for variable in first..=first.saturating_add(count) {
             self.activations.set(variable, KEPT);
         }
-        // If the handler is the function's own label, these are returned.
+        // If the handler is the function's own label, the function returns the values.
         self.activations.given.clear();
     }
 
@@ -557,7 +559,7 @@ impl<'a> Builder<'a> {
         self.columns.keep(input, self.current.count, value, high);
     }
 
-    /// Records that the results of a call are in the variables from `first` on.
+    /// Records that the results of a call went to the variables from `first` on.
     fn deliver(&mut self, first: u32, count: u32, cost: Option<u32>) {
         for i in 0..count {
             let cost = cost.or_else(|| self.activations.given.get(i as usize).copied());
@@ -575,7 +577,8 @@ impl<'a> Builder<'a> {
 pub struct LastWriters {
     memories: Vec<Shadow>,
     globals: Vec<Entry>,
-    /// For each activation open at its end, the outermost first.
+    /// The last writers of the variables of each activation that is open at the stretch's end, the
+    /// outermost first.
     variables: Vec<Box<[(u32, u64)]>>,
     numbers: Arc<Numbers>,
 }
@@ -587,24 +590,24 @@ impl std::fmt::Debug for LastWriters {
 }
 
 impl LastWriters {
-    /// The number of bytes that they take in memory.
+    /// The memory use in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let memories: usize = self.memories.iter().map(Shadow::bytes).sum();
         let variables: usize = self.variables.iter().map(|one| size_of_val(&**one)).sum();
         memories + variables + size_of_val(&*self.globals) + self.numbers.bytes()
     }
 
-    /// The last writer of a byte of a memory, with its execution or call; `None` if nothing wrote
-    /// it in the stretch.
+    /// The last writer of a byte of a memory, with the writer's execution or call. `None` if
+    /// nothing wrote the byte in the stretch.
     pub fn of_byte(&self, memory: u32, address: u64) -> Option<(Origin, u64)> {
         let shadow = self.memories.get(memory as usize)?;
         self.origin(shadow.look(address))
     }
 
-    /// Returns the last writer of a variable of an activation open at the end; activations are
-    /// numbered from the outermost. The writer is a node and its execution; for an unwritten
-    /// variable, it is the first node of the activation. Returns `None` if there is no such
-    /// variable.
+    /// Returns the last writer of a variable of an activation that is open at the end. Activations
+    /// are numbered from the outermost. The writer is given as a node and its execution. For an
+    /// unwritten variable, it is the first node of the activation. Returns `None` if there is no
+    /// such variable.
     pub(crate) fn of_variable(&self, activation: usize, variable: u32) -> Option<(u32, u64)> {
         let variables = self.variables.get(activation)?;
         variables.get(variable as usize).copied()
@@ -626,14 +629,14 @@ impl LastWriters {
     }
 }
 
-/// The tape's record of one execution.
+/// The tape's record of one execution of a node.
 struct Record<'t> {
     words: std::slice::Iter<'t, u64>,
     wide: bool,
 }
 
 impl Record<'_> {
-    /// The next word. All words exist, unless the machine failed.
+    /// The next word. The tape has all words, unless the machine failed.
     #[inline(always)]
     fn word(&mut self) -> u64 {
         self.words.next().copied().unwrap_or_default()

@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-/// A part of a load: its number of bytes, and the origin of the first, as a place.
+/// A part of a load: the number of its bytes, and the origin of the first byte, as a place.
 pub(crate) type Part = (u8, u32);
 
-/// The patterns found. A single write is a pattern by itself, without a list.
+/// The patterns found so far. A single write is a pattern by itself, without a list.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns {
     lists: Vec<Box<[Part]>>,
@@ -18,14 +18,14 @@ const LIST: u32 = 1 << 31;
 /// A pattern.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pattern<'a> {
-    /// All bytes come from this place on.
+    /// All bytes come from one write, beginning at this place.
     One(u32),
-    /// Several parts.
+    /// The bytes come from several writes.
     Parts(&'a [Part]),
 }
 
 impl Patterns {
-    /// The number of a list of parts.
+    /// The number of the pattern for a list of parts.
     pub(crate) fn number(&mut self, parts: &[Part]) -> u32 {
         if let Some(&number) = self.known.get(parts) {
             return number;

@@ -1,4 +1,5 @@
-//! Follows a whole run on one thread, while another finds the writers, and others code the result.
+//! Follows a whole run on one thread, while a second thread finds the writers and others code the
+//! result.
 
 use std::convert::Infallible;
 use std::ops::RangeInclusive;
@@ -30,13 +31,13 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
     /// The path cannot be read.
     #[error(transparent)]
     Path(PathError<P>),
-    /// Parts of the path were left out when it was built.
+    /// The path leaves out parts of the run.
     #[error(
         "parts of the path were left out when it was built, but a whole execution trace needs \
          all of it"
     )]
     Partial,
-    /// A number does not fit into a definition.
+    /// The number of writes, or of executions of a write, is too large.
     #[error(
         "the program has too many writes, or one is executed too often, for a whole execution trace"
     )]
@@ -49,18 +50,19 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
     Write(W),
 }
 
-/// A tape is passed on when it has this many words: the size of a processor's own cache.
+/// A tape is passed on when it has this many words. This is about the size of a processor core's
+/// own cache.
 const TAPE: usize = 1 << 15;
 /// The number of tapes that may wait to be read.
 const TAPES: usize = 8;
-/// The maximum size of an epoch with given cuts: eight times the usual.
+/// The maximum size of an epoch whose end is prescribed: eight times the usual size.
 const LARGEST: usize = 64 << 20;
 
-/// A message from the thread that follows the run to the one that builds.
+/// A message from the thread that follows the run to the thread that builds.
 enum Message {
     /// Executions of whole nodes.
     Tape(Vec<u64>),
-    /// The window begins, after this many blocks.
+    /// The beginning of the window, after this many blocks.
     Begin(u64),
     /// Completed groups of intervals.
     Groups(Vec<Intervals>),
@@ -72,11 +74,11 @@ enum Message {
 enum Work {
     /// Code an epoch, which begins after this many blocks.
     Epoch(u64, Buffers),
-    /// The window begins: groups completed before it belong to others.
+    /// The beginning of the window. Groups completed before it are not passed on.
     Begin,
     /// Code groups of intervals.
     Groups(Vec<Intervals>),
-    /// There are no more tasks. Whether the run has ended.
+    /// The end of the tasks, and whether the run has ended.
     End(bool),
 }
 
@@ -111,33 +113,35 @@ fn step<O: Observer>(
     }
 }
 
-/// Builds from the messages.
+/// Builds the trace from the messages.
 struct Reader<'a> {
     builder: Builder<'a>,
-    /// The count of numbers in an epoch.
+    /// The approximate count of numbers in an epoch.
     most: usize,
-    /// If epochs are given: the number of blocks executed before each except the first, in order.
+    /// If the ends of epochs are prescribed: the number of blocks executed before each epoch except
+    /// the first, in order.
     cuts: Option<std::slice::Iter<'a, u64>>,
     work: SyncSender<Work>,
-    /// Buffers that were coded and can be filled again.
+    /// Buffers that have been coded and can be filled again.
     empty: Receiver<Buffers>,
-    /// The number of blocks executed before the epoch.
+    /// The number of blocks executed before the current epoch.
     before: u64,
     /// Whether the window has begun.
     begun: bool,
-    /// Whether an epoch was sent.
+    /// Whether an epoch has been sent.
     sent: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// Builds until there are no more messages, or the coder fails. Returns tapes that were read.
+    /// Builds until there are no more messages, or the coder fails. Sends tapes back after reading
+    /// them.
     fn all(mut self, told: Receiver<Message>, read: &Sender<Vec<u64>>) -> Builder<'a> {
         let mut last = (Vec::new(), false);
         for told in told {
             let going = match told {
                 Message::Tape(tape) => {
                     let going = self.tape(&tape);
-                    // The thread that follows may have ended.
+                    // The thread that follows the run may have ended.
                     let _ = read.send(tape);
                     going
                 }
@@ -156,7 +160,8 @@ impl<'a> Reader<'a> {
                 return self.builder;
             }
         }
-        // Data that needs no numbers can be queried, too.
+        // A window needs an epoch even if nothing had to be stored, because its values can be
+        // queried, too.
         if self.begun && (self.builder.size() > 0 || !self.sent) {
             self.epoch();
         }
@@ -180,9 +185,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The maximum size of the epoch, and the time at which it ends.
+    /// The maximum size of the current epoch, and the time at which it ends.
     fn limits(&mut self) -> (usize, u64) {
-        // A cut at the end of a tape is made at the beginning of the next one.
+        // A cut at the end of a tape takes effect at the beginning of the next tape.
         let before = self.before;
         match &mut self.cuts {
             Some(cuts) if self.begun => {
@@ -213,15 +218,15 @@ impl<'a> Reader<'a> {
 pub struct Run<'a, S: Segments> {
     /// The program.
     pub program: &'a Program,
-    /// The module that it was parsed from.
+    /// The bytes of the module from which the program was parsed.
     pub bytes: &'a [u8],
-    /// Its path.
+    /// The path of the run.
     pub path: &'a WholePath<S>,
-    /// The continuations of its nodes.
+    /// The continuations of the path's nodes.
     pub continuations: &'a [Continuation],
     /// The traced blocks: the first and the last. A node with any wanted block is traced whole.
-    /// Values computed from earlier ones are stored, so that the window can be read without the
-    /// rest.
+    /// Values that depend on earlier values are stored, so that the window can be read without the
+    /// rest of the run.
     pub window: RangeInclusive<u64>,
     /// The functions to leave out: their reads and computations are not stored. Values that other
     /// functions take from them are stored.
@@ -235,19 +240,19 @@ pub struct Run<'a, S: Segments> {
 
 /// The starting point of a stretch that is built alone.
 pub struct Before<'a> {
-    /// The last snapshot before it; `None` if there is none.
+    /// The last snapshot before the stretch, with its number; `None` if there is none.
     pub snapshot: Option<(&'a Snapshots, usize)>,
-    /// The nodes executed from there to its end.
+    /// The nodes executed from the snapshot to the stretch's end.
     pub nodes: &'a [NodeId],
-    /// The number of executions of each node before it.
+    /// The number of executions of each node before the stretch.
     pub counts: &'a [(NodeId, u64)],
     /// The host's actions in the whole run.
     pub host: &'a HostCalls,
 }
 
-/// Receivers of what a build makes besides epochs.
+/// Receivers of the other products of a build, besides epochs.
 pub struct Sinks<V, P> {
-    /// The number of instructions of an interval.
+    /// The number of instructions per interval.
     pub interval: u64,
     /// Receives the vertices that end in the window.
     pub vertices: V,
@@ -255,18 +260,18 @@ pub struct Sinks<V, P> {
     pub printed: P,
 }
 
-/// No receivers.
+/// The type of [`Sinks`] without receivers.
 type NoSinks<W> = Sinks<fn(&Vertex) -> Result<(), W>, fn(&Printed<'_>) -> Result<(), W>>;
 
 /// How a build reports its progress and is stopped.
 pub struct Watch<'w, P> {
     /// Receives the time that the build has reached.
     pub progress: P,
-    /// Ends it when set.
+    /// Ends the build when set.
     pub stop: &'w AtomicBool,
 }
 
-/// The threads' state at a moment of the run.
+/// The state of the threads at a moment of the run.
 struct Begun<'a, 'p, S: Segments> {
     machine: Machine<'a>,
     builder: Builder<'a>,
@@ -274,7 +279,7 @@ struct Begun<'a, 'p, S: Segments> {
 }
 
 impl<S: Segments> Run<'_, S> {
-    /// The usual size of an epoch.
+    /// The usual count of numbers in an epoch.
     pub const EPOCH: usize = 4 << 20;
 }
 
@@ -282,17 +287,18 @@ impl<S: Segments + Sync> Run<'_, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Follows the run and passes its epochs to `write`, in order: the number of blocks executed
-    /// before each, and its coded form. `progress` occasionally gets the number of blocks executed.
+    /// Follows the run and passes its epochs to `write`, in order. Each comes with the number of
+    /// blocks executed before it, and in coded form. `progress` receives the number of executed
+    /// blocks from time to time.
     ///
     /// If a recording was cut off so that its log ends before its path, the window ends with the
     /// log: see [`Index::length`].
     ///
-    /// Time is linear in the instructions executed. Memory is linear in the guest's memory and the
-    /// code of its nodes.
+    /// Time is linear in the executed instructions. Memory is linear in the guest's memory and the
+    /// code of the path's nodes.
     ///
     /// # Errors
-    /// If the path or the log is damaged or not of this program, or `write` fails.
+    /// If the path or the log is damaged or belongs to another program, or if `write` fails.
     pub fn build<W: Send>(
         &self,
         log: LogReader,
@@ -304,9 +310,9 @@ where
         self.follow(log, None, write, None::<NoSinks<W>>, watch)
     }
 
-    /// Like [`build`](Self::build), and passes to `record` the vertices that
-    /// [`checkpoint`](crate::checkpoint) describes. For a window, it passes the vertices that end
-    /// in it. An interval has about `interval` instructions, usually
+    /// Like [`build`](Self::build), but also passes on the vertices that
+    /// [`checkpoint`](crate::checkpoint) describes. For a window, these are the vertices that end
+    /// in the window. An interval has about `interval` instructions, usually
     /// [`INTERVAL`](crate::checkpoint::INTERVAL).
     ///
     /// # Errors
@@ -327,8 +333,8 @@ where
         self.build_until(log, write, sinks, Watch { progress, stop })
     }
 
-    /// Like [`build_with_checkpoints`](Self::build_with_checkpoints), with epochs cut as in
-    /// `index`, whatever their intended size.
+    /// Like [`build_with_checkpoints`](Self::build_with_checkpoints), but with the same epochs as
+    /// in `index`, regardless of their intended size.
     ///
     /// # Errors
     /// Like [`build_with_checkpoints`](Self::build_with_checkpoints).
@@ -352,8 +358,8 @@ where
         self.follow(log, Some(&cuts), write, Some(sinks), watch)
     }
 
-    /// Like [`build_with_checkpoints`](Self::build_with_checkpoints), until it is stopped. The
-    /// window then ends with the current node, or did not begin: see [`Index::length`]. A window
+    /// Like [`build_with_checkpoints`](Self::build_with_checkpoints), but can be stopped. The
+    /// window then ends with the current node, or has not begun: see [`Index::length`]. A window
     /// that begins with the next block supplies the missing part, with the same bytes.
     ///
     /// # Errors
@@ -371,13 +377,13 @@ where
         self.follow(log, None, write, Some(sinks), watch)
     }
 
-    /// Follows the run as [`build`](Self::build) does, or with an interval length as
+    /// Follows the run as [`build`](Self::build) does or, with an interval length, as
     /// [`build_with_checkpoints`](Self::build_with_checkpoints), and discards the results. Returns
-    /// the number of blocks executed. Building takes at least as long, however many processors
-    /// there are, because only one can follow.
+    /// the number of executed blocks. Building takes at least this long, however many processors
+    /// there are, because only one thread can follow the run.
     ///
     /// # Errors
-    /// If the path or the log is damaged or not of this program.
+    /// If the path or the log is damaged or belongs to another program.
     pub fn follow_alone(
         &self,
         log: LogReader,
@@ -403,15 +409,16 @@ where
         Ok(machine.time())
     }
 
-    /// A machine before the run with all nodes of the path. The path's first segment is then open.
+    /// A machine at the beginning of the run, with all nodes of the path. Also opens the path's
+    /// first segment.
     fn machine(&self, log: LogReader) -> Result<Machine<'_>, MachineError> {
         let mut machine = Machine::new(self.program, self.bytes, log)?;
         let nodes = self.path.nodes().values().zip(self.continuations);
         let nodes = nodes.map(|(node, on)| (node.function, &node.blocks[..], on.next));
         let nodes = Vec::from_iter(nodes);
         std::thread::scope(|scope| {
-            // Decoding the segment takes as long. If it fails, it fails again for the thread that
-            // follows.
+            // Decoding the segment takes about as long as compiling the nodes. If it fails, it
+            // fails again in the thread that follows the run.
             scope.spawn(|| self.path.cursor().next().map(drop).ok());
             machine.define_all(&nodes)
         })?;
@@ -451,12 +458,12 @@ where
         followed.map(|(index, _)| index)
     }
 
-    /// A builder for a machine's actions.
+    /// A builder for the actions of a machine.
     fn builder(&self, machine: &Machine<'_>) -> Builder<'_> {
         let (memories, globals) = (machine.state.memories.len(), machine.state.globals.len());
         let codes = machine.codes();
         let lengths = self.path.nodes().values().map(|node| node.length());
-        // A machine restored to a snapshot has additional nodes, of one block each.
+        // A machine that was restored to a snapshot has additional nodes of one block each.
         let lengths = Vec::from_iter(lengths.chain(std::iter::repeat(1)).take(codes.len()));
         let mut builder = Builder::new(self.program, codes, &lengths, memories, globals);
         if !self.left_out.is_nothing() {
@@ -465,12 +472,13 @@ where
         builder
     }
 
-    /// Builds a stretch, the [window](Self::window), alone. The run is followed to its beginning
-    /// from a snapshot, or from the start. The stretch is one epoch; data read from before it has
-    /// the origin `Before`. Returns its coded form, and the last writers in it.
+    /// Builds a single stretch, which is the [window](Self::window). The run is followed from a
+    /// snapshot, or from the start, to the stretch's beginning. The stretch is one epoch. Data that
+    /// it reads and that was written earlier has the origin `Before`. Returns the epoch in coded
+    /// form, and the last writers in the stretch.
     ///
     /// # Errors
-    /// If the path, the snapshots or the log are damaged or not of this program.
+    /// If the path, the snapshots or the log are damaged or belong to another program.
     pub fn build_stretch(
         &self,
         log: LogReader,
@@ -580,7 +588,7 @@ where
         std::thread::scope(|scope| {
             let (tell, told) = sync_channel::<Message>(TAPES);
             let (give, tapes) = channel::<Vec<u64>>();
-            // One epoch is collected while another is coded; a third would only take memory.
+            // One epoch is collected while another is coded. A third would only take memory.
             let (work, queue) = sync_channel::<Work>(0);
             let (recycle, empty) = channel::<Buffers>();
             let coder = scope.spawn(move || {
@@ -594,7 +602,7 @@ where
                     match work {
                         Work::Epoch(before, mut buffers) => {
                             let bytes = writer.encode(&mut buffers);
-                            // At the end nothing waits for it.
+                            // At the end, nothing waits for the buffers.
                             let _ = recycle.send(buffers.emptied());
                             write(before, bytes)?;
                         }
@@ -624,7 +632,7 @@ where
             let mut tape = Tape::default();
             let mut begun = first <= time + 1;
             let mut ended = false;
-            // Returns whether the receiver still exists.
+            // Passes the tape on. Returns whether the receiver still exists.
             let hand_on = |tape: &mut Tape| {
                 let empty = tapes.try_recv().unwrap_or_default();
                 tell.send(Message::Tape(tape.take(empty))).is_ok()
@@ -658,7 +666,7 @@ where
                 let node = (visit.node, length, stopped);
                 match execute(&mut machine, node, &mut tape, &mut recorder) {
                     Ok(()) => {}
-                    // No part of the node was executed; everything before is exact.
+                    // No part of the node was executed. Everything before the node is exact.
                     Err(MachineError::LogEnds { time }) if begun && time >= first => {
                         if let Some((recorder, _)) = &mut recorder {
                             recorder.end(&machine);

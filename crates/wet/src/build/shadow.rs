@@ -19,16 +19,16 @@ const FEW: usize = 16;
 
 /// For each byte of a memory, its last writer and the cost of computing the written value.
 ///
-/// A page that one write filled has one entry, and one that few writes touched has a list of parts.
-/// Others have entries for words and, where the bytes of a word do not come from one write in
-/// order, for bytes. Those pages take more memory than the one they describe, so the oldest are
-/// packed when there are many.
+/// A page that one write filled has one entry. A page that few writes touched has a list of parts.
+/// Other pages have entries for words and, where the bytes of a word do not come in order from one
+/// write, for bytes. These entries take more memory than the page that they describe, so the oldest
+/// pages are packed when there are many.
 pub(super) struct Shadow {
     pages: Vec<Page>,
-    /// Pages with entries for words, the oldest first. Some are listed twice, or no longer have
-    /// any.
+    /// Pages with entries for words, the oldest first. Some pages are listed twice, or no longer
+    /// have such entries.
     open: VecDeque<u32>,
-    /// The size of these in bytes, and its limit.
+    /// The size of these entries in bytes, and its limit.
     taken: usize,
     room: usize,
     /// The entry of unwritten bytes.
@@ -36,9 +36,10 @@ pub(super) struct Shadow {
 }
 
 enum Page {
-    /// One write without a value filled it, or nothing wrote it.
+    /// One write without a value filled the page, or nothing wrote it.
     Whole(Entry),
-    /// The first part begins with the page, and each ends where the next begins.
+    /// The parts of the page. The first part begins with the page, and each part ends where the
+    /// next begins.
     Few(Vec<Part>),
     Each(Box<Each>),
     Packed(Packed),
@@ -47,7 +48,7 @@ enum Page {
 /// A packed page with entries for words.
 struct Packed {
     bytes: Box<[u8]>,
-    /// Whether everything must be stored.
+    /// Whether all values must be stored.
     kept: bool,
 }
 
@@ -57,7 +58,7 @@ impl Default for Page {
     }
 }
 
-/// Bytes of a page that were written together. The entry is that of the first byte.
+/// Bytes of a page that were written together, with the entry of the first byte.
 #[derive(Clone, Copy)]
 struct Part {
     start: u16,
@@ -77,18 +78,18 @@ struct Bytes {
     costs: [u8; PAGE],
 }
 
-/// In place of a word's definition: its bytes have separate entries. No word has this definition,
-/// because a value cannot supply four bytes beginning with its last.
+/// Replaces the definition of a word whose bytes have separate entries. No word has this
+/// definition, because a value cannot supply four bytes that begin with its last byte.
 const APART: u64 = u64::MAX;
 
-/// The writer of a byte, and the cost.
+/// The writer of a byte, and the cost of computing its value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     pub def: Def,
     pub cost: u8,
 }
 
-/// An optional entry as two numbers, because returning it through memory would cause a stall.
+/// An optional entry as two numbers. Returning it through memory would stall the processor.
 #[derive(Clone, Copy)]
 struct Answer(u64, u32);
 
@@ -113,7 +114,7 @@ impl Part {
         Self { start, cost, def }
     }
 
-    /// The entry of a byte of it.
+    /// The entry of a byte of the page.
     fn at(&self, within: usize) -> Entry {
         Entry {
             def: self.def.at((within - usize::from(self.start)) as u64),
@@ -123,7 +124,7 @@ impl Part {
 }
 
 impl Page {
-    /// Returns the entry of a byte, and the number of bytes from it on that are quickly known to
+    /// Returns the entry of a byte, and how many bytes, beginning with it, are quickly known to
     /// have been written together.
     #[inline]
     fn piece(&self, within: usize) -> (Entry, usize) {
@@ -139,7 +140,7 @@ impl Page {
         }
     }
 
-    /// The size of its entries for words and bytes, in bytes.
+    /// The size of the page's entries for words and bytes, in bytes.
     fn taken(&self) -> usize {
         match self {
             Self::Each(page) => {
@@ -149,7 +150,7 @@ impl Page {
         }
     }
 
-    /// Records a write within the page. `entry` is the first byte's.
+    /// Records a write within the page. `entry` is the entry of the first byte.
     fn write(&mut self, within: usize, length: usize, entry: Entry) {
         match self {
             Self::Each(page) if length < PAGE || entry.def.is_value() => {
@@ -180,7 +181,7 @@ impl Page {
 fn put(parts: &mut Vec<Part>, start: usize, end: usize, entry: Entry) {
     let first = parts.partition_point(|part| usize::from(part.start) < start);
     let behind = parts.partition_point(|part| usize::from(part.start) < end);
-    // A part that is split continues after it.
+    // A part that the new part splits continues after it.
     let goes_on = end < PAGE
         && parts
             .get(behind)
@@ -214,8 +215,9 @@ impl Each {
         }
     }
 
-    /// Packs it: definitions of words, then of words' separate bytes, grouped by position in the
-    /// word, because a loop writes the same byte of each. Costs likewise.
+    /// Packs the page: first the definitions of words, then those of words' separate bytes. The
+    /// bytes are grouped by their position in the word, because a loop writes the same byte of each
+    /// word. Costs are packed in the same way.
     fn packed(&self) -> Packed {
         let apart = Vec::from_iter((0..PAGE / WORD).filter(|word| self.defs[*word] == APART));
         let (mut defs, mut costs) = (Vec::new(), Vec::from(self.costs.map(u64::from)));
@@ -242,7 +244,7 @@ impl Each {
         }
     }
 
-    /// Gives a word's bytes separate entries.
+    /// Gives the bytes of a word separate entries.
     #[inline]
     fn apart(&mut self, word: usize) -> &mut Bytes {
         let bytes = self.bytes.get_or_insert_with(Bytes::new);
@@ -256,7 +258,7 @@ impl Each {
         bytes
     }
 
-    /// Records a write within the page. `def` is the first byte's.
+    /// Records a write within the page. `def` is the definition of the first byte.
     fn write(&mut self, within: usize, length: usize, def: Def, cost: u8) {
         let end = within + length;
         let mut at = within;
@@ -322,8 +324,8 @@ impl Bytes {
 }
 
 impl Shadow {
-    /// The shadow of an unwritten memory. `room` is the approximate limit in bytes for entries of
-    /// words.
+    /// The shadow of an unwritten memory. `room` is the approximate limit for entries of words, in
+    /// bytes.
     pub(super) fn new(room: usize) -> Self {
         Self {
             pages: Vec::new(),
@@ -334,7 +336,7 @@ impl Shadow {
         }
     }
 
-    /// Updates the total for a page that took `before` bytes.
+    /// Updates the total size after a change to a page that took `before` bytes.
     fn changed(&mut self, page: usize, before: usize) {
         let after = self.pages[page].taken();
         self.taken = self.taken + after - before;
@@ -393,7 +395,7 @@ impl Shadow {
         }
     }
 
-    /// Returns the entry of one byte, and the number of bytes from it on that are quickly known to
+    /// Returns the entry of a byte, and how many bytes, beginning with it, are quickly known to
     /// have been written together.
     #[inline]
     fn piece(&mut self, address: u64) -> (Entry, usize) {
@@ -411,7 +413,7 @@ impl Shadow {
         self.piece(address).0
     }
 
-    /// The common entry of a range's bytes, if one write wrote them in this order.
+    /// The common entry of the bytes of a range, if one write wrote them in this order.
     #[inline(always)]
     pub(super) fn single(&mut self, address: u64, length: u64) -> Option<Entry> {
         let within = address as usize % PAGE;
@@ -461,10 +463,10 @@ impl Shadow {
         Answer::new(first.def, cost)
     }
 
-    /// Records a write of a range. With a stepping entry, byte i of it is byte i of a value.
+    /// Records a write to a range. With a stepping entry, byte i of the range is byte i of a value.
     #[inline(always)]
     pub(super) fn write(&mut self, address: u64, length: u64, entry: Entry) {
-        // Most are one word, or two.
+        // Most writes are one word or two.
         let within = address as usize % PAGE;
         let word = within / WORD;
         if within.is_multiple_of(WORD)
@@ -519,7 +521,7 @@ impl Shadow {
         }
     }
 
-    /// Unwritten bytes come from before, and must not be computed.
+    /// Marks unwritten bytes as written before the stretch, so that they are never computed.
     pub(super) fn resume(&mut self, room: usize) {
         self.room = room;
         self.first.cost = KEPT as u8;
@@ -536,7 +538,7 @@ impl Shadow {
         self.taken = 0;
     }
 
-    /// The number of bytes that it takes in memory.
+    /// The memory use in bytes.
     pub(super) fn bytes(&self) -> usize {
         let pages = self.pages.iter().map(|page| match page {
             Page::Whole(_) => 0,
@@ -565,13 +567,13 @@ impl Shadow {
 }
 
 impl Shadow {
-    /// Adds the runs of a range. Returns the largest of their costs.
+    /// Appends the runs that describe a range. Returns the largest cost.
     pub(super) fn runs(&mut self, range: Range, runs: &mut Vec<Run>) -> u32 {
         let first_run = runs.len();
         let mut dearest = 0;
         let mut at = 0;
         while at < range.length {
-            // An element: the contiguous part of one write.
+            // An element is a contiguous part of one write.
             let first = self.byte(range.address + at);
             dearest = dearest.max(u32::from(first.cost));
             let mut length = 1;
@@ -580,7 +582,7 @@ impl Shadow {
                 if next.def != first.def.at(length) {
                     break;
                 }
-                // The byte after a value's end does not belong to it.
+                // The byte after the end of a value does not belong to the value.
                 let together = if first.def.is_value() {
                     1
                 } else {

@@ -19,13 +19,14 @@ pub(super) const MOST_EXECUTIONS: u64 = (1 << EXECUTION_BITS) - 1;
 pub(super) const MOST_SITES: usize = 1 << (63 - SITE_SHIFT);
 /// The site of the initial contents.
 pub(super) const INITIAL: u32 = 0;
-/// The site of the host's writes; the execution is the number of its call.
+/// The site of the host's writes. The execution is the number of the host call.
 pub(super) const HOST: u32 = 1;
 
-/// The origin of a byte: the execution of a write, and the byte's position in the written value.
+/// The definition of a byte: the execution of a write, and the byte's position in the written
+/// value.
 ///
-/// From the highest bits: whether successive bytes differ, the site, the position, the execution of
-/// the site's node.
+/// From the highest bits down: whether the definitions of successive bytes differ, the site, the
+/// position, and the execution of the site's node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Def(pub u64);
 
@@ -41,38 +42,38 @@ impl Def {
         Self(STEPPING | u64::from(site) << SITE_SHIFT | execution)
     }
 
-    /// A write of something else.
+    /// A write of something other than a value.
     #[inline(always)]
     pub(super) fn other(site: u32, execution: u64) -> Self {
         Self(u64::from(site) << SITE_SHIFT | execution)
     }
 
-    /// The definition `i` bytes further on in the same write. An offset beyond the longest value
-    /// gives a definition that no byte has.
+    /// The definition of the byte `i` bytes further on in the same write. An offset beyond the
+    /// longest value gives a definition that no byte has.
     #[inline]
     pub(super) fn at(self, i: u64) -> Self {
         Self(self.0.wrapping_add(self.step().wrapping_mul(i)))
     }
 
-    /// The difference between successive bytes.
+    /// The difference between the definitions of successive bytes.
     #[inline]
     pub(super) fn step(self) -> u64 {
         (self.0 >> 63) << EXECUTION_BITS
     }
 
-    /// Whether it is a value written by an instruction.
+    /// Whether an instruction wrote a value.
     #[inline(always)]
     pub(super) fn is_value(self) -> bool {
         self.0 & STEPPING != 0
     }
 
-    /// Whether no instruction wrote it.
+    /// Whether no instruction wrote the byte.
     #[inline(always)]
     pub(super) fn is_outside(self) -> bool {
         self.site() <= HOST
     }
 
-    /// Whether it and the following `length` bytes can belong to one write.
+    /// Whether `length` bytes, beginning with this one, can belong to one write.
     #[inline]
     pub(super) fn fits(self, length: u64) -> bool {
         self.0 & STEPPING == 0 || u64::from(self.offset()) + length <= 1 << OFFSET_BITS
@@ -104,7 +105,7 @@ impl Def {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Site {
     pub node: NodeId,
-    /// The number of its write.
+    /// The number of the write in the node.
     pub write: u32,
 }
 
@@ -120,18 +121,18 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// The number of bytes that they take in memory.
+    /// The memory use in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.sites) + size_of_val(&*self.inputs)
     }
 
-    /// The node of an input, and the input's position there.
+    /// The node of an input, and the input's position in the node.
     pub(crate) fn of_input(&self, input: u32) -> (NodeId, usize) {
         let node = self.inputs.partition_point(|&first| first <= input) - 1;
         (NodeId::new(node), (input - self.inputs[node]) as usize)
     }
 
-    /// Returns the origin for a place.
+    /// Converts a place to an origin.
     pub(crate) fn origin(&self, place: u32) -> Origin {
         let def = Def::of_place(place);
         match def.site() {

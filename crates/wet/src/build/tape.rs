@@ -1,10 +1,10 @@
-//! The words passed from the thread that follows a run to the one that finds the writers.
+//! The words that pass from the thread that follows a run to the thread that finds the writers.
 //!
-//! An execution of a node is the node's number and, in the form that
-//! [`NodeTable`](super::known::NodeTable) gives, the values of the variables that it reads. Then
-//! come, in the order of its instructions, the addresses that these access and the values that they
-//! read. If the node's function has vectors, a value is two words. Events between nodes follow or
-//! precede: calls, returns, actions of the host.
+//! The record of an execution of a node begins with the node's number and the values of the
+//! variables that it reads. [`NodeTable`](super::known::NodeTable) determines its form. Then come,
+//! in the order of the instructions, the addresses that they access and the values that they read.
+//! If the node's function has vectors, a value is two words. Between such records, there are
+//! events: calls, returns, and actions of the host.
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 use afterimage_machine::{Caller, GlobalBits, NodeCode, Observer, Range};
@@ -14,27 +14,28 @@ use afterimage_machine::{Caller, GlobalBits, NodeCode, Observer, Range};
 pub(super) enum Word {
     /// An execution of a node.
     Node(NodeId),
-    /// The node in which the run ends, and the number of its instructions executed. It is the last
-    /// record.
+    /// The node in which the run ends, and the number of its instructions that were executed. This
+    /// is the last record.
     Stopped(NodeId, usize),
     Enter,
     /// The host calls a function.
     EnterFromHost(FuncId),
-    /// Results go to a range of variables: the first, and the number.
+    /// An activation returns, and its results go to a range of variables: the first variable, and
+    /// their number.
     Leave(u32, u32),
-    /// Nothing receives the results.
+    /// An activation ends, and nothing receives results.
     Unwind,
     HostReturned(u32, u32),
     HostCall,
-    /// A memory; the address and the length follow.
+    /// The host writes to a memory. The address and the length follow.
     HostWrite(u32),
     Caught(u32, u32),
-    /// This many two-word values follow.
+    /// A function returns values. This many two-word values follow.
     Returned(usize),
 }
 
 const KIND: u32 = 4;
-/// The position of the second part.
+/// The position of the second part of a word.
 const SECOND: u32 = 36;
 
 const NODE: u64 = 0;
@@ -81,11 +82,11 @@ fn word(kind: u64, first: u32, second: u32) -> u64 {
 #[derive(Default)]
 pub(super) struct Tape {
     words: Vec<u64>,
-    /// The position of the last node.
+    /// The position of the last node's record.
     last: usize,
-    /// Whether its function has vectors.
+    /// Whether the last node's function has vectors.
     wide: bool,
-    /// Whether an exception was caught since.
+    /// Whether an exception has been caught since that node.
     caught: bool,
 }
 
@@ -100,7 +101,7 @@ impl Tape {
         std::mem::replace(&mut self.words, empty)
     }
 
-    /// Removes the last node, which did not finish.
+    /// Removes the record of the last node, which did not finish.
     pub(super) fn forget(&mut self) {
         self.words.truncate(self.last);
     }
@@ -184,7 +185,7 @@ impl Observer for Tape {
 
     #[inline(always)]
     fn returned(&mut self, values: &[GlobalBits]) {
-        // No instruction computes any of it.
+        // No instruction computes these values.
         if std::mem::take(&mut self.caught) {
             self.words.push(word(RETURNED, values.len() as u32, 0));
             let halves = values.iter().flat_map(|&(low, high)| [low, high]);

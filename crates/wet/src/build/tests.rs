@@ -11,9 +11,9 @@ use super::patterns::{Pattern, Patterns};
 use super::shadow::{Entry, Shadow};
 use super::sites::{Def, HOST};
 
-/// The size of the written memory: some pages of the shadow, the last one partly.
+/// The size of the written memory: several pages of the shadow, of which the last is partial.
 const MEMORY: usize = 4096 * 3 + 100;
-/// Room for one page with separate bytes: the others are packed.
+/// Room for one page with separate bytes, so that other pages are packed.
 const ROOM: usize = 50_000;
 
 /// One entry per byte.
@@ -32,7 +32,7 @@ impl Bytes {
         }
     }
 
-    /// The single write of a range, with its first byte.
+    /// The entry of a range's first byte, if a single write wrote the range.
     fn single(&self, address: u64, length: u64) -> Option<Entry> {
         let first = self.get(address);
         let entries = Vec::from_iter((0..length).map(|i| self.get(address + i)));
@@ -43,7 +43,8 @@ impl Bytes {
     }
 }
 
-/// Writes something to both. Values have 1 to 16 bytes; other writes cover whole pages, or nothing.
+/// Makes the same random write to both. Values have 1 to 16 bytes; other writes cover whole pages,
+/// or nothing.
 fn write(random: &mut SplitMix64, shadow: &mut Shadow, bytes: &mut Bytes) {
     let cost = random.below(usize::from(KEPT as u8)) as u8;
     let site = random.below(5) as u32;
@@ -108,7 +109,7 @@ fn runs_are_the_bytes_that_they_stand_for() {
         for _ in 0..60 {
             write(random, &mut shadow, &mut bytes);
         }
-        // An array of elements written by one loop.
+        // One loop writes an array of elements.
         for i in 0..100 {
             let def = Def::value(3, 10 + i);
             let entry = Entry { def, cost: 1 };
@@ -171,7 +172,7 @@ fn definitions_hold_what_they_are_made_of() {
 fn labels_are_what_was_appended() {
     let random = &mut SplitMix64(8);
     for most in [1, 7, 8, 9, 5000] {
-        // Several columns filled at the same time, in the same room.
+        // Several columns are filled at the same time, in the same memory.
         let mut labels = Labels::default();
         let mut columns = vec![(Room::default(), Column::default(), Vec::new()); 3];
         for _ in 0..most {

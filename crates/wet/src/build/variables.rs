@@ -9,16 +9,16 @@ use crate::epoch::{BEFORE_NODE as BEFORE, CALLED_NODE as CALLED};
 /// The node's execution that wrote a variable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
-    /// The node; if nothing wrote the variable since the activation began, the activation's first
-    /// one.
+    /// The node. If nothing has written the variable since the activation began, this is the
+    /// activation's first node.
     pub node: NodeId,
-    /// The number of its execution.
+    /// The number of the node's execution.
     pub execution: u64,
-    /// The number of nodes that the activation had executed by then, including it.
+    /// The number of nodes that the activation had executed by then, including this one.
     pub step: u64,
-    /// The cost of its value.
+    /// The cost of the variable's value.
     pub cost: u32,
-    /// The number of the activation: remnants of other activations count as unwritten.
+    /// The number of the activation. Entries left over from other activations count as unwritten.
     of: u64,
 }
 
@@ -29,8 +29,8 @@ impl Default for Written {
 }
 
 impl Written {
-    /// The variable's writer, as stored: for an activation open at the beginning, earlier
-    /// executions have no number.
+    /// The variable's writer in stored form. If the activation was open at the beginning,
+    /// executions before that have no number.
     pub(super) fn by(&self) -> (u32, u64) {
         match (self.execution, self.step) {
             (0, 0) => (BEFORE, 0),
@@ -40,9 +40,9 @@ impl Written {
     }
 }
 
-/// The packed form of a [`Written`]: its activation's number, execution, step, and node with cost.
-/// Only numbers, because a list of zeros takes no memory before it is written, and most variables
-/// of a deep stack never are.
+/// The packed form of a [`Written`]: the number of its activation, the execution, the step, and the
+/// node with the cost. It consists only of numbers, because a list of zeros takes no memory until
+/// it is written. Most variables of a deep stack are never written.
 type Packed = [u64; 4];
 
 impl Written {
@@ -66,13 +66,13 @@ impl Written {
 
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    /// The position of its variables.
+    /// The position of the activation's variables.
     base: usize,
-    /// The number of its variables, known once its first node begins.
+    /// The number of the activation's variables, known once its first node begins.
     variables: usize,
-    /// The last node that it executed, and the number of nodes so far.
+    /// The last node that the activation executed, with the number of nodes so far.
     last: Written,
-    /// The entry of variables that were not written since it began.
+    /// The entry of variables that have not been written since the activation began.
     begins: Written,
 }
 
@@ -104,9 +104,9 @@ impl Activations {
         });
     }
 
-    /// Sets the activations that are open at the beginning, the outermost first: the node with the
-    /// call that each waits for, and the number of its variables. The variables were written
-    /// before, at unknown places.
+    /// Sets the activations that are open at the beginning, the outermost first. For each, `open`
+    /// has the node with the call for which it waits, and the number of its variables. Unknown
+    /// nodes wrote the variables before.
     pub(super) fn resume(&mut self, open: impl Iterator<Item = (NodeId, usize)>) {
         for (node, variables) in open {
             self.enter();
@@ -116,7 +116,7 @@ impl Activations {
             frame.variables = variables;
             frame.begins.cost = KEPT;
             frame.last.node = node;
-            // Its next node is not its first.
+            // The activation's next node is not its first.
             frame.last.step = 1;
             let end = frame.base + variables;
             if self.variables.len() < end {
@@ -160,8 +160,8 @@ impl Activations {
         self.given.fill(KEPT);
     }
 
-    /// Begins a node in the innermost activation, which has this many variables. Returns their
-    /// writers.
+    /// Begins a node in the innermost activation, which has this many variables. Returns the
+    /// writers of the variables.
     #[inline(always)]
     pub(super) fn node(&mut self, node: NodeId, execution: u64, variables: usize) -> Innermost<'_> {
         let Some(frame) = self.frames.last_mut() else {
@@ -176,7 +176,8 @@ impl Activations {
             if self.variables.len() < end {
                 self.variables = lengthened(&self.variables, 2 * end);
             }
-            // Before the activation's first node: the search must go back that far.
+            // These variables were set before the activation's first node, so a search must go back
+            // that far.
             frame.begins.node = node;
             frame.begins.execution = execution;
             let variables = &mut self.variables[frame.base..end];
@@ -209,7 +210,7 @@ impl Activations {
         self.frames.last().map(|frame| frame.last.node)
     }
 
-    /// The innermost activation returns these variables.
+    /// Records that the innermost activation returns the values of these variables.
     pub(super) fn give(&mut self, variables: std::ops::Range<u32>) {
         let mut given = std::mem::take(&mut self.given);
         given.clear();
@@ -218,7 +219,8 @@ impl Activations {
         self.given = given;
     }
 
-    /// Records that a variable got a result of the call at the innermost activation's last node.
+    /// Records that a variable received a result of the call that ends the innermost activation's
+    /// last node.
     pub(super) fn set(&mut self, variable: u32, cost: u32) {
         self.innermost().set(variable, cost.min(KEPT));
     }
@@ -229,7 +231,7 @@ impl Activations {
 pub(super) struct Innermost<'a> {
     variables: &'a mut [Packed],
     begins: Written,
-    /// Its last node.
+    /// The activation's last node.
     pub last: Written,
 }
 

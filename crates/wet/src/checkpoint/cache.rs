@@ -12,16 +12,16 @@ use rustc_hash::FxBuildHasher;
 
 /// Data with a size in memory.
 pub(super) trait Room {
-    /// Its approximate size in bytes, at least half of the exact one.
+    /// The approximate size in bytes, at least half of the exact size.
     fn bytes(&self) -> usize;
 }
 
-/// A cache that keeps entries used repeatedly: a scan of more data than fits does not evict
-/// everything.
+/// A cache that keeps entries that are used repeatedly. A scan of more data than fits does not
+/// evict everything.
 pub(super) struct Cache<K, V>(Mutex<unsync::Cache<K, Arc<V>, Bytes, FxBuildHasher>>);
 
-/// Weighs entries in bytes. An entry larger than the limit counts as exactly fitting, so it is kept
-/// alone.
+/// Weighs entries in bytes. An entry that is larger than the limit counts as exactly the limit, so
+/// it is kept alone.
 struct Bytes {
     most: u64,
 }
@@ -52,7 +52,7 @@ impl<K: Eq + Hash, V: Room> Cache<K, V> {
         locked(&self.0).get(key).cloned()
     }
 
-    /// Adds an entry, and evicts others if necessary.
+    /// Adds an entry, and evicts other entries if necessary.
     pub fn keep(&self, key: K, value: &Arc<V>) {
         locked(&self.0).insert(key, Arc::clone(value));
     }
@@ -112,7 +112,7 @@ mod tests {
         assert!(found > 1000, "{found} were found");
     }
 
-    /// An entry that is requested many times in succession.
+    /// An entry that is requested many times in succession stays in the cache.
     #[test]
     fn what_is_larger_than_the_room_is_kept() {
         let cache = Cache::new(ROOM, 1 << 12);

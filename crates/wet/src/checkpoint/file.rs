@@ -17,7 +17,7 @@ use crate::epoch::wire::{put, take};
 
 /// The maximum number of a vertex's bytes in one chunk.
 const PART: usize = 8 << 20;
-/// The number of bytes of words in one chunk.
+/// The number of bytes of words that are stored in one chunk.
 const WORDS: usize = 64 << 10;
 /// The maximum size of a vertex in bytes.
 const LARGEST: u64 = 1 << 30;
@@ -47,13 +47,13 @@ struct Entry {
     children: u32,
     before: u64,
     after: u64,
-    /// Its first chunk.
+    /// The first chunk of the vertex.
     chunk: u32,
-    /// The number of its chunks; those of its units follow.
+    /// The number of the vertex's chunks. The chunks of its units follow.
     chunks: u32,
-    /// The number of its units' chunks; those of its words follow.
+    /// The number of chunks of its units. The chunks of its words follow.
     units: u32,
-    /// The number of its words' chunks.
+    /// The number of chunks of its words.
     words: u32,
 }
 
@@ -129,7 +129,8 @@ impl CheckpointWriter {
     }
 
     /// Ends the section with its index. `nodes` is the [`fingerprint`](crate::fingerprint) of the
-    /// path; `interval` is the intended number of instructions per interval. The caller commits.
+    /// path; `interval` is the intended number of instructions per interval. The caller must commit
+    /// the file.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -191,8 +192,8 @@ fn index(bytes: &[u8]) -> Option<((u32, u64), Vec<Entry>)> {
     input.is_empty().then_some(((nodes, interval), entries))
 }
 
-/// The vertices of a section, and its intended interval length. `None` if it belongs to another
-/// path, or has an older version.
+/// The vertices of a section, and its intended interval length. `None` if the section belongs to
+/// another path, or has an older version.
 fn vertices(
     mut section: SectionReader,
     nodes: u32,
@@ -221,8 +222,8 @@ type StoredInterval = (Entry, usize);
 
 /// The checkpoints of a file, from the beginning of the run up to the first gap.
 ///
-/// Some of the data read stays in memory: about a GiB, whatever the length of the run; more if a
-/// single item is larger.
+/// Some of the data that has been read stays in memory. This is about a GiB, whatever the length of
+/// the run, or more if a single item is larger.
 #[derive(Debug)]
 pub struct FileCheckpoints {
     file: TraceFile,
@@ -231,10 +232,10 @@ pub struct FileCheckpoints {
     /// The vertices, from the groups of intervals upwards.
     levels: Vec<Vec<StoredInterval>>,
     groups: Cache<u64, Group>,
-    /// By interval.
+    /// The data about words, by interval.
     parts: Cache<u64, Parts>,
     sets: Cache<(usize, u64), Vec<Arc<Sets>>>,
-    /// The sets of vertices without a parent.
+    /// The sets of words of vertices without a parent.
     united: Cache<(usize, u64), Sets>,
     units: Cache<(u64, usize), Vec<u8>>,
     words: Cache<(u64, u32), Vec<u8>>,
@@ -262,14 +263,14 @@ impl Room for Vec<HostWrite> {
 
 impl FileCheckpoints {
     /// Opens the checkpoints of a file; `None` if there are none from the beginning of the run on.
-    /// `nodes` is the [`fingerprint`](crate::fingerprint) of its path: those of other paths, and of
-    /// older versions, are ignored.
+    /// `nodes` is the [`fingerprint`](crate::fingerprint) of the file's path. Checkpoints of other
+    /// paths, and of older versions, are ignored.
     ///
     /// # Errors
     /// If an index is damaged.
     pub fn open(file: &TraceFile, nodes: u32) -> Result<Option<Self>, CheckpointError> {
-        // By interval length, that of the last section first. If a vertex was written again, its
-        // last version comes first.
+        // The vertices by interval length, with the length of the last section first. If a vertex
+        // has been written again, its last version comes first.
         let mut all: Vec<(u64, Vec<Vec<StoredInterval>>)> = Vec::new();
         let sections = (0..).map_while(|position| file.section(position));
         let own = |section: &(usize, SectionReader)| {
@@ -281,7 +282,7 @@ impl FileCheckpoints {
             let (interval, entries) = match vertices(section, nodes) {
                 Ok(Some(found)) => found,
                 Ok(None) => continue,
-                // Checkpoints rebuilt from the beginning replace it.
+                // Checkpoints that were rebuilt from the beginning replace the damaged section.
                 Err(_) if from_beginning => continue,
                 Err(error) => return Err(error),
             };
@@ -322,8 +323,8 @@ impl FileCheckpoints {
 
     fn of(file: TraceFile, interval: u64, levels: Vec<Vec<StoredInterval>>) -> Self {
         let (kib, mib) = (1 << 10, 1 << 20);
-        // A GiB in all. A few words that an interval needs may have been written in a thousand
-        // others, and a backward walk through a run requests these again for each stretch.
+        // A GiB in total. The few words that an interval needs may have been written in a thousand
+        // other intervals, and a backward walk through a run requests these again for each stretch.
         Self {
             file,
             interval,
@@ -356,10 +357,11 @@ impl FileCheckpoints {
         self.levels[0].last().map_or(0, |(entry, _)| entry.after)
     }
 
-    /// The interval in which a block is executed. `None` if it is after the last one.
+    /// The interval in which a block is executed. `None` if the block comes after the last
+    /// interval.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the interval's group cannot be read.
     pub fn interval_at(&self, time: u64) -> Result<Option<u64>, CheckpointError> {
         let number = self.levels[0].partition_point(|(entry, _)| entry.after < time);
         let Some((entry, _)) = self.levels[0].get(number) else {
@@ -375,18 +377,18 @@ impl FileCheckpoints {
     /// The numbers of blocks executed at an interval's beginning and at its end.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the interval's group cannot be read.
     pub fn times(&self, interval: u64) -> Result<(u64, u64), CheckpointError> {
         let (group, within) = self.group_of(interval)?;
         let interval = &group.intervals[within];
         Ok((interval.before, interval.after))
     }
 
-    /// The checkpoint at an interval's beginning. `None` for the first one, at which the run
+    /// The checkpoint at an interval's beginning. `None` for the first interval, with which the run
     /// begins.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the checkpoint cannot be read.
     pub fn checkpoint(&self, interval: u64) -> Result<Option<Checkpoint>, CheckpointError> {
         let Some(before) = interval.checked_sub(1) else {
             return Ok(None);
@@ -405,12 +407,12 @@ impl FileCheckpoints {
     /// The log of the run.
     ///
     /// # Errors
-    /// If the file has none.
+    /// If the file has no log.
     pub fn log(&self) -> Result<LogReader, CheckpointError> {
         Ok(self.file.log()?)
     }
 
-    /// The group of an interval, and the interval's position there.
+    /// The group of an interval, and the interval's position in the group.
     pub(super) fn group_of(&self, interval: u64) -> Result<(Arc<Group>, usize), CheckpointError> {
         let number = self.parent(1, interval);
         let number = number.ok_or(CheckpointError::Damaged("an interval is missing"))?;
@@ -418,7 +420,7 @@ impl FileCheckpoints {
         Ok((self.group(number)?, (interval - first) as usize))
     }
 
-    /// The data about an interval's words, with its group and its position there.
+    /// The data about an interval's words, with the interval's group and its position in the group.
     pub(super) fn parts(
         &self,
         interval: u64,
@@ -501,7 +503,8 @@ impl FileCheckpoints {
         Ok(section.decoded(chunks)?)
     }
 
-    /// The words stored in the group of an interval.
+    /// Returns the bytes of a word that is stored in a group. The group is given by one of its
+    /// intervals, the word by its position among all words stored in the group.
     pub(super) fn words(&self, interval: u64) -> Result<StoredWords<'_>, CheckpointError> {
         let number = self.parent(1, interval).ok_or(NO_WORD)?;
         Ok(StoredWords {
@@ -511,10 +514,11 @@ impl FileCheckpoints {
         })
     }
 
-    /// Whether a vertex exists with the same contents; `None` if it does not exist.
+    /// Whether the file has this vertex with the same contents; `None` if the vertex does not
+    /// exist.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the vertex cannot be read.
     pub fn has(&self, vertex: &Vertex) -> Result<Option<bool>, CheckpointError> {
         let level = self.levels.get(vertex.level as usize - 1);
         let Some(&(entry, section)) = level.and_then(|level| level.get(vertex.number as usize))
@@ -574,7 +578,8 @@ impl StoredWords<'_> {
     }
 }
 
-/// The longest consecutive sequence of vertices from the beginning whose children all exist.
+/// On each level, the longest sequence of consecutive vertices, from the first one on, whose
+/// children all exist.
 fn connected(all: Vec<Vec<StoredInterval>>) -> Vec<Vec<StoredInterval>> {
     let mut levels: Vec<Vec<StoredInterval>> = Vec::new();
     for mut level in all {

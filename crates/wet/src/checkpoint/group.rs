@@ -19,12 +19,12 @@ const UNIT: usize = 1 << 20;
 /// A recorded interval.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
-    /// Blocks executed at its end.
+    /// The number of blocks executed by its end.
     pub after: u64,
     /// The checkpoint at its end; empty if the run ends there.
     pub state: Vec<u8>,
     pub lines: Vec<Lines>,
-    /// The times of words' last writes, relative to the interval's beginning.
+    /// The times of the last writes to words, relative to the interval's beginning.
     pub times: Vec<u64>,
     /// The sites that wrote each word.
     pub lists: Vec<u32>,
@@ -44,7 +44,7 @@ impl Recorded {
         self.lines.iter().filter(|lines| lines.written != 0)
     }
 
-    /// Returns the number of stored words, those last written by the guest.
+    /// Returns the number of stored words, which are the words last written by the guest.
     fn kept(&self) -> u64 {
         let kept = self
             .written()
@@ -62,7 +62,7 @@ fn kept_of(lines: &Span, by_host: u16, told: LineForm) -> u64 {
     }
 }
 
-/// The words written and the words read.
+/// The words that were written and those that were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sets {
     pub written: Set,
@@ -94,10 +94,11 @@ impl Sets {
     }
 }
 
-/// Encodes a group and its units. The group's bytes begin with each interval: its end, the number
-/// of words written, the number of those not last written by the host, and the lengths of its
-/// parts. The table of sites and lists follows, then all checkpoints. A unit has for some intervals
-/// their sets, the words that the host wrote, those of mixed times, the times, and the lists.
+/// Encodes a group and its units. The group's bytes begin with a record for each interval: its end,
+/// the number of words written, the number of words whose last writer is not the host, and the
+/// lengths of its parts. The table of sites and lists follows, then all checkpoints. A unit has,
+/// for some intervals, their sets, the words that the host wrote, the words with mixed times, the
+/// times, and the lists.
 pub(super) fn encode(before: u64, intervals: &[Recorded], lists: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut out = Vec::new();
     put(&mut out, intervals.len() as u64);
@@ -155,7 +156,7 @@ fn sparse(out: &mut Vec<u8>, masks: impl Iterator<Item = u16>) {
     }
 }
 
-/// Reads such a list.
+/// Reads a list of masks that [`sparse`] wrote.
 fn dense(input: &mut &[u8], length: usize) -> Option<Vec<u16>> {
     let mut masks = vec![0; length];
     let mut next = 0u64;
@@ -182,23 +183,23 @@ pub(super) struct Group {
 /// An interval of a group.
 #[derive(Debug)]
 pub(super) struct Interval {
-    /// Blocks executed at its beginning.
+    /// The number of blocks executed before the interval.
     pub before: u64,
-    /// Blocks executed at its end.
+    /// The number of blocks executed by the interval's end.
     pub after: u64,
     /// The number of words stored for the group's earlier intervals.
     pub first_kept: u64,
     state: Range<usize>,
-    /// The number of its unit.
+    /// The number of the unit that contains the interval.
     pub unit: usize,
     sets: Range<usize>,
     times: Range<usize>,
     lists: Range<usize>,
-    /// The number of words that it wrote.
+    /// The number of words that the interval wrote.
     words: u64,
-    /// The number of these that are stored.
+    /// The number of these words that are stored.
     kept: u64,
-    /// The number of times stored.
+    /// The number of times that are stored.
     count: u64,
 }
 
@@ -219,7 +220,7 @@ pub(super) struct Parts {
     count: u64,
 }
 
-/// Some lines with the same writes. Lines stored individually are grouped if they are consecutive.
+/// Lines with the same writes. Consecutive lines that are stored individually are grouped.
 #[derive(Clone, Copy, Debug)]
 struct Written {
     lines: Span,
@@ -230,7 +231,7 @@ struct Written {
 }
 
 impl Written {
-    /// Whether it is the next line after others that are stored individually, with the same masks.
+    /// Whether this line continues `last`, which has individually stored lines with the same masks.
     fn goes_on(&self, last: &Self) -> bool {
         let all = |of: &Self| (of.told, of.lines.mask, of.by_host, of.mixed);
         self.told == LineForm::Each
@@ -238,7 +239,7 @@ impl Written {
             && self.lines.first == last.lines.end()
     }
 
-    /// The number of its individually stored lines before one.
+    /// The number of individually stored lines before a given line of these.
     fn lines_before(&self, key: Key) -> u64 {
         match self.told {
             LineForm::Each => key - self.lines.first,
@@ -247,7 +248,7 @@ impl Written {
     }
 }
 
-/// Totals of the lines before.
+/// Totals over the preceding lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Before {
     times: u64,
@@ -257,7 +258,7 @@ struct Before {
 }
 
 impl Before {
-    /// The totals, with more lines added. `None` if these are invalid.
+    /// The totals after more lines are added. `None` if these lines are invalid.
     fn with(
         self,
         Written {
@@ -363,7 +364,8 @@ fn part(at: &mut usize, length: u64) -> Option<Range<usize>> {
 }
 
 impl Interval {
-    /// Decodes the data about its words from its unit's bytes. `None` if they are damaged.
+    /// Decodes the data about the interval's words from the bytes of its unit. `None` if they are
+    /// damaged.
     pub fn parts(&self, unit: &[u8]) -> Option<Parts> {
         let bytes = unit.get(self.sets.clone())?;
         let mut input = bytes;
@@ -451,8 +453,8 @@ impl Parts {
         Some(found.is_some_and(|(of, word, _)| of.by_host & word != 0))
     }
 
-    /// The time of the last write of a byte of a line, relative to the interval's beginning: 0 if
-    /// it was not written. `None` if the data is damaged.
+    /// The time of the last write to a byte of a line, relative to the interval's beginning; 0 if
+    /// the byte was not written. `None` if the data is damaged.
     pub fn written(&self, key: Key, address: u64) -> Option<u64> {
         let Some((of, word, before)) = self.word(key, address)? else {
             return Some(0);
@@ -467,8 +469,8 @@ impl Parts {
         stream.cursor().get(of.before.times + lines + within).ok()
     }
 
-    /// Reports written words by stretch of lines: the lines, the words that the host wrote last,
-    /// and where the others are stored. `None` if the data is damaged.
+    /// Reports written words, by stretches of lines: the lines, the words that the host wrote last,
+    /// and where the other words are stored.
     pub fn kept(&self, words: &Set, mut tell: impl FnMut(Span, u16, Kept)) -> Option<()> {
         let written = self.written_lines()?;
         let first = words.spans().first().map_or(0, |span| span.first);
@@ -495,8 +497,8 @@ impl Parts {
         Some(())
     }
 
-    /// The sites that wrote a written byte's word, as a list of the group. `None` if the data is
-    /// damaged.
+    /// The sites that wrote the word of a written byte, as the number of a list of the group.
+    /// `None` if the data is damaged.
     pub fn list(&self, key: Key, address: u64) -> Option<u64> {
         let (of, _, before) = self.word(key, address)??;
         let within = match of.told {
@@ -512,14 +514,14 @@ impl Parts {
     }
 }
 
-/// The place of the stored bytes of some written lines.
+/// Where the bytes of some written lines are stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
     lines: Span,
     /// The words of each line that are stored.
     mask: u16,
     told: LineForm,
-    /// The number of the interval's words stored before these.
+    /// The number of the interval's words that are stored before these.
     before: u64,
 }
 
@@ -529,7 +531,7 @@ impl Kept {
         self.told == LineForm::Same
     }
 
-    /// The number of the interval's words stored before a given stored word of a line.
+    /// The number of the interval's words that are stored before a given stored word of a line.
     pub fn position(&self, key: Key, word: usize) -> u64 {
         let of_line = u64::from(self.mask.count_ones());
         let within = u64::from((self.mask & ((1 << word) - 1)).count_ones());
@@ -542,7 +544,7 @@ impl Kept {
 
 impl Room for Group {
     fn bytes(&self) -> usize {
-        // A byte of the lists decodes to about one number, or to half a site.
+        // A byte of the lists is decoded to about one number, or to half a site.
         let decoded = 2 * self.lists.len() * size_of::<u32>();
         let intervals = self.intervals.len() * size_of::<Interval>();
         self.bytes.len() + decoded + intervals

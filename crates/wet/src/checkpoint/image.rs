@@ -1,4 +1,4 @@
-//! Past memory contents, restored on demand.
+//! Past contents of memory, restored on demand.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -20,32 +20,34 @@ const PAGE: u64 = 4096;
 /// The maximum number of intervals for which words are loaded in advance.
 const MOST: u64 = 32;
 
-/// Restores a machine to checkpoints of a run. It also loads the words of memory that the following
-/// intervals read or write. Words that are not needed are zeros.
+/// Restores a machine to checkpoints of a run. Also loads the words of memory that the following
+/// intervals read or write. Words that are not needed are zero.
 #[derive(Debug)]
 pub struct Image<'c> {
     checkpoints: &'c FileCheckpoints,
-    /// The initial contents of memories at segments, by memory and page; elsewhere they are zeros.
+    /// The initial contents of memories where data segments fill them, by memory and page.
+    /// Elsewhere, they are zero.
     first: BTreeMap<(u32, u64), Box<[u8]>>,
     /// The loaded words, by memory and line.
     there: Vec<Vec<u16>>,
     /// The machine's current interval.
     interval: u64,
-    /// The number of blocks executed at its end.
+    /// The number of blocks executed by that interval's end.
     after: u64,
-    /// The words needed by the intervals before this one are loaded.
+    /// The first interval whose words have not been loaded.
     until: u64,
-    /// The number of intervals for which those were loaded at once.
+    /// The number of intervals for which words were last loaded together.
     at_once: u64,
-    /// Whether all words are loaded, so no more will be needed.
+    /// Whether all words are loaded, so that none will be missing.
     whole: bool,
-    /// Lines of which an unloaded part was read, with that part's contents during the interval.
+    /// Lines of which a part was read without loading it, with that part's contents during the
+    /// interval.
     seen: RefCell<HashMap<Key, Vec<u8>>>,
 }
 
 /// A destination for loaded lines.
 trait Lines {
-    /// The bytes of a line; `None` if it does not have the line.
+    /// The bytes of a line; `None` if the destination does not have the line.
     fn line(&mut self, key: Key) -> Option<&mut [u8]>;
 }
 
@@ -64,8 +66,8 @@ impl Lines for HashMap<Key, Vec<u8>> {
 }
 
 impl<'c> Image<'c> {
-    /// Creates an image before anything is restored. `memories` are the initial ones, and `initial`
-    /// describes their contents. O(bytes of segments).
+    /// Creates an image in which nothing has been restored. `memories` are the initial memories,
+    /// and `initial` describes their contents. O(bytes of segments).
     pub fn new(checkpoints: &'c FileCheckpoints, memories: &[Memory], initial: &[Initial]) -> Self {
         let mut first = BTreeMap::new();
         for segment in initial.iter().filter(|segment| segment.length > 0) {
@@ -96,13 +98,13 @@ impl<'c> Image<'c> {
         }
     }
 
-    /// Restores a machine to the beginning of the first of some intervals, given its checkpoint;
-    /// the nodes that it names must be compiled. The words that all of them need are loaded at
-    /// once, because most were written in the same earlier intervals. The machine may continue
-    /// after them.
+    /// Restores a machine to the beginning of the first of some intervals, from the checkpoint
+    /// there. The nodes that the checkpoint names must be compiled. The words that all these
+    /// intervals need are loaded at once, because most were written in the same earlier intervals.
+    /// The machine may continue beyond these intervals.
     ///
     /// # Errors
-    /// If the checkpoints are damaged or of another run.
+    /// If the checkpoints are damaged or belong to another run.
     pub fn restore(
         &mut self,
         machine: &mut Machine<'_>,
@@ -120,7 +122,7 @@ impl<'c> Image<'c> {
         Ok(())
     }
 
-    /// Call this before the machine executes a node: loads the words needed from here on.
+    /// Loads the words that the machine needs next. Call this before the machine executes a node.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -143,21 +145,21 @@ impl<'c> Image<'c> {
         if self.interval < self.until {
             Ok(())
         } else {
-            // A machine that continues will go further, but may stop anywhere.
+            // A machine that has come this far is likely to continue, but may stop anywhere.
             let end = self.interval + (2 * self.at_once).clamp(1, MOST);
             let end = end.min(self.checkpoints.intervals());
             self.bring(self.interval..end, state)
         }
     }
 
-    /// Loads the words that some intervals need; the first of these is the current one.
+    /// Loads the words that some intervals need. The first of these is the current interval.
     fn bring(&mut self, intervals: Range<u64>, state: &mut State) -> Result<(), CheckpointError> {
         self.until = intervals.end;
         self.at_once = intervals.end - intervals.start;
         let mut all = Set::default();
         for interval in intervals {
             let (_, _, parts) = self.checkpoints.parts(interval)?;
-            // If a word is written in part, the rest of it is needed, too.
+            // If only a part of a word is written, the rest of the word is needed, too.
             all.add(&parts.sets.written);
             all.add(&parts.sets.read);
         }
@@ -201,8 +203,8 @@ impl<'c> Image<'c> {
         Ok(())
     }
 
-    /// Reads some bytes of a memory in the current interval, given the machine's state, without
-    /// loading anything. Returns `false` if some do not exist.
+    /// Reads some bytes of a memory in the current interval without loading anything. `state` is
+    /// the machine's state. Returns `false` if some bytes do not exist.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -252,7 +254,7 @@ impl<'c> Image<'c> {
         Ok(true)
     }
 
-    /// Loads the missing ones among some words.
+    /// Loads those of the wanted words that are missing.
     fn load(&mut self, wanted: &Set, state: &mut State) -> Result<(), CheckpointError> {
         let mut missing = Set::default();
         for span in wanted.spans() {
@@ -273,7 +275,7 @@ impl<'c> Image<'c> {
         self.fetch(missing, state)
     }
 
-    /// Loads words as they are at the interval's beginning. No write has changed them since.
+    /// Loads words as of the interval's beginning. No write has changed them since.
     fn fetch(&self, words: Set, into: &mut impl Lines) -> Result<(), CheckpointError> {
         let mut found = newest(self.checkpoints, words, self.interval)?;
         found.sort_unstable_by_key(|(interval, _)| *interval);
@@ -354,7 +356,8 @@ impl<'c> Image<'c> {
                     };
                     last = Some(found);
                     let place = &mut place[word * WORD as usize..][..WORD as usize];
-                    // Correct bytes are not touched: pages of zeros take no memory.
+                    // Bytes that are already right are not written, because untouched pages of
+                    // zeros take no memory.
                     if place != found {
                         place.copy_from_slice(&found);
                     }
@@ -388,7 +391,7 @@ pub enum RestoreError {
     Machine(#[from] MachineError),
 }
 
-/// Applies a write by the host to these words of a line.
+/// Applies a write by the host to the given words of a line.
 fn put(into: &mut impl Lines, key: Key, mask: u16, write: &HostWrite) {
     let (_, address) = place_of(key);
     let Some(place) = into.line(key) else {
@@ -461,8 +464,8 @@ impl FileCheckpoints {
         Ok(last)
     }
 
-    /// The last write of a byte before an interval: its interval, and the time of the node's first
-    /// block. `None` if it was not written.
+    /// The last write to a byte before an interval: the interval of the write, and the time of the
+    /// first block of its node. `None` if the byte was not written.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -478,14 +481,14 @@ impl FileCheckpoints {
             if let Some(time) = self.last_write_in(memory, address, interval)? {
                 return Ok(Some((interval, time)));
             }
-            // Other bytes of the word were written.
+            // Only other bytes of the word were written in that interval.
             before = interval;
         }
         Ok(None)
     }
 
-    /// The last write of a byte in an interval: the time of the node's first block. `None` if it
-    /// was not written.
+    /// The last write to a byte in an interval: the time of the first block of its node. `None` if
+    /// the byte was not written.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -506,8 +509,8 @@ impl FileCheckpoints {
         time.map(Some).ok_or_else(damaged)
     }
 
-    /// The sites that wrote a byte's word in an interval, by node and then in the order of
-    /// execution; empty if there were too many to store.
+    /// The sites that wrote the word of a byte in an interval, by node and then in the order of
+    /// execution. Empty if there were too many to store.
     ///
     /// # Errors
     /// If the checkpoints are damaged, or the word was not written.
@@ -523,8 +526,8 @@ impl FileCheckpoints {
         group.sites(list.ok_or_else(damaged)?).ok_or_else(damaged)
     }
 
-    /// The first interval from a given one on that reads (or writes) a byte's word. It may only
-    /// touch other bytes of the word.
+    /// The first interval, from a given interval on, that reads (or writes) the word of one of
+    /// these bytes. It may access only other bytes of the word.
     ///
     /// # Errors
     /// If the checkpoints are damaged.

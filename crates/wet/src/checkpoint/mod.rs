@@ -1,16 +1,16 @@
 //! Checkpoints of the machine and the changes to memory between them, so that the state at any time
 //! can be found without following the run from its beginning.
 //!
-//! A run is cut into *intervals* of about [`INTERVAL`] instructions. The end of each stores a
-//! checkpoint of the machine, and the bytes of all *words* of [`WORD`] bytes written in the
-//! interval. So the bytes of a word at a checkpoint are those of the newest earlier interval that
-//! wrote the word. Each interval stores which words were read and written, when each was last
-//! written, and which *sites* (parts of nodes that write memory) wrote it. Intervals are the leaves
-//! of a tree. Its inner vertices know what any of the intervals below them read and wrote. A search
-//! for the interval nearest to a moment that wrote a word thus examines a few sets per level.
+//! A run is cut into *intervals* of about [`INTERVAL`] instructions. Stored with each interval are
+//! a checkpoint of the machine at its end, and the bytes of all *words* of [`WORD`] bytes that it
+//! wrote. So the bytes of a word at a checkpoint are those of the last earlier interval that wrote
+//! the word. Each interval stores which words were read and written, when each was last written,
+//! and which *sites* (parts of nodes that write memory) wrote it. Intervals are the leaves of a
+//! tree. Its inner vertices know which words the intervals below them read and wrote. So a search
+//! for the interval nearest to a moment that wrote a word examines only a few sets per level.
 //!
 //! Words written by the host are already in the log, so they are left out. All of this follows from
-//! the run alone: parts of a run give the same bytes as the whole.
+//! the run alone, so parts of a run give the same bytes as the whole.
 
 mod cache;
 mod file;
@@ -42,7 +42,7 @@ pub const WORD: u64 = 4;
 /// The maximum number of children of a vertex in the tree.
 pub(crate) const CHILDREN: usize = 16;
 
-/// A line of a memory, as one number: the memory in the upper half.
+/// A line of a memory, as one number with the memory in the upper half.
 pub(crate) type Key = u64;
 
 /// The line that contains a byte of a memory.
@@ -55,8 +55,8 @@ pub(crate) fn place_of(key: Key) -> (u32, u64) {
     ((key >> 32) as u32, (key & 0xffff_ffff) * LINE)
 }
 
-/// The words of a line that overlap the bytes from `first` to `last`, both in the line: a bit for
-/// each.
+/// The words of a line that overlap the bytes from `first` to `last`, as a bit for each word. Both
+/// bytes are in the line.
 pub(crate) fn words(first: u64, last: u64) -> u16 {
     let (first, last) = (first % LINE / WORD, last % LINE / WORD);
     ((2u32 << last) - (1 << first)) as u16

@@ -17,9 +17,9 @@ const LONGEST: u64 = 1 << 30;
 /// The complete intervals of a group.
 pub(crate) struct Intervals {
     pub(super) intervals: Vec<Recorded>,
-    /// The table of their sites and lists.
+    /// The table of the intervals' sites and lists.
     pub(super) lists: Vec<u8>,
-    /// The concatenated bytes of the words that they wrote.
+    /// The concatenated bytes of the words that the intervals wrote.
     pub(super) words: Vec<u8>,
 }
 
@@ -30,19 +30,20 @@ pub(crate) struct Recorder {
     writers: Writers,
     /// The number of instructions per interval.
     interval: u64,
-    /// The instructions and nodes of the interval so far.
+    /// The number of instructions and nodes of the interval so far.
     steps: u64,
     before: u64,
     now: u64,
     group: Vec<Recorded>,
     words: Vec<u8>,
-    /// The number of bytes of the group's checkpoints.
+    /// The size of the group's checkpoints in bytes.
     states: usize,
     done: Vec<Intervals>,
 }
 
 impl Recorder {
-    /// Creates a recorder before the run, with about `interval` instructions per interval.
+    /// Creates a recorder for the beginning of the run, with about `interval` instructions per
+    /// interval.
     pub fn new(interval: u64) -> Self {
         let mut touched = Touched::default();
         touched.now = 1;
@@ -60,8 +61,8 @@ impl Recorder {
         }
     }
 
-    /// Call this after the machine has executed a node. Groups that this completes must be
-    /// [taken](Self::take).
+    /// Records the execution of a node. Call this after the machine has executed it. Groups that
+    /// this completes must be [taken](Self::take).
     #[inline]
     pub fn executed(&mut self, machine: &Machine<'_>) {
         self.now = machine.time();
@@ -72,7 +73,7 @@ impl Recorder {
         self.touched.now = (self.now - self.before + 1) as u32;
     }
 
-    /// Call this when the run has ended.
+    /// Ends the last interval. Call this when the run has ended.
     pub fn end(&mut self, machine: &Machine<'_>) {
         if self.steps > 0 {
             self.cut(machine);
@@ -80,7 +81,7 @@ impl Recorder {
         self.close_group(machine);
     }
 
-    /// Whether a group was completed.
+    /// Whether a completed group waits to be taken.
     #[inline]
     pub fn is_waiting(&self) -> bool {
         !self.done.is_empty()
@@ -91,7 +92,7 @@ impl Recorder {
         std::mem::take(&mut self.done)
     }
 
-    /// Ends the interval.
+    /// Ends the current interval.
     fn cut(&mut self, machine: &Machine<'_>) {
         let memories = &machine.state.memories;
         let lines = self.touched.lines(|memory, address| {
@@ -122,7 +123,7 @@ impl Recorder {
         }
     }
 
-    /// Stores the bytes of some lines' words, except those that the host wrote.
+    /// Stores the bytes of the words of some lines, except words that the host wrote.
     fn keep(&mut self, machine: &Machine<'_>, lines: &Lines) {
         let (memory, address) = place_of(lines.first);
         let memory = &machine.state.memories[memory as usize].bytes[address as usize..];
@@ -132,7 +133,7 @@ impl Recorder {
                 let length = lines.count as usize * LINE as usize;
                 return self.words.extend_from_slice(&memory[..length]);
             }
-            // The first word equals all others.
+            // All words are equal, so the first one suffices.
             _ => lines.kept() & 1,
         };
         for range in bytes_of(bytes) {

@@ -14,19 +14,19 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The line after it.
+    /// The line after the span.
     pub fn end(&self) -> Key {
         self.first.saturating_add(u64::from(self.count))
     }
 
-    /// Its lines, each with its words.
+    /// The lines of the span, each with its words.
     pub fn lines(self) -> impl Iterator<Item = (Key, u16)> {
         (self.first..self.end()).map(move |key| (key, self.mask))
     }
 }
 
-/// A set of words: the smallest possible number of spans, ascending. Data written at once takes no
-/// more room than one line.
+/// A set of words, as the smallest possible number of ascending spans. Data that was written at
+/// once takes no more memory than one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Set {
     spans: Vec<Span>,
@@ -47,7 +47,7 @@ impl FromIterator<Span> for Set {
 }
 
 impl Set {
-    /// Adds lines after all others, if they have words.
+    /// Adds lines, which must come after all lines of the set, if they have words.
     pub fn push(&mut self, span: Span) {
         if span.mask == 0 || span.count == 0 {
             return;
@@ -94,7 +94,7 @@ impl Set {
         *self = all;
     }
 
-    /// Removes the words that another set has, and returns them. O(spans of this one · log spans of
+    /// Removes the words that another set has, and returns them. O(spans of this set · log spans of
     /// the other).
     pub fn take(&mut self, other: &Set) -> Set {
         let (mut taken, mut left) = (Set::default(), Set::default());
@@ -148,8 +148,8 @@ impl Set {
     }
 }
 
-/// Drops the spans that end before a line. O(log) of the number dropped, which is small if lines
-/// are looked up in order.
+/// Drops the spans that end before a line. Takes time logarithmic in the number dropped, which is
+/// small if lines are looked up in order.
 fn from(spans: &[Span], line: Key) -> &[Span] {
     let ends_before = |span: &Span| span.end() <= line;
     let mut beyond = 1;
@@ -174,7 +174,7 @@ pub(super) fn sweep(a: &[Span], b: &[Span], mut tell: impl FnMut(Key, u32, (u16,
             return;
         };
         let start = first.max(at);
-        // The end of the current state, present or absent.
+        // The line until which the span is present or absent.
         let until = |span: Option<&&Span>| match span {
             Some(span) if span.first <= start => (span.mask, span.end()),
             Some(span) => (0, span.first),
@@ -188,8 +188,8 @@ pub(super) fn sweep(a: &[Span], b: &[Span], mut tell: impl FnMut(Key, u32, (u16,
     }
 }
 
-/// Encodes ascending spans: their number; the gaps in lines between them; their lengths in lines,
-/// less 1; the lower halves of their masks, and the upper ones.
+/// Encodes ascending spans: their number, the gaps between them in lines, their lengths in lines
+/// minus 1, the lower halves of their masks, and the upper halves.
 pub(super) fn encode(spans: impl Iterator<Item = Span> + Clone, out: &mut Vec<u8>) {
     put(out, spans.clone().count() as u64);
     let mut next = 0;
@@ -204,8 +204,8 @@ pub(super) fn encode(spans: impl Iterator<Item = Span> + Clone, out: &mut Vec<u8
     out.extend(spans.map(|span| (span.mask >> 8) as u8));
 }
 
-/// Decodes spans from the front. Returns `None` if they are invalid, or if one has no words or is
-/// beyond the last line.
+/// Decodes spans from the front. Returns `None` if the spans are invalid, or if a span has no words
+/// or lies beyond the last line.
 pub(super) fn decode(input: &mut &[u8]) -> Option<Vec<Span>> {
     let count = take(input)?;
     if count > input.len() as u64 / 4 {

@@ -11,37 +11,37 @@ use crate::model::{WriteTo, write_to};
 
 /// The maximum number of sites in a list. Longer lists are not stored.
 const MOST: usize = 64;
-/// The number for a list too long to store.
+/// The number of a list that is too long to be stored.
 const UNTOLD: u32 = 0;
 /// The list of unwritten words.
 pub(super) const NOBODY: u32 = u32::MAX;
 /// The number of cached successions of lists.
 const AT_ONCE: usize = 1 << 12;
 
-/// A site: something in a node that writes memory.
+/// A site: an instruction of a node that writes memory, or the host call at the node's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The node.
     pub node: NodeId,
-    /// The number of its write in [`NodeModel`](crate::model::NodeModel); `None` for the host that
+    /// The number of the write in [`NodeModel`](crate::model::NodeModel); `None` for the host that
     /// the node calls at its end.
     pub write: Option<u32>,
-    /// The addresses that it writes.
+    /// The addresses to which the site writes.
     pub place: SiteAddresses,
 }
 
-/// The addresses that a site wrote in a group.
+/// The addresses to which a site wrote in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SiteAddresses {
     /// Any addresses.
     Anywhere,
-    /// Multiples of its number of bytes.
+    /// Multiples of the number of bytes that it writes.
     Aligned,
     /// Always this address.
     Always(u64),
 }
 
-/// The facts about a site in the current group.
+/// Facts about a site in the current group.
 #[derive(Clone, Copy)]
 struct Facts {
     written: bool,
@@ -59,26 +59,26 @@ const UNKNOWN: Facts = Facts {
 
 /// Collects the sites that write each word.
 ///
-/// Sites are numbered in the order of the first executions of their nodes: one for each instruction
-/// of a node, and one for the host.
+/// Sites are numbered in the order of the first executions of their nodes. A node has a site for
+/// each instruction, and one for the host.
 #[derive(Default)]
 pub(super) struct Writers {
     /// The first site of each node, plus 1; 0 if it has not been executed yet.
     first: Vec<u32>,
     /// The nodes, with their first sites, ascending.
     nodes: Vec<(u32, NodeId)>,
-    /// The first site of the current node, and its site for the host.
+    /// The first site of the current node, and the node's site for the host.
     now: u32,
     host: u32,
     facts: Vec<Facts>,
     /// The sites that wrote in the group.
     seen: Vec<u32>,
-    /// Ascending sites, by list.
+    /// The sites of each list, ascending.
     lists: Vec<Box<[u32]>>,
     known: HashMap<Box<[u32]>, u32, FxBuildHasher>,
     /// The list that results from adding a site to a list.
     more: HashMap<(u32, u32), u32, FxBuildHasher>,
-    /// A cache of these: the list, the site, and the resulting list.
+    /// A cache of such additions: the list, the site, and the resulting list.
     at_once: Vec<(u32, u32, u32)>,
 }
 
@@ -138,7 +138,7 @@ impl Writers {
         site
     }
 
-    /// The list with a site added, unless it already contains the site.
+    /// The list that results from adding a site, or the same list if it already contains the site.
     #[inline]
     pub fn then(&mut self, list: u32, site: u32) -> u32 {
         let known = self.at_once[place(list, site)];
@@ -179,8 +179,8 @@ impl Writers {
         found
     }
 
-    /// Renumbers the lists that a group uses, in the order of their first uses, and appends their
-    /// table. This ends the group.
+    /// Ends a group. Renumbers the lists that the group uses, in the order of their first uses, and
+    /// appends their table.
     pub fn close<'l>(
         &mut self,
         used: impl Iterator<Item = &'l mut [u32]>,
@@ -204,7 +204,7 @@ impl Writers {
         sites.sort_unstable();
         sites.dedup();
         let mut table = Vec::from_iter(sites.iter().map(|&site| (self.site(site, codes), site)));
-        // In the order of execution: the host comes last.
+        // Sort in the order of execution, in which the host comes last.
         table.sort_unstable_by_key(|(site, _)| (site.node, site.write.unwrap_or(u32::MAX)));
         put(out, table.len() as u64);
         let mut last = 0;
@@ -293,7 +293,7 @@ impl Site {
 #[derive(Debug)]
 pub(super) struct Lists {
     sites: Vec<Site>,
-    /// The concatenated lists: positions among the sites.
+    /// The concatenated lists, as positions among the sites.
     all: Vec<u32>,
     /// The end of each list.
     ends: Vec<u32>,
@@ -302,7 +302,7 @@ pub(super) struct Lists {
 impl Lists {
     pub fn decode(mut input: &[u8]) -> Option<Self> {
         let input = &mut input;
-        // A site takes at least two bytes, a list one.
+        // A site takes at least two bytes, a list at least one.
         let count = take(input).filter(|&count| count <= input.len() as u64 / 2)?;
         let mut last = 0;
         let sites = (0..count).map(|_| Site::decode(&mut last, input));

@@ -16,7 +16,7 @@ use super::touched::{LineForm, Lines, Touched, bits};
 use super::tree::{Tree, What, first_from, last_before, newest};
 use super::{CHILDREN, CheckpointError, LINE, WORD, key_of, place_of, spans, words};
 
-/// Generates lines with words; some are long runs of lines with the same words.
+/// Generates lines with words, among them long runs of lines with the same words.
 fn set(random: &mut SplitMix64) -> (Set, BTreeMap<u64, u16>) {
     let mut naive = BTreeMap::new();
     for _ in 0..random.below(30) {
@@ -100,12 +100,11 @@ fn ranges_are_cut_into_lines_and_words() {
     }
 }
 
-/// The history of a byte: when it was last written, and whether the host did so with its whole
-/// word.
+/// For each byte, by memory and address: when it was last written, and whether by the host.
 type Naive = BTreeMap<(u32, u64), (u32, bool)>;
 
-/// Writes and reads at random, in several intervals. The groups' bytes must say the same as a map
-/// of bytes.
+/// Writes and reads at random, in several intervals. The encoded groups must agree with a map of
+/// bytes.
 #[test]
 fn groups_tell_of_every_byte() {
     let mut random = SplitMix64(3);
@@ -123,7 +122,7 @@ fn groups_tell_of_every_byte() {
                 let aligned = random.below(2) == 0;
                 let mut address = 4000 + random.below(400) as u64;
                 let mut length = match random.below(6) {
-                    // Whole pages.
+                    // Write whole pages.
                     0 => 8192 + random.below(9000) as u64,
                     _ => random.below(90) as u64,
                 };
@@ -220,7 +219,7 @@ fn groups_tell_of_every_byte() {
                     assert!(!by_host || whole, "the guest wrote it");
                 }
             }
-            // Words are stored in order; those of pages with one repeated word once.
+            // Words are stored in order. A page with one repeated word stores it once.
             let mut wanted = parts.sets.written.clone();
             if random.below(2) == 0 {
                 wanted = wanted.take(&spans(0, 4100, random.below(9000) as u64));
@@ -256,8 +255,8 @@ fn groups_tell_of_every_byte() {
     }
 }
 
-/// Nodes with stores of different lengths, the last one always at one address; and with writes of
-/// variable length.
+/// Nodes with stores of different lengths, of which the last always has the same address, and with
+/// writes of variable length.
 fn codes() -> PrimaryMap<NodeId, NodeCode> {
     let module = wat::parse_str(
         "(module (memory 1) (func (param i32)
@@ -336,7 +335,8 @@ fn note(written: &mut Naive, range: Bytes, now: u32, host: bool) {
     }
 }
 
-/// Invalid bytes are refused, or are another group; nothing else may happen.
+/// Damages bytes at random. They must be refused or be decoded to another group; nothing else may
+/// happen.
 fn damage((bytes, units): (&[u8], &[Vec<u8>]), random: &mut SplitMix64) {
     for _ in 0..40 {
         let (mut bytes, mut units) = (bytes.to_vec(), units.to_vec());
@@ -372,12 +372,12 @@ fn damage((bytes, units): (&[u8], &[Vec<u8>]), random: &mut SplitMix64) {
 /// A tree of intervals in memory.
 struct Levels {
     intervals: Vec<Arc<Sets>>,
-    /// From level 1 on: the children of each vertex.
+    /// The children of each vertex, from level 1 on.
     levels: Vec<Vec<Range<u64>>>,
 }
 
 impl Levels {
-    /// The last levels may lack vertices, as where windows are missing.
+    /// The last levels may lack vertices, as if windows were missing.
     fn new(intervals: Vec<Arc<Sets>>, children: usize, missing: usize) -> Self {
         let mut levels: Vec<Vec<Range<u64>>> = Vec::new();
         let mut below = intervals.len() as u64;

@@ -7,36 +7,37 @@ use super::set::Span;
 use super::sites::{NOBODY, Writers};
 use super::{LINE, WORD, key_of, place_of, words};
 
-/// Bytes of a page.
+/// The number of bytes in a page.
 pub(super) const PAGE: usize = 4096;
-/// Lines of a page.
+/// The number of lines in a page.
 const LINES: usize = PAGE / LINE as usize;
-/// Words of a line.
+/// The number of words in a line.
 const WORDS: usize = (LINE / WORD) as usize;
 
-/// The maximum number of pages with separate words in an interval, and of those kept for the next
-/// one: 25 MiB, or 60 MiB with times for bytes.
+/// The maximum number of pages with separate words in an interval, and of such pages kept for the
+/// next interval. They take 25 MiB, or 60 MiB with times for bytes.
 const MOST: usize = 1 << 11;
 
 /// The accesses to memories in the current interval.
 #[derive(Default)]
 pub(super) struct Touched {
     memories: Vec<Vec<Page>>,
-    /// The pages that were accessed.
+    /// The pages that have been accessed.
     pages: Vec<(u32, u32)>,
     /// The number of pages with separate words.
     apart: usize,
-    /// The time relative to the interval's beginning; never 0.
+    /// The current time, relative to the interval's beginning. It is never 0.
     pub now: u32,
 }
 
 #[derive(Default)]
 enum Page {
-    /// It was not accessed.
+    /// The page was not accessed.
     #[default]
     Nothing,
     Whole(Whole),
-    /// Words are separate. A page that is not listed was not accessed.
+    /// The words of the page are separate. If the page is not listed in `pages`, it was not
+    /// accessed.
     Each(Box<Each>),
 }
 
@@ -52,9 +53,9 @@ struct Each {
     listed: bool,
     read: [u16; LINES],
     written: [u16; LINES],
-    /// The written words that the host wrote last, entirely.
+    /// The written words whose last write was by the host and covered the whole word.
     by_host: [u16; LINES],
-    /// How each word was written; valid for words that are `written`.
+    /// How each word was written. Only entries of words in `written` are valid.
     words: Box<[Writes]>,
     /// The time of each byte's last write, if times per word do not suffice.
     times: Option<Box<[u32]>>,
@@ -65,9 +66,9 @@ struct Each {
 struct Writes {
     /// The time of the last write, unless the page has times for bytes.
     time: u32,
-    /// The sites, as a list.
+    /// The sites that wrote the word, as the number of a list.
     list: u32,
-    /// The last site: the list contains it, or is not stored.
+    /// The last site that wrote. The list contains it, or is not stored.
     site: u32,
 }
 
@@ -84,20 +85,20 @@ pub(super) struct Lines {
     pub told: LineForm,
 }
 
-/// The stored form of some lines' written words.
+/// How the written words of some lines are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum LineForm {
-    /// A single line: each word's time, sites and bytes.
+    /// A single line, with the time, the sites and the bytes of each word.
     #[default]
     Each,
-    /// Whole lines: one time and one list of sites; each word's bytes.
+    /// Whole lines, with one time, one list of sites, and the bytes of each word.
     Once,
-    /// Like `Once`, but with a single word's bytes, because all words are equal.
+    /// Like `Once`, but with the bytes of a single word, because all words are equal.
     Same,
 }
 
 impl Lines {
-    /// Returns the words whose bytes are stored: those last written by the guest.
+    /// Returns the words whose bytes are stored, which are the words last written by the guest.
     pub fn kept(&self) -> u16 {
         self.written & !self.by_host
     }
@@ -119,7 +120,7 @@ impl Lines {
 }
 
 impl Writes {
-    /// A site writes again.
+    /// Records that a site writes again.
     #[inline(always)]
     fn again(&mut self, is_old: bool, now: u32, site: u32, writers: &mut Writers) {
         self.time = now;
@@ -154,13 +155,13 @@ impl Each {
         page
     }
 
-    /// Converts times per word to times per byte.
+    /// Replaces times per word by times per byte.
     fn refine(&mut self) {
         let times = self.words.iter().map(|word| word.time);
         self.times = Some(times.flat_map(|time| [time; WORD as usize]).collect());
     }
 
-    /// The times of the last writes of a word's bytes.
+    /// The times of the last writes to the bytes of a word.
     fn times_of(&self, first: usize) -> [u32; WORD as usize] {
         match &self.times {
             Some(times) => times[first..].first_chunk().copied().unwrap_or_default(),
@@ -168,14 +169,15 @@ impl Each {
         }
     }
 
-    /// Records a write of a word.
+    /// Records a write to a word.
     #[inline(always)]
     fn write_word(&mut self, word: usize, now: u32, site: u32, writers: &mut Writers) {
         let is_old = self.written[word / WORDS] >> (word % WORDS) & 1 == 1;
         self.words[word].again(is_old, now, site, writers);
     }
 
-    /// Records a write of one or two words by an instruction. Returns whether it fitted.
+    /// Records a write to one or two words by an instruction. Returns `false`, and records nothing,
+    /// if the write is not of this kind.
     #[inline(always)]
     fn write_words(
         &mut self,
@@ -284,7 +286,8 @@ impl Touched {
         }
     }
 
-    /// A page that is read or written entirely. `None` if its words are separate.
+    /// Accesses to a page that is read or written entirely. `None` if the words of the page are
+    /// separate.
     fn whole(&mut self, memory: u32, page: usize) -> Option<&mut Whole> {
         let known = self.page(memory, page);
         let is_new = match known {
@@ -322,7 +325,7 @@ impl Touched {
             address,
             length,
         } = range;
-        // Most accesses are in one line.
+        // Most accesses lie within one line.
         if length.wrapping_sub(1) < LINE && address % LINE + length <= LINE {
             let page = self.each(memory, address as usize / PAGE);
             page.read[address as usize % PAGE / LINE as usize] |=
@@ -392,7 +395,7 @@ impl Touched {
     pub fn lines(&mut self, mut same: impl FnMut(u32, u64) -> Option<[u8; 4]>) -> Vec<Lines> {
         self.pages.sort_unstable();
         let mut all: Vec<Lines> = Vec::new();
-        // The last lines, if those are whole pages.
+        // The last lines, if they are whole pages.
         let mut last: Option<(Whole, Option<[u8; 4]>)> = None;
         for &(memory, number) in &self.pages {
             let address = u64::from(number) * PAGE as u64;
@@ -440,8 +443,8 @@ impl Touched {
         (page, address as usize % PAGE)
     }
 
-    /// The times of the last writes of some lines' written words: one per word or, for a mixed one,
-    /// one per byte; 0 for unwritten bytes.
+    /// Appends the times of the last writes to the written words of some lines: one time per word
+    /// or, for a word with mixed times, one per byte. Unwritten bytes have time 0.
     pub fn times(&self, lines: &Lines, times: &mut Vec<u64>) {
         let (page, first) = match self.found(lines) {
             (Page::Each(page), first) => (page, first),
@@ -462,7 +465,7 @@ impl Touched {
         }
     }
 
-    /// The sites that wrote some lines' written words, one list per word.
+    /// Appends the sites that wrote the written words of some lines, one list per word.
     pub fn lists(&self, lines: &Lines, lists: &mut Vec<u32>) {
         match self.found(lines) {
             (Page::Each(page), first) => {
@@ -496,7 +499,7 @@ impl Touched {
 }
 
 impl Each {
-    /// Its accessed lines.
+    /// Appends the accessed lines of the page.
     fn lines(&self, first: u64, all: &mut Vec<Lines>) {
         for line in 0..LINES {
             let (read, written) = (self.read[line], self.written[line]);

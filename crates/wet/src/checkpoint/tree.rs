@@ -1,6 +1,7 @@
-//! Searches for the interval nearest to a moment that read or wrote something.
+//! Searches for the interval nearest to a moment that read or wrote a word.
 //!
-//! Level 0 holds the intervals. A vertex knows the union of everything below each of its children.
+//! Level 0 holds the intervals. A vertex knows, for each child, the union of everything below that
+//! child.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,13 +10,13 @@ use super::group::Sets;
 use super::set::Set;
 use super::{CheckpointError, Key};
 
-/// A forest of intervals. The vertices of a level are numbered from 0 in order of time; the
-/// last ones may lack a parent.
+/// A forest of intervals. The vertices of a level are numbered from 0 in order of time. The last
+/// vertices of a level may lack a parent.
 pub(crate) trait Tree {
     /// The number of vertices of a level.
     fn count(&self, level: usize) -> u64;
 
-    /// The children of a vertex, which are of the level below.
+    /// The children of a vertex, which are on the level below.
     fn children(&self, level: usize, number: u64) -> Range<u64>;
 
     /// The vertex of a level with this child.
@@ -59,7 +60,7 @@ fn has<T: Tree>(
 }
 
 /// The first or last interval below a vertex that wrote, or read, one of these words. There must be
-/// one.
+/// such an interval.
 fn below<T: Tree>(
     tree: &T,
     what: What,
@@ -86,8 +87,8 @@ fn below<T: Tree>(
     Ok(number)
 }
 
-/// The last interval before a given one that wrote, or read, one of these words of a line. Examines
-/// O(children · levels) sets.
+/// The last interval before a given interval that wrote, or read, one of these words of a line.
+/// Examines O(children · levels) sets.
 pub(crate) fn last_before<T: Tree>(
     tree: &T,
     what: What,
@@ -108,8 +109,8 @@ pub(crate) fn last_before<T: Tree>(
     Ok(None)
 }
 
-/// The first vertex with the same parent, or likewise without one; and the number that the parent
-/// has or would have.
+/// The first sibling of a vertex, and the number of their parent. Vertices without a parent count
+/// as siblings under the next parent.
 fn before_siblings<T: Tree>(tree: &T, level: usize, number: u64) -> (u64, u64) {
     match tree.parent(level + 1, number) {
         Some(parent) => (tree.children(level + 1, parent).start, parent),
@@ -122,7 +123,7 @@ fn before_siblings<T: Tree>(tree: &T, level: usize, number: u64) -> (u64, u64) {
     }
 }
 
-/// The first interval from a given one on that wrote, or read, one of these words of a line.
+/// The first interval, from a given interval on, that wrote, or read, one of these words of a line.
 /// Examines O(children · levels) sets.
 pub(crate) fn first_from<T: Tree>(
     tree: &T,
@@ -132,7 +133,7 @@ pub(crate) fn first_from<T: Tree>(
 ) -> Result<Option<u64>, CheckpointError> {
     let (mut level, mut at) = (0, from);
     loop {
-        // Earlier vertices were examined, so only the siblings from here on remain below the
+        // Earlier vertices have been examined, so only the siblings from here on remain below the
         // parent.
         let parent = if at < tree.count(level) {
             tree.parent(level + 1, at)
@@ -155,8 +156,8 @@ pub(crate) fn first_from<T: Tree>(
     }
 }
 
-/// Returns where to continue at a vertex. If that is after the last vertex of its level, vertices
-/// without a parent on lower levels follow.
+/// Returns the vertex at which to continue. After the last vertex of a level come vertices without
+/// a parent on lower levels.
 fn next_sibling<T: Tree>(tree: &T, level: usize, number: u64) -> (usize, u64) {
     let (mut level, mut number) = (level, number);
     while level > 0 && number >= tree.count(level) {
@@ -169,9 +170,9 @@ fn next_sibling<T: Tree>(tree: &T, level: usize, number: u64) -> (usize, u64) {
     (level, number)
 }
 
-/// Returns, for each of these words, the last interval before a given one that wrote it. The words
-/// of a line may have different ones; unwritten words are under `None`. Examines O(spans · children
-/// · levels) sets.
+/// Returns, for each of these words, the last interval before a given interval that wrote the word.
+/// The words of a line may have been written in different intervals. Unwritten words are listed
+/// under `None`. Examines O(spans · children · levels) sets.
 pub(crate) fn newest<T: Tree>(
     tree: &T,
     words: Set,

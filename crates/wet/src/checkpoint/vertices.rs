@@ -7,33 +7,33 @@ use super::recorder::Intervals;
 /// A vertex of the tree, ready to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vertex {
-    /// Its level above the intervals, at least 1.
+    /// The vertex's level above the intervals, at least 1.
     pub(super) level: u32,
-    /// Its number on that level.
+    /// The vertex's number on its level.
     pub(super) number: u64,
     /// Its first child.
     pub(super) first: u64,
     /// The number of its children.
     pub(super) children: u32,
-    /// Blocks executed before.
+    /// The number of blocks executed before it.
     pub(super) before: u64,
-    /// Blocks executed at its end.
+    /// The number of blocks executed by its end.
     pub(super) after: u64,
     /// The data about all its children.
     pub(super) bytes: Vec<u8>,
     /// The data about each child, for a group.
     pub(super) units: Vec<Vec<u8>>,
-    /// The concatenated bytes of the words that its intervals wrote.
+    /// The concatenated bytes of the words that the vertex's intervals wrote.
     pub(super) words: Vec<u8>,
 }
 
 impl Vertex {
-    /// Its position in the tree: its level, and its number there.
+    /// The vertex's position in the tree: its level, and its number on that level.
     pub fn place(&self) -> (u32, u64) {
         (self.level, self.number)
     }
 
-    /// The number of blocks executed at its end.
+    /// The number of blocks executed by the vertex's end.
     pub fn end(&self) -> u64 {
         self.after
     }
@@ -42,7 +42,7 @@ impl Vertex {
 /// The incomplete vertex of a level.
 #[derive(Default)]
 struct Open {
-    /// Its number on the level.
+    /// The vertex's number on its level.
     number: u64,
     first: u64,
     before: u64,
@@ -54,12 +54,12 @@ struct Open {
 pub(crate) struct Vertices {
     /// The incomplete vertices, from the level above the intervals upwards.
     open: Vec<Open>,
-    /// Blocks executed at the end of the last group.
+    /// The number of blocks executed by the end of the last group.
     now: u64,
 }
 
 impl Vertices {
-    /// The vertices that a group completes.
+    /// Adds a group. Returns the vertices that it completes.
     pub fn group(&mut self, group: Intervals) -> Vec<Vertex> {
         let Intervals {
             intervals,
@@ -100,7 +100,7 @@ impl Vertices {
         done
     }
 
-    /// Ends the run: returns the vertices that this completes.
+    /// Ends the run. Returns the vertices that this completes.
     pub fn end(&mut self) -> Vec<Vertex> {
         let mut done = Vec::new();
         let mut level = 0;
@@ -126,7 +126,8 @@ impl Vertices {
         }
     }
 
-    /// Completes the vertex of a level, if it has more than one child, or is not the first one.
+    /// Completes the open vertex of a level, if it has more than one child or is not the first
+    /// vertex of the level.
     fn close(&mut self, level: usize, done: &mut Vec<Vertex>) {
         let open = &mut self.open[level];
         if level == 0 || open.children.is_empty() || open.number == 0 && open.children.len() == 1 {

@@ -17,8 +17,8 @@ pub(crate) struct Coded<'a> {
     place: StreamKey,
 }
 
-/// The epoch's number, because another epoch may later be at the same address, and the stream's
-/// address.
+/// The epoch's number and the stream's address. The number is needed because another epoch may
+/// later be at the same address.
 type StreamKey = (u64, usize);
 
 /// The position of a stream, and the number of its block.
@@ -34,7 +34,7 @@ impl<'a> Coded<'a> {
     pub(super) fn open(epoch: u64, bytes: &'a [u8], length: u64) -> Result<Self, StreamError> {
         Ok(Self {
             stream: Stream::open(bytes, length)?,
-            // The bytes do not move while the epoch exists.
+            // The address identifies the bytes, because they do not move while the epoch exists.
             place: (epoch, bytes.as_ptr().addr()),
         })
     }
@@ -76,10 +76,11 @@ impl<'a> Coded<'a> {
         Ok(block.get((index % BLOCK as u64) as usize).copied())
     }
 
-    /// The number of values that are not larger, if they ascend. Reads O(log values) blocks.
+    /// The number of values that are not larger than `value`. The values must ascend. Reads O(log
+    /// values) blocks.
     pub(super) fn after(&self, value: u64, blocks: &Blocks) -> Result<u64, StreamError> {
         let (mut low, mut high) = (0, self.len().div_ceil(BLOCK as u64));
-        // The last block that begins with a value that is not larger.
+        // Find the last block that begins with a value that is not larger.
         while low < high {
             let middle = low + (high - low) / 2;
             let first = self.block(middle, blocks)?.first().copied();

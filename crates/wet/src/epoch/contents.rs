@@ -1,4 +1,4 @@
-//! The contents of an epoch, to show where its bytes go.
+//! The contents of an epoch, which show what takes up its bytes.
 
 use afterimage_ids::NodeId;
 
@@ -22,7 +22,7 @@ pub enum InputForm {
 /// The meaning of a stream's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The executions of the node to which the others belong.
+    /// The executions of the node to which the numbers of the other streams belong.
     At,
     /// The indices of patterns, nodes or places.
     Choice,
@@ -39,13 +39,14 @@ pub enum Role {
 /// A coded stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// The meaning of its numbers.
+    /// The meaning of the stream's numbers.
     pub role: Role,
-    /// The number of its numbers.
+    /// The count of numbers in the stream.
     pub length: u64,
-    /// Its bytes.
+    /// The bytes of the stream.
     pub bytes: &'a [u8],
-    /// Whether another stream of the same node has these bytes, so that they are not stored again.
+    /// Whether another stream of the same node has the same bytes, so that they are not stored
+    /// again.
     pub shared: bool,
 }
 
@@ -60,8 +61,8 @@ pub struct Content<'a> {
     pub count: u64,
     /// For labels, the patterns that occur.
     pub patterns: Vec<Box<[Piece]>>,
-    /// The streams, in order. For labels, first the choice if there are several patterns, then one
-    /// stream per piece of the longest.
+    /// The streams, in order. For labels, the choice comes first if there are several patterns.
+    /// Then comes one stream for each piece of the longest pattern.
     pub parts: Vec<Part<'a>>,
 }
 
@@ -89,7 +90,7 @@ impl Epoch {
     /// All contents, in order. O(entries and patterns); no stream is decoded.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the epoch is damaged.
     pub fn contents(&self) -> Result<Vec<Content<'_>>, EpochError> {
         let mut contents = Vec::new();
         for &((node, slot), (start, end)) in &self.entries {
@@ -127,7 +128,7 @@ impl Epoch {
     }
 }
 
-/// The number, the patterns, the streams.
+/// The count, the patterns and the streams.
 type Parts<'a> = (u64, Vec<Box<[Piece]>>, Vec<Part<'a>>);
 
 fn labels<'a>(reader: &mut Reader<'a>) -> Result<Parts<'a>, EpochError> {

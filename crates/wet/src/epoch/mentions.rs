@@ -1,4 +1,5 @@
-//! Indexes which inputs and copies of an epoch name a write: the way from definitions to uses.
+//! An index of the inputs and copies of an epoch that name each write. It leads from definitions to
+//! uses.
 
 use std::collections::HashMap;
 
@@ -9,7 +10,7 @@ use super::read::Reader;
 use super::{Epoch, EpochError, LABELS, slot_of_copy, slot_of_input};
 use crate::def::Origin;
 
-/// A write, in any execution, or the host, in any call.
+/// A write, in any execution, or the host's writes, in any call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Target {
     /// The host.
@@ -18,7 +19,7 @@ pub(crate) enum Target {
     Write {
         /// The node.
         node: NodeId,
-        /// The number of its write.
+        /// The number of the write in the node.
         write: u32,
     },
 }
@@ -33,23 +34,23 @@ impl Target {
         }
     }
 
-    /// Whether an origin names it.
+    /// Whether an origin names this target.
     pub(crate) fn names(self, origin: Origin) -> bool {
         Self::of(origin) == Some(self)
     }
 }
 
-/// Data about an origin.
+/// An input or a copy whose data names a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Mention {
     /// An input of a node.
     Input(NodeId, usize),
-    /// A write of a node that copies.
+    /// A copying write of a node.
     Copy(NodeId, usize),
 }
 
 impl Mention {
-    /// Its node.
+    /// The node of the input or the copy.
     pub(crate) fn node(self) -> NodeId {
         match self {
             Self::Input(node, _) | Self::Copy(node, _) => node,
@@ -61,11 +62,11 @@ impl Mention {
 pub(crate) type Mentions = HashMap<Target, Vec<Mention>, FxBuildHasher>;
 
 impl Epoch {
-    /// The mentions of each write, in the order of nodes. O(entries and patterns). Only the streams
-    /// before a copy's origins are skipped; none is decoded.
+    /// The mentions of each write, in the order of nodes. O(entries and patterns). Streams that
+    /// precede a copy's origins are skipped; no stream is decoded.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the epoch is damaged.
     pub(crate) fn mentions(&self) -> Result<Mentions, EpochError> {
         let mut mentions = Mentions::default();
         for &((node, slot), (start, end)) in &self.entries {
@@ -98,7 +99,7 @@ fn of_input(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
     if reader.byte()? & LABELS == 0 {
         return Ok(Vec::new());
     }
-    // The number of labels, and the execution of the first one.
+    // Skip the number of labels, and the execution of the first one.
     reader.number()?;
     reader.number()?;
     let patterns = reader.patterns()?;
@@ -108,8 +109,8 @@ fn of_input(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
 
 /// All origins that occur in a copy.
 fn of_copy(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
-    // The number of copies and of runs; then the streams of both and of the runs' lengths and
-    // elements.
+    // Skip the numbers of copies and of runs, and the streams before the origins: of both numbers,
+    // and of the runs' lengths and elements.
     reader.number()?;
     reader.number()?;
     for _ in 0..4 {

@@ -1,11 +1,11 @@
-//! An epoch: a stretch of the run in the file.
+//! An epoch: a stretch of the run, in the form in which the file stores it.
 //!
-//! It stores, node by node, whatever cannot be inferred about the node's inputs and copies. A
-//! directory at the front gives the positions, so that one input's part can be read alone.
+//! An epoch stores, node by node, what cannot be inferred about the node's inputs and copies. A
+//! directory at the front gives the positions, so that the data about one input can be read alone.
 //!
-//! Numbers are LEB128. A stream of numbers is written as its length in bytes plus 1 and its bytes.
-//! If the same node already has an equal stream, it is written as 0, the distance back to that
-//! stream in bytes, and its length in bytes.
+//! Numbers are LEB128. A stream of numbers is written as its length in bytes plus 1, followed by
+//! its bytes. If the same node already has an equal stream, the new one is written as 0, the
+//! distance back to the equal stream in bytes, and its length in bytes.
 
 mod blocks;
 mod contents;
@@ -34,21 +34,22 @@ pub(crate) fn slot_of_copy(write: usize) -> u32 {
     2 * write as u32 + 1
 }
 
-/// There are labels.
+/// The flag for labels.
 const LABELS: u8 = 1;
-/// There are distant definitions of a variable.
+/// The flag for distant definitions of a variable.
 const FAR: u8 = 2;
-/// There are values.
+/// The flag for stored values.
 const CUTS: u8 = 4;
-/// The values are vectors.
+/// The flag for stored values that are vectors.
 const VECTORS: u8 = 8;
 
-/// In place of a node: written before a stretch that was built alone. Never in a file.
+/// Stands for the node of a write before a stretch that was built alone. It never occurs in a file.
 const BEFORE: u64 = 1 << 40;
 
-/// In place of a node that wrote a variable: written before a stretch that was built alone.
+/// Stands for the node that wrote a variable before a stretch that was built alone.
 pub(crate) const BEFORE_NODE: u32 = u32::MAX - 1;
-/// In place of a node: a result of the call for which the activation waited when the stretch began.
+/// Stands for the node of a variable that is a result of the call for which the activation waited
+/// when the stretch began.
 pub(crate) const CALLED_NODE: u32 = u32::MAX - 2;
 
 /// Executions are stored as distances back.

@@ -18,7 +18,7 @@ pub(crate) use search::{Candidate, Sought};
 /// Why an epoch cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EpochError {
-    /// Its bytes are not those of an epoch.
+    /// The bytes are not those of an epoch.
     #[error("an epoch is damaged: {0}")]
     Damaged(&'static str),
     /// A stream is damaged.
@@ -34,9 +34,9 @@ pub(super) fn damaged(what: &'static str) -> EpochError {
 #[derive(Debug)]
 pub struct Epoch {
     pub(super) bytes: Vec<u8>,
-    /// The positions by node and slot, ascending.
+    /// The positions of the data, by node and slot, ascending.
     pub(super) entries: Vec<((u32, u32), (u32, u32))>,
-    /// A number that no other epoch of this process has.
+    /// A number that is unique among the epochs of this process.
     pub(super) number: u64,
 }
 
@@ -46,7 +46,7 @@ static OPENED: AtomicU64 = AtomicU64::new(0);
 /// An execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Execution {
-    /// The execution this many before the last one begun by then.
+    /// An execution, as the number of executions that have begun since, at the time of the label.
     Ago(u64),
     /// The execution with this number.
     Number(u64),
@@ -56,7 +56,7 @@ impl Epoch {
     /// Reads the directory. O(entries).
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the directory is damaged.
     pub fn open(bytes: Vec<u8>) -> Result<Self, EpochError> {
         let bad = || damaged("its directory");
         let mut input = &bytes[..];
@@ -95,7 +95,7 @@ impl Epoch {
         })
     }
 
-    /// The number of bytes that it takes in memory.
+    /// The memory use in bytes.
     pub(crate) fn bytes_in_memory(&self) -> usize {
         self.bytes.capacity() + self.entries.capacity() * size_of::<((u32, u32), (u32, u32))>()
     }
@@ -107,10 +107,10 @@ impl Epoch {
         Some((start as usize, end as usize))
     }
 
-    /// The data about an input of a node. `None` if there is none.
+    /// The data about an input of a node; `None` if none is stored.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the data is damaged.
     pub(crate) fn input(
         &self,
         node: NodeId,
@@ -143,10 +143,10 @@ impl Epoch {
         Ok(Some(ColumnView { labels, far, cuts }))
     }
 
-    /// The data about a node's copying write. `None` if there is none.
+    /// The data about a node's copying write; `None` if none is stored.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the data is damaged.
     pub(crate) fn copies(
         &self,
         node: NodeId,
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
         Ok(byte)
     }
 
-    /// Reads a count of items that take at least one byte each.
+    /// Reads the count of items that each take at least one byte.
     pub(super) fn count(&mut self) -> Result<usize, EpochError> {
         let count = self.number()?;
         if count > self.rest().len() as u64 {
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
         Ok(Coded::open(self.epoch, bytes, length)?)
     }
 
-    /// The bytes of a stream, and whether another stream of the node shares them.
+    /// Reads the bytes of a stream, and whether another stream of the node shares them.
     pub(super) fn coded(&mut self) -> Result<(&'a [u8], bool), EpochError> {
         let here = self.at;
         Ok(match self.number()? {
@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// All patterns that occur in a load.
+    /// Reads all patterns that occur in a load.
     pub(super) fn patterns(&mut self) -> Result<Vec<Pattern>, EpochError> {
         let mut patterns: Vec<Pattern> = Vec::new();
         for _ in 0..self.count()? {
@@ -316,7 +316,7 @@ pub(crate) struct Labels<'a> {
     first: u64,
     count: u64,
     patterns: Vec<Pattern>,
-    /// The index of the pattern; the first if there is only one.
+    /// The index of each label's pattern; `None` if there is only one pattern.
     chosen: Option<Coded<'a>>,
     pieces: Vec<OfPiece<'a>>,
 }
@@ -327,7 +327,7 @@ struct OfPiece<'a> {
     /// The number of executions with at least this many pieces.
     count: u64,
     executions: Executions<'a>,
-    /// The number of them before each block of the patterns.
+    /// The number of these executions before each block of the patterns.
     before: Before,
 }
 
@@ -361,13 +361,14 @@ impl<'a> Labels<'a> {
         })
     }
 
-    /// The origin of an execution's read: piece by piece, with the execution of the piece's node.
-    /// `None` if it has no label here. A piece of length 0 is the whole read.
+    /// The origin of an execution's read, piece by piece, each with the execution of its node.
+    /// `None` if the execution has no label here. A piece of length 0 is the whole read.
     ///
-    /// O(1) and a block of each stream; if the numbers of pieces differ, O(executions) once.
+    /// Decodes one block of each stream. If the numbers of pieces differ, the first call takes
+    /// O(executions).
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the labels are damaged.
     pub(crate) fn at(
         &self,
         execution: u64,
@@ -404,7 +405,8 @@ impl<'a> Labels<'a> {
         pattern.ok_or(damaged("a pattern that does not exist"))
     }
 
-    /// The number of executions before the one at `index` that have more pieces than `piece`.
+    /// The number of executions before the execution at `index` whose reads have more pieces than
+    /// `piece`.
     fn position(
         &self,
         chosen: &Coded<'_>,
@@ -460,12 +462,12 @@ impl<'a> Far<'a> {
         })
     }
 
-    /// The definition as of an execution: the node, its execution, and the execution of the reading
-    /// node from which on it applies. Returns `None` if none is stored by then. O(log definitions)
-    /// blocks.
+    /// The definition as of an execution: the node, its execution, and the first execution of the
+    /// reading node to which it applies. Returns `None` if no definition is stored for earlier
+    /// executions. Decodes O(log definitions) blocks.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the stored data is damaged.
     pub(crate) fn at(
         &self,
         execution: u64,
@@ -507,11 +509,11 @@ impl<'a> Cuts<'a> {
         Ok(Self { at, low, high })
     }
 
-    /// The value at an execution of the node, with the upper half of a vector. `None` if it is not
-    /// stored. O(log values) blocks.
+    /// The value at an execution of the node, with the upper half of a vector. `None` if the value
+    /// is not stored. Decodes O(log values) blocks.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the stored values are damaged.
     pub(crate) fn at(
         &self,
         execution: u64,
@@ -520,11 +522,11 @@ impl<'a> Cuts<'a> {
         self.before_last(execution, 0, blocks)
     }
 
-    /// Returns the value `back` positions before the last value of an execution, if several are
-    /// stored for it.
+    /// Returns the value `back` positions before the last value of an execution for which several
+    /// values are stored.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the stored values are damaged.
     pub(crate) fn before_last(
         &self,
         execution: u64,
@@ -546,12 +548,13 @@ impl<'a> Cuts<'a> {
     }
 }
 
-/// Running totals of a stream before each block, computed as requested.
+/// Running totals of a stream before each block, computed on demand.
 #[derive(Debug, Default)]
 struct Before(RefCell<Vec<u64>>);
 
 impl Before {
-    /// The sum of the values before the one at `index`. O(values before) once, then a block.
+    /// The sum of the values before the value at `index`. The first call is linear in the preceding
+    /// values; later calls decode one block.
     fn up_to(
         &self,
         index: u64,
@@ -578,7 +581,7 @@ impl Before {
     }
 }
 
-/// The maximum number of runs of one write's copies in an epoch.
+/// The maximum number of runs in the copies of one write in an epoch.
 const MOST_RUNS: u64 = 1 << 28;
 
 /// The data copied by the executions of a memory copy.
@@ -624,7 +627,8 @@ impl<'a> CopyView<'a> {
         })
     }
 
-    /// The runs of an execution's copy: the first, and their number. `None` if it copied nothing.
+    /// The runs of an execution's copy: the first run, and their number. `None` if the execution
+    /// copied nothing.
     pub(super) fn runs_at(
         &self,
         execution: u64,
@@ -650,12 +654,12 @@ impl<'a> CopyView<'a> {
         Ok(Some((first, count)))
     }
 
-    /// The origin of the byte at this offset of an execution's copy, and the execution of its node.
-    /// `None` if nothing was copied then, or fewer bytes. O(runs of the copy); O(copies before)
-    /// once.
+    /// The origin of the byte at this offset of an execution's copy, and the execution of the
+    /// origin's node. `None` if the execution copied nothing, or fewer bytes. O(runs of the copy);
+    /// the first call also takes O(earlier copies).
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the stored data is damaged.
     pub(crate) fn at(
         &self,
         execution: u64,

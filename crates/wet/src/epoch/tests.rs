@@ -30,7 +30,7 @@ fn numbers() -> Arc<Numbers> {
     })
 }
 
-/// The place of a site's first byte, or of a later one.
+/// The place of a site's first byte, or of a later byte.
 fn place(random: &mut SplitMix64) -> u32 {
     let site = random.below(2 + NODES * WRITES as usize) as u32;
     match site {
@@ -160,7 +160,7 @@ fn copies(random: &mut SplitMix64, site: u32) -> Copies {
     copies
 }
 
-/// Some data of every kind. It cannot be cloned, so it is created twice from the same seed.
+/// Makes some data of every kind. It cannot be cloned, so it is created twice from the same seed.
 fn buffers(seed: u64) -> Buffers {
     let random = &mut SplitMix64(seed);
     let mut buffers = Buffers::default();
@@ -170,7 +170,7 @@ fn buffers(seed: u64) -> Buffers {
             buffers.columns.push(column);
         }
     }
-    // In the order of first occurrence.
+    // Shuffle the order of first occurrence.
     for i in (1..buffers.columns.len()).rev() {
         buffers.columns.swap(i, random.below(i + 1));
     }
@@ -182,7 +182,8 @@ fn buffers(seed: u64) -> Buffers {
     buffers
 }
 
-/// Whether an execution has this number, or is this many executions back.
+/// Whether an execution is the given one, which is described by its number and by its distance
+/// back.
 fn is(execution: Execution, (number, ago): (u64, u64)) -> bool {
     match execution {
         Execution::Ago(found) => found == ago,

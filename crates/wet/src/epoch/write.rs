@@ -59,7 +59,7 @@ enum What<'a> {
 }
 
 impl What<'_> {
-    /// The approximate count of numbers in it.
+    /// The approximate count of numbers in the contents.
     fn weight(&self) -> usize {
         match self {
             Self::Column(column) => {
@@ -86,12 +86,12 @@ struct Piece {
 /// Codes nodes one after another.
 struct NodeWriter<'n> {
     numbers: &'n Numbers,
-    /// Streams of the current node, by length and hash: their beginnings and ends.
+    /// The beginnings and ends of the current node's streams, by length and hash.
     seen: FxHashMap<(usize, u64), (usize, usize)>,
-    /// The lengths of these.
+    /// The lengths of these streams.
     counts: FxHashSet<usize>,
     scratch: Vec<u8>,
-    /// The labels of the current column.
+    /// The patterns of the current column's labels.
     patterns: Vec<u32>,
     first: Executions,
     sizes: Sizes,
@@ -106,8 +106,8 @@ impl Writer {
         )
     }
 
-    /// Creates an encoder with at least one thread. The bytes do not depend on the number of
-    /// threads.
+    /// Creates an encoder that uses this many threads, but at least one. The bytes do not depend on
+    /// the number of threads.
     pub(crate) fn with_threads(numbers: Arc<Numbers>, threads: usize) -> Self {
         Self {
             numbers,
@@ -159,7 +159,8 @@ impl Writer {
     }
 }
 
-/// Encodes entries in parallel: a node's data never refers to another node's.
+/// Encodes entries in parallel. This is possible because a node's data never refers to another
+/// node's.
 fn pieces(
     numbers: &Numbers,
     entries: &[Entry<'_>],
@@ -171,7 +172,7 @@ fn pieces(
         let entries = nodes[*number].iter();
         entries.map(|(_, _, what)| what.weight()).sum()
     };
-    // The largest first, so that all threads end at about the same time.
+    // The largest nodes come first, so that all threads end at about the same time.
     let mut order = Vec::from_iter(0..nodes.len());
     order.sort_by_cached_key(|number| std::cmp::Reverse(weight(number)));
     let next = AtomicUsize::new(0);
@@ -231,7 +232,7 @@ impl<'n> NodeWriter<'n> {
         Piece { number, ends, body }
     }
 
-    /// Later streams do not refer to earlier nodes'.
+    /// Forgets the streams of earlier nodes, to which later streams do not refer.
     fn forget(&mut self) {
         self.seen.clear();
         self.counts.clear();
@@ -332,7 +333,7 @@ impl<'n> NodeWriter<'n> {
         match self.numbers.origin(place) {
             Origin::Initial => put(out, 0),
             Origin::Host => put(out, 1),
-            // No node has this number.
+            // `BEFORE` is not the number of any node.
             Origin::Before => put(out, BEFORE),
             Origin::Write {
                 node,
@@ -348,7 +349,7 @@ impl<'n> NodeWriter<'n> {
     fn executions(&mut self, executions: &Executions, out: &mut Vec<u8>) {
         let Executions { absolute, ages } = executions;
         let mut hash = None;
-        // A stream that the node already has costs least.
+        // A stream that the node already has costs the least.
         if self.known(absolute, &mut hash).is_none() && estimate(ages) <= estimate(absolute) {
             out.push(AGES);
             return self.stream(ages, out);
@@ -379,7 +380,7 @@ impl<'n> NodeWriter<'n> {
         self.sizes.copies.1 += runs.len() as u64;
     }
 
-    /// The position of an equal stream. Computes the hash if necessary.
+    /// The position of an equal stream of the node. Computes the hash if necessary.
     fn known(&self, values: &[u64], hash: &mut Option<u64>) -> Option<(usize, usize)> {
         if !self.counts.contains(&values.len()) {
             return None;
@@ -393,7 +394,7 @@ impl<'n> NodeWriter<'n> {
         self.hashed(values, None, out);
     }
 
-    /// Like [`stream`](Self::stream), with a hash that may be known.
+    /// Like [`stream`](Self::stream), but takes the hash if it is known.
     fn hashed(&mut self, values: &[u64], mut hash: Option<u64>, out: &mut Vec<u8>) {
         let start = out.len();
         if let Some((from, to)) = self.known(values, &mut hash) {
@@ -417,8 +418,9 @@ impl<'n> NodeWriter<'n> {
     }
 }
 
-/// The distinct numbers in a list, ascending, and the index of each number among them, if there are
-/// several. There are only a few, and the same number often recurs in succession.
+/// The distinct numbers in a list, ascending. If there are several, also the index of each
+/// element's number among them. There are usually few distinct numbers, and the same number often
+/// recurs in succession.
 fn ranks(numbers: &[u32]) -> (Vec<u32>, Vec<u64>) {
     let Some(&only) = numbers.first() else {
         return (Vec::new(), Vec::new());
@@ -430,7 +432,7 @@ fn ranks(numbers: &[u32]) -> (Vec<u32>, Vec<u64>) {
     let mut known: FxHashMap<u32, u64> = FxHashMap::default();
     let mut last = None;
     for &number in numbers {
-        // Initially in the order of first occurrence.
+        // The indices are initially in the order of first occurrence.
         let place = match last {
             Some((before, place)) if before == number => place,
             _ => {

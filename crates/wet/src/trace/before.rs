@@ -10,7 +10,7 @@ use crate::def::Origin;
 use crate::epoch::Execution;
 use crate::model::WriteTo;
 
-/// A place that can be written.
+/// A byte of memory or a global.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A byte.
@@ -29,17 +29,18 @@ pub enum Place {
 pub struct VariableBefore {
     /// The number of the stretch's epoch.
     pub position: usize,
-    /// The number of the open activation, from the outermost one.
+    /// The number of the open activation, counted from the outermost.
     pub activation: usize,
-    /// Its function.
+    /// The activation's function.
     pub function: FuncId,
     /// The variable.
     pub variable: u32,
-    /// Whether it is a result of the call for which the activation waited then.
+    /// Whether the variable is a result of the call for which the activation waited when the
+    /// stretch began.
     pub is_given: bool,
 }
 
-/// The writer of a variable; if nothing wrote it, the beginning of its activation.
+/// The writer of a variable, or the beginning of its activation if nothing wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefinedBy {
     /// An execution of a node, by its number.
@@ -52,8 +53,8 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The writer that an epoch names in an execution's data. `None` if it wrote before the epoch's
-    /// stretch.
+    /// The writer that an epoch names in an execution's data. `None` if the write came before the
+    /// epoch's stretch.
     pub(super) fn writer(
         &self,
         origin: Origin,
@@ -86,7 +87,8 @@ where
         }))
     }
 
-    /// The last writer of a place before an execution's stretch, if that was built alone.
+    /// The last writer of a place before the stretch of an execution, if the stretch was built
+    /// alone.
     ///
     /// # Errors
     /// If an earlier stretch cannot be built, or is damaged.
@@ -100,7 +102,7 @@ where
         writer.ok_or(TraceError::Damaged("an unknown writer"))
     }
 
-    /// The same for bytes, part by part.
+    /// Like [`writer_before`](Self::writer_before), for several bytes, part by part.
     pub(super) fn readings_before(
         &self,
         at: Instance,
@@ -122,7 +124,7 @@ where
         Ok(())
     }
 
-    /// The writer of the byte this many bytes further on, if both were written together.
+    /// What `writer` becomes for the byte `bytes` further on, if both bytes were written together.
     fn follows(&self, writer: Writer, bytes: u64) -> Result<Writer, Failure<S, E>> {
         let Writer::Write {
             instance,

@@ -12,28 +12,28 @@ use crate::model::Event;
 /// A caught exception.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caught {
-    /// The execution that threw or rethrew it.
+    /// The execution that threw or rethrew the exception.
     thrower: Instance,
-    /// The number of activations that it ended.
+    /// The number of activations that the exception ended.
     pub unwound: usize,
     /// The first variable for the caught values.
     first: u32,
-    /// The number of its values.
+    /// The number of the exception's values.
     count: u32,
 }
 
 /// A part of an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Carried {
-    /// The execution that threw or rethrew it.
+    /// The execution that threw or rethrew the exception.
     thrower: Instance,
-    /// The position of the value in the exception; `None` for the reference to it.
+    /// The position of the value in the exception; `None` for the reference to the exception.
     position: Option<u32>,
 }
 
 impl Caught {
-    /// The part that a variable receives, if any. A reference may follow the values; if there is
-    /// none, this variable is never queried.
+    /// The part that a variable receives, if any. A reference may follow the values. If there is
+    /// none, the variable for it is never queried.
     pub(super) fn part(self, variable: u32) -> Option<Carried> {
         self.part_at(variable.checked_sub(self.first)?)
     }
@@ -51,7 +51,7 @@ impl Caught {
         self.first.checked_add(position)
     }
 
-    /// The number of its values.
+    /// The number of the exception's values.
     pub(super) fn count(self) -> u32 {
         self.count
     }
@@ -66,7 +66,7 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The outcome of the exception that an execution ends with. `None` if it was not caught.
+    /// How the exception with which an execution ends was caught. `None` if it was not caught.
     pub(super) fn catch(&self, thrower: Instance) -> Result<Option<Caught>, Failure<S, E>> {
         let compiled = self.compiled(thrower.node)?;
         let kept = self.kept(thrower, compiled.model.of_event(Event::Caught))?;
@@ -83,8 +83,8 @@ where
         }))
     }
 
-    /// The part that a handler wrote to a variable after a node, if it may have. `follower` is the
-    /// next execution in the same activation, if any.
+    /// The part of an exception that a handler may have written to a variable after a node.
+    /// `follower` is the next execution in the same activation, if any.
     pub(super) fn caught(
         &self,
         code: &NodeCode,
@@ -105,10 +105,10 @@ where
         self.caught_by(follower)
     }
 
-    /// The exception caught by the handler with which an execution begins. `None` if there is none,
-    /// even if the block is a handler in its function.
+    /// The exception caught by the handler with which an execution begins. `None` if no exception
+    /// was caught there, even if the block is a handler in its function.
     fn caught_by(&self, handler: Instance) -> Result<Option<Caught>, Failure<S, E>> {
-        // An exception, if any, was thrown right before the handler began.
+        // If there was an exception, it was thrown right before the handler began.
         let mut cursor = self.path.cursor();
         cursor.seek(handler.time).map_err(TraceError::Path)?;
         let depth = cursor.depth();
@@ -133,7 +133,7 @@ where
     }
 
     /// Returns the execution that threw or rethrew the exception that an execution begins to
-    /// handle. `None` if it handles nothing.
+    /// handle. `None` if the execution handles nothing.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -146,7 +146,8 @@ where
     }
 
     /// Returns the execution that begins by handling the exception that an execution throws. `None`
-    /// if it throws nothing, or nothing handles it: the activation that caught it returned it.
+    /// if the execution throws nothing, or if no execution handles the exception, because the
+    /// activation that caught it returned its values.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -165,8 +166,8 @@ where
     }
 
     /// The origin of a part of an exception, one step back. The handler of a `throw` receives
-    /// exactly the values that it took; the `throw` makes the reference. A reference stands for
-    /// everything in the exception: the values that `throw_ref` throws come from there.
+    /// exactly the operands of the `throw`, which also makes the reference. A reference stands for
+    /// everything in the exception: the values that `throw_ref` throws come from the reference.
     pub(super) fn carried(&self, part: Carried) -> Result<Result<Taken, Source>, Failure<S, E>> {
         let Carried { thrower, position } = part;
         let compiled = self.compiled(thrower.node)?;
@@ -183,8 +184,8 @@ where
         })
     }
 
-    /// The next execution in the same activation. `None` if there is none. Examines each activation
-    /// that replaced the callee of the call at its end.
+    /// The next execution in the same activation. `None` if there is none. If the execution ends
+    /// with a call, examines each activation that replaced the callee.
     pub(super) fn follower(&self, instance: Instance) -> Result<Option<Instance>, Failure<S, E>> {
         let mut cursor = self.path.cursor();
         cursor.seek(instance.time).map_err(TraceError::Path)?;

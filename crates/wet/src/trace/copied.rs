@@ -15,8 +15,8 @@ where
     S::Error: std::error::Error + 'static,
 {
     /// The writers of the data that a `memory.copy` copies, part by part, from its first byte on.
-    /// Empty if the instruction copies no memory, or no bytes. O(parts), which is at most the
-    /// number of bytes.
+    /// Empty if the instruction copies no memory, or no bytes. O(parts); there are at most as many
+    /// parts as bytes.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little, or there are more than 2^24 parts.
@@ -24,7 +24,7 @@ where
         self.copied_within(instance, inst, 0..u64::MAX)
     }
 
-    /// The same for some of the bytes, counted from the first one copied.
+    /// Like [`copied`](Self::copied), for a range of the copied bytes, counted from the first.
     ///
     /// # Errors
     /// As for [`copied`](Self::copied).
@@ -68,7 +68,7 @@ where
                 self.readings_before(instance, range, &mut readings)?;
                 continue;
             }
-            // Elements written by one execution are one part.
+            // Elements that one execution wrote form one part.
             let length = match run.step {
                 0 => run.bytes(),
                 _ => run.length,

@@ -29,7 +29,7 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// The trace contradicts itself.
     #[error("the whole execution trace is damaged: it names {0}")]
     Damaged(&'static str),
-    /// The value was never computed, because the run trapped there or earlier.
+    /// The value was never computed, because the run trapped at this instruction or earlier.
     #[error("there is no such value: the run trapped before it was computed")]
     Trapped,
     /// The run ended inside the node, before this instruction.
@@ -38,7 +38,7 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// A memory copy has too many parts to report.
     #[error("the copied bytes come from more than 16,777,216 writes")]
     TooManyParts,
-    /// Nothing is stored for this time, or for the function that is executed then.
+    /// No values are stored for this time, or for the function that is executed at this time.
     #[error("{}", outside(*time, kept, without.as_deref()))]
     Outside {
         /// The block.

@@ -1,4 +1,4 @@
-//! Computes values.
+//! Computes values from stored data.
 
 use std::collections::HashMap;
 
@@ -11,29 +11,30 @@ use super::source::{Source, Step};
 use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::model::{Event, ReadFrom, read_from};
 
-/// A value: its bits, and the upper half of a vector's.
+/// A value: its bits, and the upper half if it is a vector.
 pub type Bits = (u64, u64);
 
 /// A register of an execution.
 pub(super) type Key = (Instance, Register);
 
-/// The maximum number of evaluations for one value: the builder stores values so that far fewer are
-/// needed.
+/// The maximum number of evaluations for one value. The builder stores enough values that far fewer
+/// are needed.
 const MOST: usize = 1 << 20;
 
-/// The maximum number of computed values that a trace keeps for later ones: a few megabytes.
+/// The maximum number of computed values that a trace keeps for later computations. They take a few
+/// megabytes.
 const RECENT: usize = 1 << 17;
 
 /// Intermediate results of computing values.
 #[derive(Debug, Default)]
 pub struct ComputedValues {
     values: HashMap<Key, Bits, FxBuildHasher>,
-    /// The values needed before the current one can be computed.
+    /// The values that are needed before the current value can be computed.
     missing: Vec<Key>,
 }
 
 impl ComputedValues {
-    /// A value, if known; otherwise it is recorded as missing.
+    /// Returns a value if it is known. Otherwise, records it as missing.
     pub(super) fn get(&mut self, instance: Instance, register: Register) -> Option<Bits> {
         let key = (instance, register);
         let known = self.values.get(&key).copied();
@@ -48,8 +49,8 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The value of a register of an execution: a variable's when the execution begins, a
-    /// constant's, or an instruction's result.
+    /// The value of a register of an execution: the value of a variable when the execution begins,
+    /// a constant, or the result of an instruction.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -63,8 +64,8 @@ where
         value
     }
 
-    /// Like [`value`](Self::value), for one of several related values: intermediate results of this
-    /// trace are not computed again. Takes memory for each.
+    /// Like [`value`](Self::value), for one of several related values. Intermediate results are
+    /// kept in `known`, so that they are not computed again. Each takes memory.
     ///
     /// # Errors
     /// Like [`value`](Self::value).
@@ -93,7 +94,7 @@ where
                     stack.pop();
                 }
                 None => {
-                    // A value depends on earlier ones: in time, or in the node.
+                    // A value depends only on values that are earlier, in time or in the node.
                     let place = |(instance, register): Key| (instance.time, register);
                     let earlier = known
                         .missing
@@ -110,7 +111,7 @@ where
         value.ok_or(TraceError::Damaged("a value that does not exist"))
     }
 
-    /// Computes a value from known ones. `None` if something is missing.
+    /// Computes a value from known values. `None` if some value is missing.
     fn attempt(&self, key: Key, known: &mut ComputedValues) -> Result<Option<Bits>, Failure<S, E>> {
         let (instance, register) = key;
         let compiled = self.compiled(instance.node)?;
@@ -138,7 +139,7 @@ where
                         let unknown = TraceError::Damaged("a result that the host did not return");
                         result.map(Some).ok_or(unknown)
                     }
-                    // Its readers have stored it; but it need not have been read.
+                    // Readers of the argument store it, but it may not have been read.
                     Step::Source(Source::Argument { instance, index }) => {
                         let function = self.compiled(instance.node)?.code.function;
                         let unknown = TraceError::Damaged("a value that was not kept");
@@ -162,7 +163,8 @@ where
         }
     }
 
-    /// The number of the host call with which an execution ends, from 1. `None` if there is none.
+    /// The number, from 1, of the host call with which an execution ends. `None` if it does not end
+    /// with one.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -180,7 +182,7 @@ where
         Ok(call.and_then(|call| call.result(index)))
     }
 
-    /// A result of the call that an execution ends with. `None` if it did not return.
+    /// A result of the call with which an execution ends. `None` if the call did not return.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -193,8 +195,8 @@ where
         }
     }
 
-    /// The value that a function returned because its own label caught it, followed by `back`
-    /// others.
+    /// The value that a function returned because its own label caught it. `back` other values
+    /// follow it.
     fn thrown(&self, thrower: Instance, back: u64) -> Result<Bits, Failure<S, E>> {
         let compiled = self.compiled(thrower.node)?;
         let column = self.column(thrower, compiled.model.of_event(Event::Returned))?;
@@ -206,14 +208,15 @@ where
         found.ok_or(TraceError::Damaged("a value that was not kept"))
     }
 
-    /// The number of an execution's instructions that were executed, if the run ended inside it.
+    /// The number of an execution's instructions that were executed, if the run ended inside the
+    /// execution.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
     pub fn stopped(&self, instance: Instance) -> Result<Option<u64>, Failure<S, E>> {
         let node = self.path.nodes().get(instance.node);
         let length = node.map_or(0, |node| node.length());
-        // Only the run's last execution may have been left inside.
+        // Only the last execution of the run may be incomplete.
         if instance.time.saturating_add(length) <= self.path.length() {
             return Ok(None);
         }
@@ -355,7 +358,7 @@ where
                     Kind::Vector => (value as u64, (value >> 64) as u64),
                 });
             }
-            // It has no result.
+            // Such an instruction has no result.
             _ => 0,
         };
         Some((number, 0))

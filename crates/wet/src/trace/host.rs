@@ -10,37 +10,37 @@ use afterimage_trace::{Event, HostRead, HostWrite, LogPlace, LogReader, RawValue
 
 /// The maximum number of calls in a block.
 const CALLS: usize = 512;
-/// The approximate maximum size of their data in bytes.
+/// The approximate maximum size of a block's data in bytes.
 const BYTES: usize = 256 << 10;
-/// The approximate number of bytes of blocks kept in memory.
+/// The approximate size in bytes of the blocks kept in memory.
 const KEPT: usize = 128 << 20;
 /// The maximum number of ranges that describe the reads of a block's calls.
 const RANGES: usize = 64;
 
-/// A call of the host by the guest.
+/// A call of a host function.
 #[derive(Clone, Debug)]
 pub struct HostCall {
     /// The import called.
     pub import: ImportId,
-    /// Its results; empty if it did not return.
+    /// The results; empty if the call did not return.
     pub results: Box<[RawValue]>,
-    /// Its writes to memory, in order.
+    /// The host's writes to memory in the call, in order.
     pub writes: Box<[HostWrite]>,
-    /// Its reads of memory, in order, before the writes.
+    /// The host's reads of memory in the call, in order. They come before the writes.
     pub reads: Box<[HostRead]>,
 }
 
 /// The calls of the host, in order, numbered from 1.
 ///
-/// They are read from the log on demand. Only their places in the log and roughly the memory that
-/// they read are kept: about a hundred bytes for each few hundred calls.
+/// Calls are read from the log on demand. Only their places in the log, and roughly the memory that
+/// they read, are kept. This takes about a hundred bytes for every few hundred calls.
 #[derive(Debug, Default)]
 pub struct HostCalls {
     log: Option<Mutex<LogReader>>,
     blocks: Vec<Block>,
     count: u64,
     by_itself: Vec<u64>,
-    /// The host's calls of the program's functions, in order, with their arguments.
+    /// The host's calls of the program's functions, in order, with the arguments.
     entered: Vec<(FuncId, Vec<RawValue>)>,
     kept: Mutex<Kept>,
 }
@@ -48,11 +48,11 @@ pub struct HostCalls {
 /// Consecutive calls in the log.
 #[derive(Debug)]
 struct Block {
-    /// The position of the first.
+    /// The position of the first call in the log.
     place: LogPlace,
-    /// Its number.
+    /// The number of the first call.
     first: u64,
-    /// Ascending ranges that contain everything that they read.
+    /// Ascending ranges that contain everything that the host read in these calls.
     reads: Vec<HostRead>,
 }
 
@@ -70,7 +70,7 @@ impl HostCalls {
     /// Scans a log once.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the log is damaged.
     pub fn read(mut log: LogReader) -> Result<Self, TraceError> {
         let mut all = Self::default();
         let mut open = Open::default();
@@ -82,7 +82,7 @@ impl HostCalls {
                 all.entered.push((function, args));
             } else if let Some(call) = HostCall::of(event) {
                 all.count += 1;
-                // The host calls exports, and an import may be one.
+                // The host calls exported functions, and an import may be exported.
                 if entered.take() == Some(call.import.as_u32()) {
                     all.by_itself.push(all.count);
                     all.entered.pop();
@@ -116,8 +116,9 @@ impl HostCalls {
         *open = Open::default();
     }
 
-    /// Returns an argument of one of the host's calls of the program's functions, numbered from 0.
-    /// `None` if that call was of another function, or the log lacks the bits of a reference.
+    /// Returns an argument of a call that the host made to one of the program's functions. Calls
+    /// and arguments are numbered from 0. `None` if another function was called, or the log lacks
+    /// the bits of a reference.
     pub(super) fn argument(&self, call: usize, function: FuncId, index: u32) -> Option<(u64, u64)> {
         let (called, args) = self.entered.get(call)?;
         let arg = args.get(index as usize);
@@ -129,7 +130,7 @@ impl HostCalls {
         self.count
     }
 
-    /// A call.
+    /// Returns a call by its number.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -158,9 +159,9 @@ impl HostCalls {
         Ok(self.blocks[block].first - 1 + before as u64)
     }
 
-    /// The first call from a given one on that reads a range for which `wanted` returns true, with
-    /// its number. `wanted` must also return true for every range that contains such a range. O(log
-    /// / 512 · ranges), plus reading the log where matching calls may be.
+    /// The first call, from a given number on, that reads a range for which `wanted` returns true,
+    /// with its number. `wanted` must also return true for every range that contains such a range.
+    /// Takes O(calls / 512 · ranges), plus reading the log where matching calls may be.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -184,22 +185,24 @@ impl HostCalls {
         Ok(None)
     }
 
-    /// The number of calls made by the guest. The host made the others itself: of exports that are
-    /// imports.
+    /// The number of calls made by the guest. The host itself made the other calls, of imports that
+    /// are also exported.
     pub fn by_guest(&self) -> u64 {
         self.count - self.by_itself.len() as u64
     }
 
-    /// The number of a call among the guest's calls, from 1. `None` if the host made it itself.
+    /// The number of a call among the guest's calls, from 1. `None` if the host itself made the
+    /// call.
     pub fn of_guest(&self, call: u64) -> Option<u64> {
         let before = self.by_itself.partition_point(|&other| other < call);
         let is_own = self.by_itself.get(before) == Some(&call);
         (!is_own).then_some(call - before as u64)
     }
 
-    /// Returns the number of one of the guest's calls.
+    /// Returns the number, among all calls, of one of the guest's calls.
     pub fn number_of(&self, of_guest: u64) -> u64 {
-        // Before the i-th of the other calls, from 0, the guest made all except i.
+        // Of the calls before the i-th of the host's own calls, counted from 0, the guest made all
+        // except i.
         let (mut low, mut high) = (0, self.by_itself.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -255,7 +258,8 @@ struct Open {
     reads: Vec<HostRead>,
 }
 
-/// Returns a few ranges that contain all of these; ranges with small gaps are merged.
+/// Returns a few ranges that contain all given ranges. Ranges with small gaps between them are
+/// merged.
 fn cover(mut all: Vec<HostRead>) -> Vec<HostRead> {
     all.retain(|read| read.length > 0);
     all.sort_unstable_by_key(|read| (read.memory, read.address));
@@ -321,14 +325,15 @@ impl HostCall {
         })
     }
 
-    /// Its approximate memory use.
+    /// The approximate memory use in bytes.
     fn bytes(&self) -> usize {
         let writes = self.writes.iter();
         let writes: usize = writes.map(|write| write.bytes.len() + 48).sum();
         128 + writes + 24 * self.reads.len() + 32 * self.results.len()
     }
 
-    /// Fills in the bytes that it wrote from an address on. Returns whether it wrote them all.
+    /// Fills in the bytes that the call wrote, from an address on. Returns whether it wrote all of
+    /// them.
     pub(super) fn wrote(&self, memory: u32, address: u64, bytes: &mut [u8]) -> bool {
         (0..).zip(bytes).all(|(i, byte)| {
             let at = address.wrapping_add(i);
@@ -349,7 +354,8 @@ impl HostCall {
     }
 }
 
-/// The bits of a value in the log. `None` for a reference known only not to be null.
+/// The bits of a value in the log. `None` for a reference of which only is known that it is not
+/// null.
 fn bits(value: RawValue) -> Option<(u64, u64)> {
     Some(match value {
         RawValue::I32(value) => (u64::from(value as u32), 0),
@@ -391,7 +397,7 @@ mod tests {
             let (a, b) = (&pair[0], &pair[1]);
             a.address + a.length < b.address
         }));
-        // Nothing is added if few ranges suffice.
+        // Nothing is merged if there are few ranges.
         assert_eq!(
             cover(vec![range(9, 2), range(4, 3)]),
             [range(4, 3), range(9, 2)]

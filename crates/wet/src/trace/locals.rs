@@ -10,7 +10,7 @@ use wasmparser::Operator;
 use super::source::Step;
 use super::{Epochs, Failure, Instance, MOST_COUNTED, TraceError, WholeTrace};
 
-/// The number of setting executions in other activations after which the search ends.
+/// The number of executions in other activations that set the local, after which the search ends.
 const MOST: usize = 64;
 
 impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
@@ -21,9 +21,9 @@ where
     /// beginning of the activation. `None` if too many other activations of the function are in
     /// between.
     ///
-    /// The setting executions are counted in the grammar, so that the time does not depend on how
-    /// long ago the local was set. O(nodes of the path) once for each local, then O(depth of the
-    /// grammar).
+    /// The executions that set the local are counted in the grammar, so the time does not depend on
+    /// how long ago the local was set. The first query about a local takes O(nodes of the path),
+    /// later ones O(depth of the grammar).
     pub(super) fn local_before(
         &self,
         at: Instance,
@@ -57,7 +57,7 @@ where
             let visit = visit.ok_or(TraceError::Damaged("an execution that does not exist"))?;
             before = visit.start;
             if cursor.depth() > depth {
-                // Nothing since this inner activation began is of ours.
+                // Everything since this inner activation began belongs to other activations.
                 let stack = cursor.stack().map_err(TraceError::Path)?;
                 before = stack.get(depth).map_or(before, |inner| inner.entered);
                 continue;
@@ -71,7 +71,7 @@ where
         Ok(None)
     }
 
-    /// The executions of nodes of a function in which it sets a local.
+    /// The executions of those nodes of a function that set a local.
     fn setters(
         &self,
         function: FuncId,

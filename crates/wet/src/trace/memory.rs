@@ -1,4 +1,4 @@
-//! Values from memory.
+//! Computes values that were read from memory.
 
 use afterimage_machine::Code;
 use afterimage_wpp::Segments;
@@ -14,12 +14,12 @@ const LONGEST: usize = 16;
 /// The maximum number of successive copies through which bytes are traced.
 const MOST_COPIES: u32 = 256;
 
-/// Bytes of memory to be found.
+/// Bytes of memory whose values are wanted.
 #[derive(Clone, Copy)]
 struct Wanted {
     /// The memory.
     memory: u32,
-    /// The execution and the register with the address of the load, and the offset.
+    /// The execution and the register that have the address of the load, and the offset.
     base: (Instance, u32),
     offset: u64,
     length: usize,
@@ -94,7 +94,7 @@ where
         }))
     }
 
-    /// Fills in bytes that a writer wrote. Returns whether everything needed was known.
+    /// Fills in bytes that a writer wrote. Returns whether all needed values were known.
     fn bytes_of(
         &self,
         wanted: Wanted,
@@ -210,7 +210,7 @@ where
         let compiled = self.compiled(instance.node)?;
         let write = compiled.model.ordinal(position);
         let write = write.ok_or(TraceError::Damaged("a write that does not exist"))?;
-        // The builder stores values that would need more.
+        // If more copies were needed, the builder would have stored the value.
         if source.copies > MOST_COPIES {
             return Err(TraceError::Damaged("too many nested copies"));
         }

@@ -41,13 +41,13 @@ use crate::model::NodeModel;
 
 /// The source of a whole execution trace's epochs.
 pub trait Epochs {
-    /// The error of loading one.
+    /// The error of loading an epoch.
     type Error: std::error::Error + 'static;
 
-    /// The number of blocks executed before each, ascending.
+    /// The number of blocks executed before each epoch, ascending.
     fn before(&self) -> &[u64];
 
-    /// The number of blocks executed before the end of the last one.
+    /// The number of blocks executed by the end of the last epoch.
     fn end(&self) -> u64;
 
     /// The ranges of blocks with stored values, ascending.
@@ -59,20 +59,21 @@ pub trait Epochs {
             .collect()
     }
 
-    /// The position of the epoch that covers a node beginning with block T; `None` if none does.
+    /// The position of the epoch that covers a node beginning with block T; `None` if there is
+    /// none.
     fn find(&self, time: u64) -> Option<usize> {
         let after = self.before().partition_point(|&before| before < time);
         (after > 0 && time <= self.end()).then(|| after - 1)
     }
 
-    /// The functions left out where a node begins with block T; `None` for none.
+    /// The functions that are left out where a node begins with block T; `None` for no functions.
     fn left_out(&self, time: u64) -> Option<&LeftOut> {
         let _ = time;
         None
     }
 
-    /// Returns the epoch that covers nodes beginning with block T, and how far it does so; `None`
-    /// if none does.
+    /// Returns the epoch that covers nodes beginning with block T, and up to which block it does;
+    /// `None` if there is none.
     fn span(&self, time: u64) -> Option<Span> {
         let position = self.find(time)?;
         let next = self.before().get(position + 1).copied();
@@ -89,17 +90,18 @@ pub trait Epochs {
         (first <= self.end()).then_some(first)
     }
 
-    /// Loads an epoch by its position. It stays in memory until too many others were loaded.
+    /// Loads an epoch by its position. It stays in memory until too many other epochs have been
+    /// loaded.
     ///
     /// # Errors
-    /// If it is damaged or cannot be read.
+    /// If the epoch is damaged or cannot be read.
     fn load(&self, position: usize) -> Result<Arc<Epoch>, Self::Error>;
 
     /// Lends an epoch by its position for one use. It does not stay in memory if reading it again
     /// is fast.
     ///
     /// # Errors
-    /// If it is damaged or cannot be read.
+    /// If the epoch is damaged or cannot be read.
     fn lend(&self, position: usize) -> Result<Arc<Epoch>, Self::Error> {
         self.load(position)
     }
@@ -110,9 +112,9 @@ pub trait Epochs {
     /// The number of epochs dropped from memory so far.
     fn dropped(&self) -> u64;
 
-    /// The last writer of a place before an epoch that was built alone, with its execution or call;
-    /// `None` if there was none. Epochs built together with earlier ones name the writer
-    /// themselves.
+    /// The last writer of a place before an epoch that was built alone, with the writer's execution
+    /// or call; `None` if there was none. Epochs that were built together with earlier ones name
+    /// the writer themselves.
     ///
     /// # Errors
     /// If an epoch cannot be built.
@@ -125,8 +127,8 @@ pub trait Epochs {
         Ok(None)
     }
 
-    /// The last writer of a variable before an epoch that was built alone. Other epochs name it
-    /// themselves.
+    /// The last writer of a variable before an epoch that was built alone. Other epochs name the
+    /// writer themselves.
     ///
     /// # Errors
     /// If an epoch cannot be built.
@@ -145,11 +147,11 @@ pub trait Epochs {
 /// The extent of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its position.
+    /// The position of the epoch.
     pub position: usize,
-    /// The last block where nodes that begin there are covered by it.
+    /// The last block such that the epoch covers nodes that begin with it.
     pub last: u64,
-    /// Whether it certainly covers no node that begins later.
+    /// Whether the epoch certainly covers no node that begins later.
     pub ends: bool,
 }
 
@@ -167,15 +169,15 @@ pub struct Instance {
 /// A node, compiled.
 #[derive(Debug)]
 pub struct Compiled {
-    /// Its code, in which every constant operator has a register of its own.
+    /// The code of the node, in which every constant operator has its own register.
     pub code: NodeCode,
-    /// The operators that are its constants, by position.
+    /// The operators of the code's constants, by position.
     pub constants: Box<[OpId]>,
-    /// Its inputs and writes.
+    /// The inputs and writes of the node.
     pub model: NodeModel,
 }
 
-/// The maximum number of nodes whose executions are kept countable.
+/// The maximum number of nodes whose counted executions are cached.
 const MOST_COUNTED: usize = 512;
 
 /// Counted executions, cached for later questions.
@@ -183,9 +185,9 @@ type Counted<'a, S> = Rc<Occurrences<'a, S>>;
 
 /// A whole execution trace, open for questions.
 ///
-/// Values are computed on demand: from stored values, through the definitions of the node's inputs,
-/// by the node's code. The builder stored enough that one value takes at most a few hundred
-/// evaluations.
+/// Values are computed on demand. A node's code computes them from the node's inputs, which come
+/// from their definitions or are stored. The builder has stored enough values that computing one
+/// takes at most a few hundred evaluations.
 pub struct WholeTrace<'a, S: Segments, E> {
     program: &'a Program,
     bytes: &'a [u8],
@@ -214,7 +216,7 @@ impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Opens a trace. `bytes` is the module that the program was parsed from, `continuations` are
+    /// Opens a trace. `bytes` is the module from which the program was parsed; `continuations` are
     /// those of the path's nodes.
     ///
     /// # Errors
@@ -315,7 +317,7 @@ where
         Ok(self.counted(node)?.count())
     }
 
-    /// An execution of a node by its number, from 1. `None` if it does not exist.
+    /// An execution of a node by its number, from 1. `None` if there are fewer executions.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -347,8 +349,8 @@ where
         Ok(Instance { time, node, number })
     }
 
-    /// The execution of a node that a label names, given that the label was written when `at` was
-    /// executed.
+    /// The execution of a node that a label names. `at` is the execution to which the label
+    /// belongs.
     fn named(
         &self,
         node: NodeId,
@@ -375,7 +377,7 @@ where
         self.epochs.host().map_err(TraceError::Epoch)
     }
 
-    /// The functions left out around block T; `None` for none.
+    /// The functions that are left out around block T; `None` for no functions.
     pub fn left_out(&self, time: u64) -> Option<&'a LeftOut> {
         self.epochs.left_out(time)
     }

@@ -1,7 +1,7 @@
-//! The elements of tables, and the sizes of tables and memories: finds what set them last.
+//! Finds what last set the elements of tables, and the sizes of tables and memories.
 //!
-//! Nothing is stored about them. The path shows which instructions set or take one, and their
-//! operands show which elements of a table.
+//! Nothing is stored about these places. The path shows which instructions set or take them, and
+//! the instructions' operands show which elements of a table are concerned.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,21 +27,21 @@ pub enum TableOrSize {
     MemorySize(u32),
 }
 
-/// A part of the operands of an instruction.
+/// Table elements, or a size, that an instruction takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// Its place.
+    /// The place from which they are taken.
     pub place: TableOrSize,
     /// The number of adjacent elements; 0 for a size.
     pub elements: u64,
-    /// Its last writer.
+    /// The last writer.
     pub writer: Writer,
 }
 
 /// The maximum number of reported parts.
 const MOST_PARTS: usize = 1 << 24;
 
-/// The blocks that set a place, and those that set or take it.
+/// The blocks that set a place, and the blocks that set or take it.
 #[derive(Default)]
 struct Blocks {
     setting: FxHashSet<(FuncId, BlockId)>,
@@ -135,8 +135,8 @@ fn takes(inst: &Inst) -> Option<TableOrSize> {
     })
 }
 
-/// The place that the instruction at a position of a node takes, or without a position the node's
-/// end.
+/// The place that the instruction at a position of a node takes. Without a position, the place that
+/// the node's end takes.
 pub(super) fn taken_by(code: &NodeCode, inst: Option<usize>) -> Option<TableOrSize> {
     match inst {
         Some(inst) => takes(code.insts.get(inst)?),
@@ -187,13 +187,14 @@ where
     S::Error: std::error::Error + 'static,
 {
     /// Returns the last writers of the elements or sizes (of a table or memory) that an instruction
-    /// takes. Without an instruction, it does so for the call at the node's end. Part by part, from
-    /// the first element on. The result is empty if the instruction takes none of these, or
-    /// trapped. Nonexistent elements are not reported.
+    /// takes, part by part, from the first element on. Without an instruction, returns them for the
+    /// call at the node's end. The result is empty if the instruction takes none of these, or
+    /// trapped. Elements that do not exist are not reported.
     ///
-    /// Elements are distinguished. `memory.grow` and `table.grow` set the size even if they fail,
-    /// to its old value. For elements, O(executions that set something in the table since); for
-    /// sizes, O(log n). The first query reads all operators of the functions that were executed.
+    /// Individual elements are distinguished. `memory.grow` and `table.grow` set the size even if
+    /// they fail, to its old value. For elements, this takes O(executions that have set something
+    /// in the table since); for sizes, O(log n). The first query reads all operators of the
+    /// functions that were executed.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little, or there are more than 2^24 parts.
@@ -269,7 +270,7 @@ where
         Ok(all.collect())
     }
 
-    /// The elements that an instruction, or the call at the end, takes.
+    /// The elements that an instruction, or the call at the node's end, takes.
     pub(super) fn range_taken(
         &self,
         instance: Instance,
@@ -323,7 +324,7 @@ where
             Code::TableSet => (value(one.a)?, 1),
             Code::TableGrow => {
                 let before = value(compiled.code.first_result() + inst as u32)?;
-                // A table never has this many elements: the growth was refused.
+                // A table never has this many elements, so the growth was refused.
                 if before as u32 == u32::MAX {
                     return Ok(0..0);
                 }
@@ -334,7 +335,7 @@ where
         Ok(first..first.saturating_add(count))
     }
 
-    /// The executions that concern a place. O(nodes of the path) once.
+    /// The executions that concern a place. The first call takes O(nodes of the path).
     pub(super) fn sites(&self, place: TableOrSize) -> Result<Rc<Sites<'a, S>>, Failure<S, E>> {
         if let Some(known) = self.sites.borrow().get(&place) {
             return Ok(Rc::clone(known));
@@ -357,7 +358,8 @@ where
         Ok(sites)
     }
 
-    /// The blocks of the executed functions that set or take each place. O(their operators).
+    /// The blocks of the executed functions that set or take each place. Linear in these functions'
+    /// operators.
     fn scan(&self) -> Scanned {
         let mut all = Scanned::default();
         let nodes = self.path.nodes().values();
@@ -395,7 +397,7 @@ where
     }
 }
 
-/// The number of elements reported.
+/// The number of elements to report for a part of a place.
 pub(super) fn length(place: TableOrSize, part: &Range<u64>) -> u64 {
     match place {
         TableOrSize::Elements(_) => part.end - part.start,

@@ -13,37 +13,37 @@ use crate::epoch::{BEFORE_NODE, CALLED_NODE, Execution};
 /// The origin of a register's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// It is a constant: its bits.
+    /// A constant, with these bits.
     Constant(u64),
-    /// It is the result of an instruction.
+    /// The result of an instruction.
     Result {
         /// The execution of the node.
         instance: Instance,
-        /// The instruction's position in it.
+        /// The instruction's position in the node.
         inst: usize,
     },
-    /// A local that nothing wrote: zero or null.
+    /// A local that nothing wrote, so that it is zero or null.
     Zero,
-    /// The host passed it as an argument of the activation that begins with this execution.
+    /// An argument that the host passed to the activation that begins with this execution.
     Argument {
         /// The first execution of the activation.
         instance: Instance,
         /// The index of the argument.
         index: u32,
     },
-    /// The host returned it from the call that this execution ends with.
+    /// A result that the host returned from the call with which this execution ends.
     Returned {
         /// The execution with the call.
         instance: Instance,
         /// The index of the result.
         index: u32,
     },
-    /// The call that this execution ends with did not return.
+    /// The call with which this execution ends, which did not return.
     Open {
         /// The execution with the call.
         instance: Instance,
     },
-    /// It came with the exception that this execution throws: the reference to it or, for a
+    /// A part of the exception that this execution throws: the reference to the exception or, for a
     /// rethrow, one of its values.
     Thrown {
         /// The execution.
@@ -56,25 +56,25 @@ pub enum Source {
 pub struct Reading {
     /// The number of bytes; 0 for a global, and for the whole read.
     pub length: u64,
-    /// Their last writer.
+    /// The last writer of the bytes.
     pub writer: Writer,
 }
 
 /// The writer of bytes, or of a global.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// None: they are the module's initial contents.
+    /// Nothing: they have the module's initial contents.
     Initial,
     /// The host.
     Host {
-        /// The number of the guest's call to it, from 1.
+        /// The number of the guest's call, from 1.
         call: u64,
     },
     /// An instruction.
     Write {
         /// The execution of its node.
         instance: Instance,
-        /// Its position.
+        /// The instruction's position.
         inst: usize,
         /// The position of the first byte in the written value.
         offset: u8,
@@ -83,12 +83,12 @@ pub enum Writer {
 
 /// One step towards the origin of a variable.
 pub(super) enum Step {
-    /// It is this register of another execution. If an instruction moved the value there, it is
-    /// given as the taker.
+    /// The value is in this register of another execution. If an instruction moved it from there,
+    /// that instruction is the taker.
     Register(Instance, Register, Option<Taker>),
-    /// It is not a register.
+    /// The value does not come from a register.
     Source(Source),
-    /// It was caught with an exception. The value is stored.
+    /// The value was caught with an exception. It is stored.
     Caught(Carried),
     /// An activation returned what its own label caught.
     Thrown {
@@ -108,7 +108,7 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The origin of a register's value in an execution, through all copies.
+    /// The origin of a register's value in an execution, followed through all copies.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -116,8 +116,8 @@ where
         self.source_at(instance, register).map(|found| found.0)
     }
 
-    /// Like [`source`](Self::source), with the execution in which the search ended: for a constant,
-    /// the one whose code has it in the register.
+    /// Like [`source`](Self::source), but also returns the execution in which the search ended. For
+    /// a constant, this is the execution whose code contains it.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -129,9 +129,9 @@ where
         self.follow(instance, register, |_, _| {})
     }
 
-    /// The takers of a register's value on its way there: executions with the takers in them, the
-    /// last one first. Blocks in which a value was moved before may have decided its identity
-    /// ([`NodeCode::moved`]).
+    /// The takers of a register's value on its way to the register: the executions with their
+    /// takers, the last first. Blocks that moved the value before a taker may have decided which
+    /// value it is ([`NodeCode::moved`]).
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -147,7 +147,7 @@ where
         Ok(takers)
     }
 
-    /// Like [`source_at`](Self::source_at), and reports the takers of the value on its way.
+    /// Like [`source_at`](Self::source_at), but also reports the takers of the value on its way.
     fn follow(
         &self,
         mut instance: Instance,
@@ -168,7 +168,7 @@ where
             match self.through(self.step(instance, variable)?)? {
                 Err(source) => return Ok((source, instance, register)),
                 Ok((earlier, of_it, taker)) => {
-                    // Copies lead back in time, or the trace is damaged.
+                    // Copies must lead back in time; otherwise, the trace is damaged.
                     if earlier.time >= instance.time {
                         return Err(TraceError::Damaged("a definition after its use"));
                     }
@@ -181,8 +181,8 @@ where
         }
     }
 
-    /// The register in which a result of the call at an execution's end was returned. Otherwise
-    /// `Err` with its origin: the host's result, a reference to an exception, or nothing, because
+    /// The register in which a result of the call at an execution's end was returned. Otherwise,
+    /// `Err` with the result's origin: the host, a reference to an exception, or nothing, because
     /// the call did not return.
     ///
     /// # Errors
@@ -196,7 +196,8 @@ where
         Ok(found.map(|(instance, register, _)| (instance, register)))
     }
 
-    /// The register to which a step leads, through exceptions; otherwise `Err` with the origin.
+    /// The register to which a step leads, followed through exceptions. Otherwise, `Err` with the
+    /// origin.
     fn through(&self, step: Step) -> Result<Result<Taken, Source>, Failure<S, E>> {
         match step {
             Step::Register(instance, register, taker) => Ok(Ok((instance, register, taker))),
@@ -205,8 +206,8 @@ where
         }
     }
 
-    /// Returns the writers of the memory that an instruction reads, part by part. Empty if it reads
-    /// neither memory nor a global.
+    /// Returns the writers of the memory or the global that an instruction reads, part by part.
+    /// Empty if it reads neither.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -242,9 +243,9 @@ where
         Ok(readings)
     }
 
-    /// Returns the writers of some bytes that an instruction reads, if its stretch knows only that
-    /// an earlier one wrote them. The bytes are `length` bytes from one of them on, or all if that
-    /// is 0.
+    /// Returns the writers of some bytes that an instruction reads, if its stretch shows only that
+    /// an earlier stretch wrote them. There are `length` bytes, from one of the read bytes on, or
+    /// all of them if `length` is 0.
     fn read_before(
         &self,
         instance: Instance,
@@ -276,7 +277,7 @@ where
         Ok(())
     }
 
-    /// The origin of a variable of an execution, one step back.
+    /// The origin of a variable at the beginning of an execution, one step back.
     pub(super) fn step(&self, at: Instance, variable: u32) -> Result<Step, Failure<S, E>> {
         let mut cursor = self.path.cursor();
         cursor.seek(at.time).map_err(TraceError::Path)?;
@@ -316,7 +317,7 @@ where
         self.entered(follower, variable)
     }
 
-    /// Whether a node, or what its call gave or threw, writes a variable.
+    /// Whether a node writes a variable, or the results or the exception of its call do.
     pub(super) fn writes(&self, code: &NodeCode, variable: u32, caught: Option<Caught>) -> bool {
         let given = match caught {
             Some(caught) => caught.part(variable).is_some(),
@@ -365,7 +366,7 @@ where
         ty.map_or(0, |ty| ty.results.len() as u32)
     }
 
-    /// A variable after an execution that writes it.
+    /// The step for a variable after an execution that writes it.
     pub(super) fn written(
         &self,
         instance: Instance,
@@ -428,8 +429,8 @@ where
         self.entered(definition, variable).map(Some)
     }
 
-    /// The execution that wrote a variable before an execution's stretch, or the activation's first
-    /// one.
+    /// The execution that wrote a variable before the stretch of an execution, or the first
+    /// execution of the activation.
     fn definition_before(
         &self,
         at: Instance,
@@ -460,7 +461,8 @@ where
         }
     }
 
-    /// A variable when its activation began, with this execution.
+    /// The step for a variable at the beginning of its activation, which begins with this
+    /// execution.
     pub(super) fn entered(&self, first: Instance, variable: u32) -> Result<Step, Failure<S, E>> {
         let instance = self.numbered(first.node, first.time)?;
         let compiled = self.compiled(first.node)?;
@@ -500,8 +502,8 @@ where
     }
 
     /// The number of the host's calls into the program before an activation that the host called,
-    /// which begins with this execution. O(activations that the host called, and those that
-    /// replaced them).
+    /// and that begins with this execution. O(activations that the host called, and activations
+    /// that replaced them).
     pub(super) fn entries_before(&self, first: Instance) -> Result<usize, Failure<S, E>> {
         let (mut begins, mut before) = (first.time, 0);
         let mut cursor = self.path.cursor();
@@ -540,7 +542,8 @@ where
             let open = Ok(Step::Source(Source::Open { instance: call }));
             cursor.seek(call.time).map_err(TraceError::Path)?;
             let depth = cursor.depth();
-            // The caller: the call, or the end of an activation that the next one replaces.
+            // The execution that made the call, or the tail call with which an activation replaced
+            // itself.
             let mut by = call;
             cursor.next().map_err(TraceError::Path)?;
             let (last, end) = loop {
@@ -555,8 +558,8 @@ where
                 let visit = cursor.seek(end).map_err(TraceError::Path)?;
                 let end = visit.ok_or(missing)?;
                 let end_depth = cursor.depth();
-                // The last of its own executions: before those of its callees, and of what replaced
-                // these.
+                // The last of the activation's own executions, before those of its callees and of
+                // activations that replaced them.
                 let mut last = end;
                 while cursor.depth() > depth + 1 {
                     let stack = cursor.stack().map_err(TraceError::Path)?;
@@ -568,7 +571,7 @@ where
                 let last = self.numbered(last.node, last.start)?;
                 if !self.replaced(last)? {
                     let compiled = self.compiled(last.node)?;
-                    // It was replaced by a call of the host.
+                    // A call of the host replaced the activation.
                     if matches!(compiled.code.end, NodeEnd::TailCall { .. }) {
                         let instance = last;
                         return Ok(Step::Source(Source::Returned { instance, index }));
@@ -588,7 +591,7 @@ where
             let (end, end_depth) = end;
             let thrown = self.compiled(end.node)?;
             if throws(&thrown.code) {
-                // The activation that caught it, by the number of open activations around it.
+                // Find the activation that caught the exception, by the number of open activations.
                 let thrower = self.numbered(end.node, end.start)?;
                 let caught = self
                     .catch(thrower)?
@@ -612,7 +615,7 @@ where
             if !matches!(code.end, NodeEnd::Call { .. }) {
                 return open;
             }
-            // It returned the results of its last call.
+            // The activation returned the results of its last call.
             let given = self.result_variables(code);
             let results = self.results(code.function)?;
             let variable = (given.end + index).saturating_sub(results);

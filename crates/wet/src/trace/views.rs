@@ -32,33 +32,33 @@ self_cell!(
 );
 
 impl Column {
-    /// The data; `None` if there is none.
+    /// The data; `None` if nothing is stored.
     pub(super) fn view(&self) -> Option<&ColumnView<'_>> {
         self.borrow_dependent().as_ref()
     }
 }
 
 impl Copies {
-    /// The data; `None` if there is none.
+    /// The data; `None` if nothing is stored.
     pub(super) fn view(&self) -> Option<&CopyView<'_>> {
         self.borrow_dependent().as_ref()
     }
 }
 
-/// The maximal number of open parts.
+/// The maximum number of open parts.
 const MOST: usize = 1 << 16;
 
 /// A node, and the number of its input or copying write.
 pub(super) type Key = (NodeId, usize);
 
-/// Open parts, by epoch. Those of an epoch that is dropped from memory are closed, because they
-/// would keep it.
+/// Open parts, by epoch. When an epoch is dropped from memory, its parts are closed, because they
+/// would keep the epoch in memory.
 #[derive(Default)]
 pub(super) struct Views {
     columns: FxHashMap<usize, FxHashMap<Key, Rc<Column>>>,
     copies: FxHashMap<usize, FxHashMap<Key, Rc<Copies>>>,
     count: usize,
-    /// The number of dropped epochs whose parts are closed.
+    /// The number of dropped epochs whose parts have been closed.
     dropped: u64,
 }
 

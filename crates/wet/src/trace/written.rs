@@ -1,7 +1,7 @@
 //! The data that instructions write to memory.
 //!
-//! An instruction is identified by its position in the node, never by a register: other code of the
-//! same node ([`compile`](afterimage_machine::compile())) has the same positions, but other
+//! An instruction is identified by its position in the node, never by a register. Other code of the
+//! same node ([`compile`](afterimage_machine::compile())) has the same positions, but different
 //! registers.
 
 use afterimage_machine::{Inst, Range};
@@ -15,11 +15,11 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The bytes of memory that an instruction of an execution writes. `None` if it writes to no
-    /// memory, or would write beyond all addresses.
+    /// The bytes of memory that an instruction of an execution writes. `None` if the instruction
+    /// does not write to memory, or would write beyond all addresses.
     ///
     /// # Errors
-    /// If the node has no such instruction, or as [`value`](Self::value).
+    /// If the node has no such instruction, or as for [`value`](Self::value).
     pub fn range_written(
         &self,
         instance: Instance,
@@ -28,7 +28,7 @@ where
         self.range_written_knowing(instance, position, &mut ComputedValues::default())
     }
 
-    /// Like [`range_written`](Self::range_written), for one of several, as with
+    /// Like [`range_written`](Self::range_written), for one of several related ranges, as with
     /// [`value_knowing`](Self::value_knowing).
     ///
     /// # Errors
@@ -43,7 +43,7 @@ where
         let inst = inst(&compiled, position)?;
         let length = match write_to(inst.code) {
             None | Some(WriteTo::Global) => return Ok(None),
-            // The code determines the length.
+            // The instruction itself determines the length.
             Some(WriteTo::Memory(_)) => 0,
             Some(WriteTo::Many | WriteTo::Copy) => self.value_knowing(instance, inst.c, known)?.0,
         };
@@ -51,8 +51,8 @@ where
         Ok(inst.accesses([base, 0, length]).written)
     }
 
-    /// The value that a store of an execution wrote; for an integer only the written bytes. `None`
-    /// if the instruction is not a store.
+    /// The value that a store of an execution wrote. An integer contains only the written bytes.
+    /// `None` if the instruction is not a store.
     ///
     /// # Errors
     /// Like [`range_written`](Self::range_written).

@@ -1,4 +1,4 @@
-//! The body of the fuzz target, on mutations of sound epochs.
+//! Runs the body of the fuzz target on mutations of sound epochs.
 
 #[path = "../../../../fuzz/bodies/values.rs"]
 mod body;
@@ -20,8 +20,8 @@ fn sound_epochs_answer() {
     let guest = guest();
     for size in [1, 50, LARGE] {
         let (answered, refused) = guest.ask(&guest.build(size));
-        // The first node does not read the argument that the host passed, so that only the log has
-        // it then.
+        // The first node does not read the argument that the host passed, so only the log has the
+        // argument.
         assert!(answered > 200 && refused == 1, "{answered}, {refused}");
     }
 }
@@ -59,7 +59,7 @@ fn arbitrary_bytes_do_no_harm() {
     }
 }
 
-/// Cuts off, inserts, flips, or makes a number large.
+/// Damages bytes at random: cuts them off, inserts a byte, flips a bit, or makes a number large.
 fn damage(bytes: &mut Vec<u8>, random: &mut SplitMix64) {
     let at = random.below(bytes.len() + 1);
     match random.below(8) {

@@ -24,7 +24,7 @@ struct Run {
 }
 
 /// A list: the runs from `start` to the next list's start, or to the buffer's end. Their levels
-/// never rise: older runs have been folded more often.
+/// never rise, because older runs have been folded more often.
 #[derive(Clone, Copy)]
 struct List {
     start: usize,
@@ -32,7 +32,7 @@ struct List {
     tail: usize,
 }
 
-/// A stack of growing lists; only the innermost grows.
+/// A stack of growing lists, of which only the innermost grows.
 ///
 /// A long list is folded into a balanced tree by *locally consistent parsing*. Sources: Mehlhorn,
 /// Sundar and Uhrig, "Maintaining dynamic sequences under equality tests in polylogarithmic time",
@@ -58,7 +58,7 @@ impl Lists {
         self.runs.len()
     }
 
-    /// Begins a list inside the innermost.
+    /// Begins a list inside the innermost list.
     #[inline]
     pub(crate) fn open(&mut self) {
         let end = self.runs.len();
@@ -68,7 +68,7 @@ impl Lists {
         });
     }
 
-    /// Appends to the innermost list.
+    /// Appends repetitions of a symbol to the innermost list.
     #[inline]
     pub(crate) fn push(&mut self, symbol: Symbol, count: u64, rules: &mut Consing) {
         let tail = self.innermost().tail;
@@ -87,7 +87,8 @@ impl Lists {
         }
     }
 
-    /// Ends the innermost list, appends it to the enclosing one, and begins another in its place.
+    /// Ends the innermost list, appends it to the enclosing list, and begins a new list in its
+    /// place.
     #[inline]
     pub(super) fn close_and_open(&mut self, rules: &mut Consing) {
         let [.., outer, inner] = self.lists.as_mut_slice() else {
@@ -95,7 +96,7 @@ impl Lists {
         };
         let end = self.runs.len();
         if end == inner.start + 1 && end - outer.tail < FULL {
-            // A single run need not move: only the boundary does.
+            // A single run stays in place; only the boundary moves.
             let run = self.runs[inner.start];
             match self.runs[outer.tail..inner.start].last_mut() {
                 Some(last) if last.symbol == run.symbol => {
@@ -117,7 +118,7 @@ impl Lists {
         }
     }
 
-    /// Ends the innermost list and returns its symbol and count, unless it is empty.
+    /// Ends the innermost list and returns its symbol and count, unless the list is empty.
     #[inline]
     pub(crate) fn close(&mut self, rules: &mut Consing) -> Option<(Symbol, u64)> {
         let start = self.innermost().start;
@@ -131,7 +132,7 @@ impl Lists {
         closed
     }
 
-    /// Ends the innermost list, which is a whole activation of a function.
+    /// Ends the innermost list, which represents a whole activation of a function.
     pub(crate) fn close_call(&mut self, function: FuncId, rules: &mut Consing) -> Symbol {
         self.settle(rules);
         let start = self.innermost().start;
@@ -177,7 +178,7 @@ impl Lists {
         self.lists[innermost].tail = tail;
     }
 
-    /// Folds the innermost list until it is short and has one level.
+    /// Folds the innermost list until it is short and has only one level.
     fn settle(&mut self, rules: &mut Consing) {
         let List { start, tail } = self.innermost();
         let (mut from, mut level) = (tail, 0);
@@ -251,7 +252,7 @@ impl Lists {
         at + 1 < to && key(at) < key(at - 1) && key(at) < key(at + 1)
     }
 
-    /// Appends a run to a level that ends at `end`, where there is room. Returns the level's new
+    /// Appends a run to a level that ends at `end`. There must be room. Returns the level's new
     /// end.
     fn put(&mut self, start: usize, end: usize, run: Run) -> usize {
         match self.runs[start..end].last_mut() {
@@ -273,7 +274,8 @@ fn scramble(symbol: Symbol) -> u32 {
     (bits ^ bits >> 15).wrapping_mul(0x85eb_ca77)
 }
 
-/// Returns the run that represents these runs, at least one; several become one rule.
+/// Returns one run that represents the given runs, of which there must be at least one. Several
+/// runs become a rule.
 fn rule(runs: &[Run], scratch: &mut Vec<Symbol>, rules: &mut Consing) -> (Symbol, u64) {
     match runs {
         [run] => (run.symbol, run.count),
@@ -284,7 +286,7 @@ fn rule(runs: &[Run], scratch: &mut Vec<Symbol>, rules: &mut Consing) -> (Symbol
     }
 }
 
-/// One symbol for each run.
+/// Returns one symbol for each run.
 fn spell<'a>(runs: &[Run], scratch: &'a mut Vec<Symbol>, rules: &mut Consing) -> &'a [Symbol] {
     scratch.clear();
     scratch.extend(runs.iter().map(|run| rules.repeat(run.symbol, run.count)));

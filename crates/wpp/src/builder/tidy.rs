@@ -7,9 +7,9 @@ use crate::{Grammar, Kind, Root, Rule, Symbol};
 /// The overhead of a rule, expressed in symbols.
 const HEADER: u64 = 1;
 
-/// Removes the sequences whose rule costs more than it saves. These include all sequences used once
-/// ("rule utility": Nevill-Manning and Witten, "Identifying hierarchical structure in sequences",
-/// 1997). The rules get new numbers, including in `root`. Linear.
+/// Removes sequences whose rules cost more than they save. These include all sequences that are
+/// used once ("rule utility": Nevill-Manning and Witten, "Identifying hierarchical structure in
+/// sequences", 1997). The rules get new numbers, including in `root`. Linear.
 pub(crate) fn tidy(grammar: &Grammar, root: &mut [Root]) -> Grammar {
     let inlined = inlined(grammar, root);
     let mut tidy = Grammar::default();
@@ -60,7 +60,8 @@ fn rename(symbol: Symbol, renamed: &[RuleId]) -> Symbol {
 /// as a rule and u · n without one.
 fn inlined(grammar: &Grammar, root: &[Root]) -> Vec<bool> {
     let mut uses = vec![0u64; grammar.rules.len()];
-    // Repetitions and the root need a single symbol, so the sequences that they name remain rules.
+    // Repetitions and root items hold a single symbol, so the sequences that they name remain
+    // rules.
     let mut needed = vec![false; grammar.rules.len()];
     let at = |symbol: Symbol| symbol.as_rule().map(|rule| rule.as_u32() as usize);
     for (id, rule) in grammar.rules.iter() {

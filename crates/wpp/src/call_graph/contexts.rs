@@ -5,16 +5,16 @@ use afterimage_ids::{FuncId, RuleId};
 use crate::Kind;
 use crate::measures::Measured;
 
-/// Stands for no entry.
+/// The absence of an entry.
 const NONE: u32 = u32::MAX;
 
 /// The occurrences of each rule, by the function of the innermost activation around it, for `L`
 /// kinds of counts.
 ///
-/// Nearly every rule occurs only in activations of one function, because it contains a node of it.
-/// Only rules that consist entirely of calls can occur in several.
+/// Nearly every rule contains a node, so it occurs only in activations of that node's function.
+/// Only rules that consist entirely of calls can occur in activations of several functions.
 pub(super) struct Contexts<const L: usize> {
-    /// For each rule its first entry.
+    /// The first entry of each rule.
     first: Vec<u32>,
     entries: Vec<Entry<L>>,
 }

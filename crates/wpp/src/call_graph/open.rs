@@ -11,7 +11,7 @@ use super::Key;
 pub(super) struct Open {
     /// The open activations, the outermost first, with the number of blocks executed before each.
     stack: Vec<(FuncId, u64)>,
-    /// The number of them per function.
+    /// The number of open activations of each function.
     counts: HashMap<FuncId, u64>,
     /// The durations of ended activations that were not nested in another activation of their
     /// function.
@@ -19,7 +19,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// The innermost function; `None` for the host.
+    /// The function of the innermost activation; `None` for the host.
     pub(super) fn function(&self) -> Option<FuncId> {
         self.stack.last().map(|open| open.0)
     }
@@ -71,8 +71,8 @@ impl Open {
         }
     }
 
-    /// Reports the durations of the activations that ended since the last call and were not nested
-    /// in another activation of their function.
+    /// Reports the durations of activations that have ended since the last report and were not
+    /// nested in another activation of their function.
     pub(super) fn ended(&mut self, each: &mut impl FnMut(Key, u64)) {
         for (key, length) in self.ended.drain(..) {
             each(key, length);

@@ -10,20 +10,20 @@ use crate::builder::tidy::tidy;
 use crate::consing::Consing;
 use crate::{Grammar, Root, Symbol};
 
-/// Converts steps to rules. Sequences that were dissolved for writing are folded again, by the
-/// builder's own means. So repetitions are created once whether or not the steps mark them.
+/// Converts steps to rules. Sequences that were dissolved for writing are folded again in the same
+/// way as by the builder. So each repetition is created once, whether or not the steps mark it.
 pub(super) struct Assembler<'a> {
     limits: &'a Limits,
-    /// The number of steps that may follow.
+    /// The number of steps that may still follow.
     steps: u64,
     rules: Consing,
-    /// Folds sequences; empty between any two steps.
+    /// Folds sequences. It is empty between two steps.
     lists: Lists,
     root: Vec<Root>,
-    /// The ended rules, by number.
+    /// The rules that have ended, by number.
     ended: Vec<Symbol>,
-    /// The rules that have begun: the function if they are calls, and the start of their symbols in
-    /// `symbols`.
+    /// The rules that have begun: the function of each, if it is a call, and the start of its
+    /// symbols in `symbols`.
     begun: Vec<(Option<FuncId>, usize)>,
     /// The symbols of the rules that have begun, and those of the root since the last `Enter` or
     /// `Leave`.
@@ -33,7 +33,7 @@ pub(super) struct Assembler<'a> {
 }
 
 impl<'a> Assembler<'a> {
-    /// Creates an assembler for a segment that begins with this many open activations.
+    /// Creates an assembler for a segment that begins with `open` open activations.
     pub(super) fn new(limits: &'a Limits, open: usize) -> Self {
         Self {
             limits,
@@ -51,7 +51,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Processes a step. Returns false after the last one.
+    /// Processes a step. Returns `false` after the last step.
     pub(super) fn step(&mut self, step: Step) -> Result<bool, CodecError> {
         self.steps = self
             .steps
@@ -118,7 +118,7 @@ impl<'a> Assembler<'a> {
         self.made(rule)
     }
 
-    /// Marks the beginning or end of an activation that is not entirely in the segment.
+    /// Marks the beginning or the end of an activation that is not entirely in the segment.
     fn mark(&mut self, function: Option<FuncId>) -> Result<(), CodecError> {
         if !self.begun.is_empty() {
             return Err(CodecError::Malformed("an open activation within a rule"));
@@ -133,7 +133,7 @@ impl<'a> Assembler<'a> {
         self.item(function.map_or(Root::Leave, Root::Enter))
     }
 
-    /// Combines the root's symbols since the last mark into one.
+    /// Combines the root's symbols since the last mark into one symbol.
     fn flush(&mut self) -> Result<(), CodecError> {
         self.fold(0);
         match self.close() {
@@ -153,7 +153,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    /// Moves the symbols from `from` on into a list, to be closed.
+    /// Moves the symbols from `from` on into a list, which the caller closes.
     fn fold(&mut self, from: usize) {
         self.lists.open();
         for &symbol in &self.symbols[from..] {

@@ -4,19 +4,22 @@
 //! The interval is `[low, low + range)` with `range >= 2^32` before each decision, so a 16-bit
 //! probability is never rounded to nothing. A carry propagates back into bytes already written.
 
-/// Codes one decision after the other: [`Encoder`] writes the given decisions, [`Decoder`] finds
+/// Codes one decision after another. [`Encoder`] writes the given decisions; [`Decoder`] recovers
 /// them.
 ///
-/// With one interface for both, the model exists only once and cannot disagree with itself.
+/// Because both share this interface, there is only one model, so encoder and decoder cannot
+/// disagree.
 pub(super) trait Coder {
     /// Codes a decision that is true with probability `p / 65536`, `0 < p < 65536`. The encoder
     /// returns `bit`; the decoder ignores it.
     fn bit(&mut self, bit: bool, p: u32) -> bool;
 
-    /// Whether more was decoded than was ever written, so the bytes are not an encoder's.
+    /// Whether more has been decoded than was written, so that the bytes do not come from an
+    /// encoder.
     fn exhausted(&self) -> bool;
 
-    /// The lowest `count` bits of a number, all values equally likely, the highest bit first.
+    /// Codes the lowest `count` bits of a number, the highest bit first. All values are equally
+    /// likely.
     fn raw(&mut self, value: u64, count: u32) -> u64 {
         (0..count).rev().fold(0, |sum, at| {
             sum << 1 | u64::from(self.bit(value >> at & 1 == 1, 1 << 15))
@@ -40,7 +43,8 @@ impl Encoder {
         }
     }
 
-    /// Adds to `low`. An overflow is carried into the bytes, whose value stays below 1.
+    /// Adds to `low`. An overflow is carried into the bytes, whose value as a fraction stays below
+    /// 1.
     fn add(&mut self, amount: u64) {
         let (low, carry) = self.low.overflowing_add(amount);
         self.low = low;
@@ -54,7 +58,7 @@ impl Encoder {
         }
     }
 
-    /// Returns the bytes: as many as are needed to identify the interval when zeros follow.
+    /// Returns the bytes, as many as are needed to identify the interval when zeros follow.
     pub(super) fn finish(mut self) -> Vec<u8> {
         let kept = (1..=8).find(|kept| {
             let mask = u64::MAX.checked_shr(8 * kept).unwrap_or(0);
@@ -95,7 +99,7 @@ impl Coder for Encoder {
 
 /// Recovers the decisions.
 pub(super) struct Decoder<'a> {
-    /// The distance of the bytes' value above the encoder's `low`.
+    /// The distance of the bytes' value from the encoder's `low`.
     offset: u64,
     range: u64,
     bytes: &'a [u8],
@@ -129,7 +133,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// After the last decision: whether bytes remain that no encoder would have written.
+    /// Whether, after the last decision, bytes remain that no encoder would have written.
     pub(super) fn has_rest(&self) -> bool {
         self.bytes.len() > self.taken
     }

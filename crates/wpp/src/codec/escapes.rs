@@ -1,4 +1,4 @@
-//! Codes a step that no table has predicted because it is new in its place.
+//! Codes a step that no table has predicted because it is new in its context.
 
 use afterimage_ids::{FuncId, NodeId};
 
@@ -17,14 +17,14 @@ pub(super) struct Escapes {
     kinds: Vec<[Chance; 8]>,
     /// Whether the node is executed for the first time in the segment.
     fresh: Chance,
-    /// Nodes are numbered in the order of their first execution, so this one often directly follows
-    /// the last such node.
+    /// The number of a node that is executed for the first time. Nodes are numbered in the order of
+    /// their first execution, so this is often the next number.
     fresh_node: Gamma,
     next_fresh: u32,
     seen: Vec<bool>,
     nodes: Tree,
     functions: Tree,
-    /// The number of rules that ended since this one.
+    /// The number of rules that have ended since the rule in question.
     again: Gamma,
     symbols: Gamma,
 }
@@ -47,8 +47,8 @@ impl Escapes {
         }
     }
 
-    /// Codes a step; a loop without its count. `place` is below [`Self::PLACES`]; `symbols` counts
-    /// the innermost rule's symbols so far, and `rules` the rules that ended.
+    /// Codes a step, or a loop without its count. `place` is below [`Self::PLACES`]; `symbols`
+    /// counts the innermost rule's symbols so far, and `rules` counts the rules that have ended.
     pub(super) fn code(
         &mut self,
         coder: &mut impl Coder,

@@ -1,4 +1,4 @@
-//! The part of a point's recent past that predicts the next symbol.
+//! The part of the recent past that predicts the next symbol.
 
 use super::successors::hash;
 
@@ -6,27 +6,28 @@ use super::successors::hash;
 const DEPTH: usize = 6;
 
 /// The last nodes of the innermost activation. Calls between them are folded into the node that
-/// made them: what happens after a call depends far more on the caller's path than on the callee's
-/// last one.
+/// made them. The reason is that the continuation after a call depends far more on the caller's
+/// path than on the callee's last path.
 #[derive(Clone, Copy, Default)]
 pub(super) struct History {
     /// The last nodes, the latest first, each with its callees; or the entry and the caller's past.
     past: [u32; DEPTH],
-    /// The activation that ended since the last node, or 0.
+    /// The activation that has ended since the last node, or 0.
     returned: u32,
-    /// The repetition that ended since the last node, or 0.
+    /// The repetition that has ended since the last node, or 0.
     looped: u32,
     /// The number of nodes executed in this activation, modulo 2^32.
     count: u32,
     /// The last node, plus 1; 0 right after an entry.
     node: u32,
-    /// The end point of the last node, plus 1, or 0; and the number of consecutive nodes that ended
-    /// there: the iterations of an innermost loop.
+    /// The end point of the last node, plus 1, or 0. Also the number of consecutive nodes that
+    /// ended there, which are the iterations of an innermost loop.
     point: u32,
     rounds: u32,
 }
 
-/// The effect of a rule: the history at its end, and the length of the part that is the rule's own.
+/// The effect of a rule: the history at its end, and how much of that history the rule itself has
+/// added.
 #[derive(Clone, Copy)]
 pub(super) struct Tail {
     history: History,
@@ -44,9 +45,9 @@ impl History {
         self.returned != 0
     }
 
-    /// Contexts for the last node, for that node with the number of consecutive nodes that ended
-    /// there, and for the last 2, 3 and 6 nodes. Each is a sum of products that can be computed in
-    /// parallel and whose upper bits are well mixed.
+    /// The contexts of the last node, of that node with the number of consecutive nodes that ended
+    /// there, and of the last 2, 3 and 6 nodes. Each context is a sum of products, which can be
+    /// computed in parallel. Its upper bits are well mixed.
     #[inline]
     pub(super) fn contexts(&self, place: u32) -> [u64; 5] {
         let [first, second, third, fourth, fifth, sixth] = self.past;
@@ -54,7 +55,7 @@ impl History {
         let one = times(0, first)
             .wrapping_add(times(1, self.looped))
             .wrapping_add(times(2, place << 1 | returned));
-        // An entry, and a node without known properties, represent themselves.
+        // An entry represents itself, and so does a node without known properties.
         let (at, number) = if self.point == 0 {
             (0, first)
         } else {
@@ -99,7 +100,7 @@ impl History {
         self.looped = 0;
     }
 
-    /// The history at the entry of an activation that begins here.
+    /// The history at the entry of an activation that begins at this point.
     pub(super) fn entry(&self, function: u32) -> Self {
         let entry = hash(1 << 32, function) as u32;
         let mut inner = Self {
@@ -113,7 +114,7 @@ impl History {
         }
     }
 
-    /// Records the end of an activation of `function`, given its last history.
+    /// Records the end of an activation of `function`. `callee` is its last history.
     pub(super) fn returned(&mut self, function: u32, callee: &Self) {
         self.returned = hash(hash(2 << 32, function), callee.past[0]) as u32 | 1;
         self.looped = 0;
@@ -128,7 +129,7 @@ impl History {
         self.looped = (self.looped << 8) + symbols;
     }
 
-    /// Returns the additions since `since`.
+    /// Returns what has been added since `since`.
     pub(super) fn tail(&self, since: &Self) -> Tail {
         Tail {
             history: *self,

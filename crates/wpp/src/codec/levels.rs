@@ -1,20 +1,21 @@
 //! Quantises the counts of a candidate in a context into a few levels.
 
-/// The largest count of how often something followed in a context.
+/// The largest count of how often a candidate followed in a context.
 pub(super) const MOST: u32 = 63;
-/// Levels of [`FINE`].
+/// The number of levels of [`FINE`].
 pub(super) const FINE_LEVELS: usize = 41;
-/// Levels of [`COARSE`].
+/// The number of levels of [`COARSE`].
 pub(super) const COARSE_LEVELS: usize = 12;
 /// A bound above the misses that two other candidates can have.
 const MISSES: usize = 128;
 
-/// Maps two counts to a level: how often a candidate followed, and how often the remaining ones
+/// Maps two counts to a level: how often a candidate followed, and how often the other candidates
 /// did.
 pub(super) struct Levels([[u8; MISSES]; MOST as usize + 1]);
 
 impl Levels {
-    /// The level, by how often the candidate followed and how often all remaining ones did.
+    /// The level for a candidate that followed `hits` times, where all candidates together followed
+    /// `total` times.
     #[inline]
     pub(super) fn of(&self, hits: u32, total: u32) -> usize {
         self.0[(hits & MOST) as usize][(total - hits) as usize % MISSES].into()
@@ -23,7 +24,7 @@ impl Levels {
 
 pub(super) static FINE: Levels = Levels(table(true));
 pub(super) static COARSE: Levels = Levels(table(false));
-/// For each level, the hits and misses of a context with few observations.
+/// For each level, the hits and misses that stand for it in a context with few observations.
 pub(super) static FINE_MEANS: [(u32, u32); FINE_LEVELS] = means(true);
 pub(super) static COARSE_MEANS: [(u32, u32); COARSE_LEVELS] = means(false);
 
@@ -36,8 +37,8 @@ const fn reached(boundaries: &[u32], number: u32) -> usize {
     at
 }
 
-/// By misses if there are no hits, by hits if there are no misses, and otherwise by the share of
-/// hits, in 64ths, and its certainty.
+/// Computes a level. Without hits, it depends on the misses; without misses, on the hits.
+/// Otherwise, it depends on the share of hits, in 64ths, and on its certainty.
 const fn level(is_fine: bool, hits: u32, misses: u32) -> usize {
     let total = hits + misses;
     match (is_fine, hits, misses) {

@@ -3,10 +3,10 @@
 
 use super::coder::Coder;
 
-/// The unit of the logistic domain: `ln(p / (1 - p))` is stored times this.
+/// The unit of the logistic domain: `ln(p / (1 - p))` is stored multiplied by this.
 const UNIT: i32 = 256;
-/// The largest value of the logistic domain: odds of e^11, the smallest probability that 16 bits
-/// can hold.
+/// The largest value of the logistic domain. It means odds of e^11, about the most that a
+/// probability of 16 bits can express.
 const MAX: i32 = 11 * UNIT;
 
 /// `65536 / (1 + e^(-x / 256))` for `x` in `0..=MAX`.
@@ -41,7 +41,7 @@ static STRETCH: [i16; 4096] = {
     table
 };
 
-/// The probability, in 1/65536, of a value in the logistic domain; never 0 or 1.
+/// The probability, in units of 1/65536, for a value in the logistic domain. It is never 0 or 1.
 #[inline]
 pub(super) fn squash(x: i32) -> u32 {
     if x >= 0 {
@@ -51,16 +51,16 @@ pub(super) fn squash(x: i32) -> u32 {
     }
 }
 
-/// A probability that adapts to observed decisions: at first in steps of 1/n, later of a fixed
-/// size.
+/// A probability that adapts to observed decisions, at first in steps of 1/n, later in steps of a
+/// fixed size.
 #[derive(Clone, Copy)]
 pub(super) struct Chance(u32);
 
 impl Chance {
-    /// The number of decisions remembered.
+    /// The largest number of decisions remembered.
     const LIMIT: u32 = 255;
 
-    /// A probability in 1/65536 that counts as `worth` observed decisions.
+    /// A probability, in units of 1/65536, that counts as much as `worth` observed decisions.
     pub(super) const fn new(p: u32, worth: u32) -> Self {
         Self(p << 16 | worth)
     }
@@ -109,12 +109,12 @@ static RECIPROCAL: [u16; Chance::LIMIT as usize + 1] = {
 pub(super) struct Mixer<const N: usize>([i32; N]);
 
 impl<const N: usize> Mixer<N> {
-    /// Equal weights; 65536 means 1.
+    /// Creates a mixer with equal weights. A weight of 65536 means 1.
     pub(super) const fn new(weight: i32) -> Self {
         Self([weight; N])
     }
 
-    /// The mixed opinion, as a probability in 1/65536.
+    /// The mixed opinion, as a probability in units of 1/65536.
     #[inline]
     pub(super) fn mix(&self, opinions: &[i32; N]) -> u32 {
         let sum: i64 = self

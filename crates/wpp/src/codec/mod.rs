@@ -19,31 +19,33 @@
 //!
 //! A segment is written in execution order. A path is a node. An activation is `Call`, its steps,
 //! `End`. A repetition is its body's steps, then `Loop`. That step gives the number of preceding
-//! symbols in the body, and the number of executions. So the question whether a loop continues
-//! arises where the program decides it. Activations, and long recurring sequences (`Sequence`,
-//! their steps, `End`), are numbered in the order of their ends. A later occurrence is only `Again`
-//! and this number.
+//! symbols in the body, and the number of executions. So whether a loop continues is coded at the
+//! point where the program decides it. Activations, and long recurring sequences (`Sequence`, their
+//! steps, `End`), are numbered in the order of their ends. A later occurrence is only `Again` and
+//! this number.
 //!
 //! Short sequences are *dissolved*: their steps are written at every occurrence, because predicting
 //! them one by one costs fewer bits than distinguishing one rule from all others. The exception is
 //! when sequences recur so often that naming them costs no more and is much faster to read. The
-//! reader folds the steps by the builder's own means. So the decoded grammar is about as small as
-//! the encoded one and yields the same path, but has different rules: [`canonical`] computes them.
+//! reader folds the steps in the same way as the builder. So the decoded grammar is about as small
+//! as the encoded one and yields the same path, but has different rules: [`canonical`] computes
+//! them.
 //!
 //! # Prediction
 //!
-//! Five contexts record what followed so far. They are: the last node; the last node and the number
-//! of consecutive nodes with its end, which are the iterations of an innermost loop; and the last
-//! 2, 3 and 6 nodes of the activation, with the calls between them folded in. Each remembers up to
-//! three candidates and how often they followed.
+//! Five contexts record what has followed so far. The first is the last node. The second is the
+//! last node and the number of consecutive nodes with the same end, which are the iterations of an
+//! innermost loop. The others are the last 2, 3 and 6 nodes of the activation, with the calls
+//! between them folded in. Each remembers up to three candidates and how often they followed.
 //!
-//! Most steps are the only one that ever followed in the longest context. They take one look-up and
-//! one binary decision. Otherwise the candidates of all contexts are offered one by one, and one
-//! decision says whether the offer is right. Its probability is mixed (Mahoney 2005) from two
-//! opinions: that of the two longest contexts, and that of the others. Both opinions are looked up
-//! by how often the candidate and the others were seen. So the meaning of, say, "seen once" is
-//! learnt, not assumed. The decisions are range coded. If no offer is right, the step is spelt out.
-//! The counts of loops are predicted in the same way, in contexts of their own.
+//! In most cases, only one step has ever followed in the longest context. Such a step takes one
+//! look-up and one binary decision. Otherwise, the candidates of all contexts are offered one by
+//! one, and a decision says whether the offer is right. Its probability is mixed (Mahoney 2005)
+//! from two opinions: that of the two longest contexts, and that of the others. Each opinion is
+//! looked up by how often the candidate and the other candidates have been seen. So the meaning of,
+//! say, "seen once" is learnt, not assumed. The decisions are range coded. If no offer is right,
+//! the step is spelt out. The counts of loops are predicted in the same way, in contexts of their
+//! own.
 //!
 //! Nothing here uses floating point, so every machine decodes the same.
 
@@ -79,8 +81,8 @@ use crate::measures::tally;
 use crate::{Grammar, Kind, Root, Segment, Symbol};
 
 const VERSION: u8 = 2;
-/// The percentage of bytes that a plan with far fewer steps may take, because it is read that many
-/// times faster.
+/// The size, in percent, that is acceptable for a plan with far fewer steps, because it is read so
+/// much faster.
 const WORTH: usize = 105;
 const MIN_TABLE_BITS: u32 = 6;
 const MAX_TABLE_BITS: u32 = 15;
@@ -89,26 +91,26 @@ const MAX_TABLE_BITS: u32 = 15;
 /// the same facts. Otherwise the bytes decode to another segment, or to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeContext {
-    /// The place where its activation continues afterwards, which decides what can follow. For
-    /// example, this is the number of a block that is unique in the program. It is the block after
-    /// the call if the node ends with a call, and one common number for all nodes that end the
-    /// activation.
+    /// The place where its activation continues afterwards, which decides what can follow. It may
+    /// be, for example, a block number that is unique in the program. If the node ends with a call,
+    /// this is the number of the block after the call. All nodes that end the activation have one
+    /// common number.
     pub next: u32,
-    /// Whether it ends with a call, so that an activation follows.
+    /// Whether the node ends with a call, so that an activation follows.
     pub calls: bool,
 }
 
 /// The maximum size of a decoded segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Rules, their symbols and the root's items. At least as many as in the encoded segment;
-    /// values above 2^30 have no effect.
+    /// The number of rules, their symbols and the root's items. It must be at least that of the
+    /// encoded segment. Values above 2^30 have no effect.
     pub symbols: usize,
-    /// The number of nodes: a segment with a larger node number is refused.
+    /// The number of nodes. A segment that names a higher node is refused.
     pub nodes: u32,
     /// The number of functions.
     pub functions: u32,
-    /// The number of activations open at the beginning.
+    /// The number of activations that are open at the beginning.
     pub open: usize,
 }
 
@@ -118,22 +120,22 @@ pub enum CodecError {
     /// The bytes end too early.
     #[error("the bytes end too early")]
     Truncated,
-    /// Bytes follow the end.
+    /// Further bytes follow the end.
     #[error("bytes follow the end")]
     Trailing,
-    /// They were written by another version.
+    /// The bytes were written by another version.
     #[error("coded in version {0}, which this program does not read")]
     Version(u8),
-    /// Something exceeds the limits.
+    /// A number exceeds the limits.
     #[error("more {0} than allowed")]
     TooLarge(&'static str),
-    /// They contain something that no encoder writes.
+    /// The bytes contain something that no encoder writes.
     #[error("{0}")]
     Malformed(&'static str),
 }
 
-/// Encodes a segment. Time is linear in its steps: at most 8 million, or a few for each symbol if
-/// that is more.
+/// Encodes a segment. Time is linear in its steps. There are at most 8 million, or a few for each
+/// symbol if that is more.
 ///
 /// `contexts` is indexed by node; it may be empty or too short.
 ///
@@ -160,7 +162,7 @@ pub fn encode(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
     out
 }
 
-/// The coded steps of a segment, in the cheaper of the two ways.
+/// The coded steps of a segment, according to the cheaper of the two plans.
 fn coded(segment: &Segment, contexts: &[NodeContext], bounds: Bounds) -> (Vec<u8>, Plans) {
     let coded = |plans: Plans| {
         let mut model = Model::new(contexts, bounds);
@@ -179,12 +181,13 @@ fn coded(segment: &Segment, contexts: &[NodeContext], bounds: Bounds) -> (Vec<u8
     }
 }
 
-/// Decodes a segment: returns [`canonical`] of the encoded one. Time and memory are bounded by the
-/// limits and those of [`encode`].
+/// Decodes a segment. Returns [`canonical`] of the encoded segment. The bounds of [`encode`] and
+/// the limits also bound time and memory.
 ///
 /// # Errors
-/// Bytes that [`encode`] does not write, above all truncated ones, and segments beyond the limits.
-/// Altered bytes may also decode to another segment, which is sound in itself.
+/// If [`encode`] cannot have written the bytes, for example because they are truncated, or if the
+/// segment exceeds the limits. Altered bytes may also decode to another segment, which is sound in
+/// itself.
 pub fn decode(
     bytes: &[u8],
     contexts: &[NodeContext],
@@ -231,11 +234,11 @@ pub fn decode(
 }
 
 /// The segment that [`decode`] makes from [`encode`]'s bytes. Execution and counts are the same.
-/// However, rules are rebuilt by folding, unused ones are gone, and neighbours in the root are
+/// However, rules are rebuilt by folding, unused rules are removed, and neighbours in the root are
 /// merged.
 ///
 /// # Errors
-/// A segment that executes more than 2^64 nodes, or is beyond all limits.
+/// If the segment executes more than 2^64 nodes, or exceeds every possible limit.
 pub fn canonical(segment: &Segment, contexts: &[NodeContext]) -> Result<Segment, CodecError> {
     let (_, plans) = coded(segment, contexts, bounds(segment));
     let limits = Limits {

@@ -9,19 +9,19 @@ use super::step::{Step, Token};
 use super::successors::hash;
 use super::{CodecError, NodeContext};
 
-/// The number of places that keep the counts of recent loops.
+/// The number of slots for the counts of recent loops.
 const LOOPS: usize = 1 << 10;
 /// The number of contexts of a step.
 const ORDERS: usize = 5;
 
-/// Facts that both sides know before the first step.
+/// Facts that writer and reader know before the first step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// A bound that all nodes are below.
+    /// A number above those of all nodes.
     pub(super) nodes: u32,
-    /// A bound that all functions are below.
+    /// A number above those of all functions.
     pub(super) functions: u32,
-    /// The tables have 2 to the power of this many slots.
+    /// The binary logarithm of the number of slots in the tables.
     pub(super) table_bits: u32,
 }
 
@@ -35,9 +35,9 @@ enum Within {
 #[derive(Clone, Copy)]
 struct Frame {
     within: Within,
-    /// The history at its beginning.
+    /// The history at the rule's beginning.
     before: History,
-    /// The number of its symbols.
+    /// The number of the rule's symbols so far.
     symbols: u32,
 }
 
@@ -54,14 +54,14 @@ pub(super) struct Model<'a> {
     /// The iteration count of the last loop.
     latest_times: u64,
     escapes: Escapes,
-    /// The counts of loops that no table has predicted, by the bit length of the previous one.
+    /// The counts of loops that no table has predicted, by the bit length of the previous count.
     escaped_times: Vec<Gamma>,
 }
 
 impl<'a> Model<'a> {
     pub(super) fn new(contexts: &'a [NodeContext], bounds: Bounds) -> Self {
         let bits = bounds.table_bits;
-        // The contexts of a single node need only as much room as there are nodes.
+        // There are only as many contexts of a single node as there are nodes.
         let low = bits
             .min(u32::BITS - bounds.nodes.leading_zeros() + 2)
             .max(4);
@@ -111,7 +111,7 @@ impl<'a> Model<'a> {
         self.learn(coder, step, given)
     }
 
-    /// The contexts from the last nodes; separate inside sequences.
+    /// The contexts of the last nodes. Inside sequences, they are different.
     #[inline]
     fn contexts(&self) -> [u64; ORDERS] {
         let frame = &self.frames[self.frames.len() - 1];
@@ -239,7 +239,7 @@ impl<'a> Model<'a> {
         Ok(times)
     }
 
-    /// Begins a rule, or an activation of the root.
+    /// Begins a rule, or an activation in the root.
     fn begin(&mut self, within: Within, step: Step) -> Step {
         self.frames.push(Frame {
             within,
@@ -257,7 +257,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Whether a step is possible here.
+/// Whether a step is possible at this point.
 #[inline]
 fn is_allowed(token: Token, frame: &Frame) -> bool {
     if !token.is_structure() {

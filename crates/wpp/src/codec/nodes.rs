@@ -19,15 +19,15 @@ use crate::{Node, Symbol};
 const VERSION: u8 = 2;
 /// The number of contexts of a block and of a function.
 const ORDERS: usize = 3;
-/// The end of a path; blocks follow.
+/// The code of a path's end. Greater codes are blocks.
 const END: u32 = 0;
 
 /// The maximum size of a decoded node table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeLimits {
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: u32,
-    /// Total blocks of all paths.
+    /// The total number of blocks of all paths.
     pub blocks: usize,
     /// The number of functions.
     pub functions: u32,
@@ -61,8 +61,8 @@ pub fn encode_nodes(nodes: &PrimaryMap<NodeId, Node>) -> Vec<u8> {
 /// Decodes a node table. Time and memory are bounded by the limits.
 ///
 /// # Errors
-/// Bytes that [`encode_nodes`] does not write, above all truncated ones, and tables beyond the
-/// limits. Altered bytes may also decode to another table.
+/// If [`encode_nodes`] cannot have written the bytes, for example because they are truncated, or if
+/// the table exceeds the limits. Altered bytes may also decode to another table.
 pub fn decode_nodes(
     bytes: &[u8],
     limits: &NodeLimits,
@@ -127,7 +127,8 @@ struct Table {
     left_out: Gamma,
     blocks: Predictor<ORDERS>,
     new_blocks: [Gamma; 2],
-    /// The last blocks of the path, the latest first; before them, the end of the previous path.
+    /// The last blocks of the path, the latest first. At its beginning, the end of the previous
+    /// path comes before them.
     past: [u32; ORDERS - 1],
     function: u32,
     is_first: bool,
@@ -172,7 +173,7 @@ impl Table {
         self.is_first = true;
     }
 
-    /// Codes a block plus 1, or the end.
+    /// Codes a block, as its number plus 1, or the end.
     fn block(&mut self, coder: &mut impl Coder, given: u32) -> u32 {
         let mut context = hash(self.is_first.into(), self.function);
         let contexts = std::array::from_fn(|order| {

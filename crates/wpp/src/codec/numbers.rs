@@ -1,4 +1,4 @@
-//! Numbers without prediction: their length, then their bits.
+//! Codes numbers without predicting them: first the length, then the bits.
 
 use super::coder::Coder;
 use super::logistic::Chance;
@@ -6,9 +6,9 @@ use super::logistic::Chance;
 /// Non-negative numbers of up to 64 bits that are mostly small: Elias's gamma code (1975) with
 /// adaptive probabilities.
 pub(super) struct Gamma {
-    /// Whether the length of `value + 1`, which has up to 65 bits, is larger than this.
+    /// The chance, for each length, that `value + 1` is longer. It has up to 65 bits.
     lengths: [Chance; 65],
-    /// The two highest bits after the leading one, by length.
+    /// The chances of the two highest bits after the leading bit, by length.
     heads: [[Chance; 4]; 65],
 }
 
@@ -20,7 +20,8 @@ impl Gamma {
         }
     }
 
-    /// Codes a number. `None` for more than 64 bits, which only hostile bytes hold.
+    /// Codes a number. `None` for a number of more than 64 bits, which occurs only in hostile
+    /// bytes.
     pub(super) fn code(&mut self, coder: &mut impl Coder, value: u64) -> Option<u64> {
         let value = u128::from(value) + 1;
         let bits = 127 - value.leading_zeros();
@@ -51,15 +52,15 @@ impl Gamma {
     }
 }
 
-/// Numbers below a bound, the highest bit first. The bits before one of the first sixteen bits are
-/// its context.
+/// Codes numbers below a bound, the highest bit first. The context of each of the first sixteen
+/// bits is the bits before it.
 pub(super) struct Tree {
     bits: u32,
     chances: Vec<Chance>,
 }
 
 impl Tree {
-    /// For numbers below `bound`.
+    /// Creates a coder of numbers below `bound`.
     pub(super) fn new(bound: u32) -> Self {
         let bits = u32::BITS - bound.saturating_sub(1).leading_zeros();
         Self {

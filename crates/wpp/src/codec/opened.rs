@@ -1,5 +1,5 @@
 //! Segments in opened form: rule by rule, without prediction. They take several times the bytes of
-//! [`encode`](super::encode) and a fraction of its time to read.
+//! [`encode`](super::encode), but reading them takes a fraction of the time.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -28,7 +28,7 @@ const ITEMS: u64 = 4;
 /// concatenated right-hand sides of all rules.
 ///
 /// # Panics
-/// If a rule names one that does not come before it.
+/// If a rule names a rule that does not come before it.
 pub fn encode_opened(segment: &Segment) -> Vec<u8> {
     let grammar = &segment.grammar;
     let mut out = Vec::with_capacity(2 * grammar.symbols.len() + 4 * grammar.rules.len() + 64);
@@ -60,7 +60,7 @@ pub fn encode_opened(segment: &Segment) -> Vec<u8> {
         let len = u64::from(rule.len);
         match rule.kind {
             Kind::Sequence => varint::put(&mut out, len * KINDS + SEQUENCE),
-            // The number of rounds may take all 64 bits.
+            // The number of rounds may need all 64 bits.
             Kind::Repeat(rounds) => {
                 varint::put(&mut out, REPEAT);
                 varint::put(&mut out, rounds);
@@ -84,11 +84,11 @@ pub fn encode_opened(segment: &Segment) -> Vec<u8> {
     out
 }
 
-/// Decodes the segment that was encoded. It is checked only as far as counting nodes and calls
-/// requires. Time and memory are linear in the bytes.
+/// Decodes the segment that was encoded. The segment is checked only as far as counting nodes and
+/// calls requires. Time and memory are linear in the bytes.
 ///
 /// # Errors
-/// Bytes that [`encode_opened`] does not write, and numbers beyond the limits.
+/// If [`encode_opened`] cannot have written the bytes, or a number exceeds the limits.
 pub fn decode_opened(bytes: &[u8], limits: &Limits) -> Result<Segment, CodecError> {
     let input = &mut &*bytes;
     varint::version(input, VERSION)?;
@@ -137,7 +137,7 @@ pub fn decode_opened(bytes: &[u8], limits: &Limits) -> Result<Segment, CodecErro
     finish(before, length, open, root, Grammar { rules, symbols })
 }
 
-/// The rules and their symbols.
+/// Reads the rules and their symbols.
 fn grammar(
     input: &mut &[u8],
     limits: &Limits,
@@ -186,7 +186,7 @@ fn grammar(
     Ok((rules, symbols))
 }
 
-/// The length of a list: at most the limit, and at most the number of remaining bytes.
+/// Reads the length of a list. It is at most the limit, and at most the number of remaining bytes.
 fn count(input: &mut &[u8], limit: usize, what: &'static str) -> Result<usize, CodecError> {
     let count = varint::get_below(input, limit as u64 + 1, what)? as usize;
     if count <= input.len() {

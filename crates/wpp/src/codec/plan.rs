@@ -1,7 +1,7 @@
 //! Decides how each rule is written.
 //!
-//! A grammar is a good form for questions and a poor one for storage. A rule's number costs about
-//! as many bits as its terminals do when each is predicted from the previous ones. Marking a rule's
+//! A grammar is well suited to questions, but not to storage. A rule's number costs about as many
+//! bits as its terminals do when each is predicted from the previous ones. Marking a rule's
 //! beginning and end costs more. So short sequences are dissolved, and only activations and long
 //! recurring sequences are named. The reader folds the steps as the builder did.
 
@@ -12,25 +12,25 @@ use crate::{Kind, Root, Segment, Symbol};
 /// Sequences of up to this many steps are never named, unless dissolving makes the segment too
 /// long.
 const LONGEST_DISSOLVED: u32 = 256;
-/// Sequences of up to this many steps are never named, however long the segment gets.
+/// Sequences of up to this many steps are never named, even if the segment becomes long.
 const SHORTEST_NAMED: u32 = 4;
 /// Repetitions of up to this many steps are unrolled.
 const MOST_UNROLLED: u64 = 4;
-/// Naming nearly all sequences is tried if it takes this many times fewer steps. Interpreters are
-/// an example: it also takes fewer bytes there, because sequences recur so often that each is well
-/// known.
+/// Naming nearly all sequences is tried if this reduces the number of steps by at least this
+/// factor. It also takes fewer bytes in interpreters, for example, whose sequences recur so often
+/// that each is predicted well.
 const FAR_LESS: u64 = 3;
-/// A segment takes more steps than this only if it has more symbols.
+/// The largest number of steps, unless the segment has more symbols.
 pub(super) const MOST_STEPS: u64 = 8 << 20;
 
-/// The form of an occurrence of a rule.
+/// How an occurrence of a rule is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Its definition at the first occurrence, its number elsewhere.
+    /// As its definition at the first occurrence, and as its number elsewhere.
     Named,
-    /// Its symbols, written in its place. For a `Repeat`, a step that marks the repetition follows.
+    /// As its symbols. For a `Repeat`, a step that marks the repetition follows.
     Dissolved,
-    /// Its symbols, written in its place as often as they are executed.
+    /// As its symbols, repeated as often as they are executed.
     Unrolled,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Plan {
     pub(super) form: Form,
     /// The number of symbols that the reader sees.
     pub(super) width: u32,
-    /// The number of steps it takes where it is not named.
+    /// The number of steps of an occurrence that is not written as a number.
     steps: u32,
 }
 
@@ -54,7 +54,7 @@ impl Plan {
 /// The plan for each rule.
 pub(super) type Plans = PrimaryMap<RuleId, Plan>;
 
-/// The plan for an occurrence of a symbol after the first.
+/// The plan for occurrences of a symbol after the first one.
 pub(super) fn plan_of(symbol: Symbol, plans: &Plans) -> Plan {
     match symbol.as_rule() {
         Some(rule) if plans[rule].form != Form::Named => plans[rule],
@@ -62,8 +62,8 @@ pub(super) fn plan_of(symbol: Symbol, plans: &Plans) -> Plan {
     }
 }
 
-/// The possible plans for a segment: the first names few sequences; the second, if it takes far
-/// fewer steps, names nearly all. Linear.
+/// The possible plans for a segment. The first names few sequences. The second names nearly all
+/// sequences; it is present only if it takes far fewer steps. Linear.
 pub(super) fn plans(segment: &Segment) -> (Plans, Option<Plans>) {
     let uses = uses(segment);
     let (named, least) = plan_up_to(SHORTEST_NAMED, segment, &uses);
@@ -129,7 +129,7 @@ fn plan_up_to(longest: u32, segment: &Segment, uses: &PrimaryMap<RuleId, u8>) ->
     (plans, all)
 }
 
-/// Returns how often each rule is written if all sequences are named; 2 means more than once.
+/// Returns how often each rule is written if all sequences are named. 2 means more than once.
 fn uses(segment: &Segment) -> PrimaryMap<RuleId, u8> {
     let grammar = &segment.grammar;
     let mut uses: PrimaryMap<RuleId, u8> = grammar.rules.values().map(|_| 0).collect();

@@ -1,4 +1,4 @@
-//! Predicts the next token from several contexts: their candidates, and the probability of each.
+//! Predicts the next token from several contexts, which provide candidates and their probabilities.
 
 use super::coder::Coder;
 use super::levels::{COARSE, COARSE_LEVELS, COARSE_MEANS, FINE, FINE_LEVELS, FINE_MEANS, MOST};
@@ -6,36 +6,37 @@ use super::logistic::{Chance, Mixer};
 use super::step::Token;
 use super::successors::{CANDIDATES, Slot, Table};
 
-/// How fast the mixers learn.
+/// The learning rate of the mixers.
 const RATE: i32 = 2;
-/// The most specific context decides alone if only one thing followed there, this often or more.
+/// The most specific context decides alone if only one token has followed in it, at least this
+/// often.
 const SURE: u32 = 3;
 /// The maximum number of contexts, and of candidates offered.
 const MOST_ORDERS: usize = 5;
 const MOST_TRIES: usize = 8;
 
-/// What the most specific context has said.
+/// The result of asking the most specific context.
 #[derive(Clone, Copy)]
 struct First {
     place: usize,
     slot: Slot,
-    /// Its only successor, if that was offered and is not the token.
+    /// The context's only successor, if it was offered and is not the token.
     refused: Token,
 }
 
 /// Codes tokens in sequence, each in `N` contexts (three to five), the most specific last.
 ///
-/// Most tokens are the only one that ever followed in the most specific context. They take one
-/// look-up and one decision. The others are searched for among all contexts' candidates. A
-/// candidate's probability is a mixture of two opinions: that of the two most specific contexts
-/// together, and that of the others.
+/// In most cases, only one token has ever followed in the most specific context. Such a token takes
+/// one look-up and one decision. Other tokens are searched for among the candidates of all
+/// contexts. A candidate's probability is a mixture of two opinions: the opinion of the two most
+/// specific contexts together, and that of the other contexts.
 pub(super) struct Predictor<const N: usize> {
     tables: [Table; N],
-    /// The probability that the only successor follows again, by how often it did.
+    /// The probability that the only successor follows again, by how often it has followed.
     sure: Vec<Chance>,
     upper: Vec<Chance>,
     lower: Vec<Chance>,
-    /// Mixers, by the knowledge of the most specific context.
+    /// Mixers, by what the most specific context knows.
     mixers: Vec<Mixer<2>>,
     /// The slots of the last token's contexts, unless it has been learnt.
     places: [usize; N],
@@ -45,7 +46,7 @@ pub(super) struct Predictor<const N: usize> {
 }
 
 impl<const N: usize> Predictor<N> {
-    /// Creates a predictor with tables of 2 to the power of `bits` contexts, by order.
+    /// Creates a predictor. The table of each order has 2 to the power of its `bits` contexts.
     pub(super) fn new(bits: [u32; N], most_tries: usize) -> Self {
         const { assert!(3 <= N && N <= MOST_ORDERS) };
         let upper =
@@ -67,7 +68,7 @@ impl<const N: usize> Predictor<N> {
     }
 
     /// Offers the candidates, those of the most specific context first, and codes whether each is
-    /// the token. Skips tokens that are not allowed here.
+    /// the token. Skips tokens that are not allowed at this point.
     #[inline]
     pub(super) fn code(
         &mut self,
@@ -100,7 +101,7 @@ impl<const N: usize> Predictor<N> {
         self.search(coder, given, contexts, first, is_allowed)
     }
 
-    /// Offers the candidates of all contexts except the rejected one.
+    /// Offers the candidates of all contexts, except a candidate that has been refused.
     #[inline]
     fn search(
         &mut self,
@@ -157,8 +158,8 @@ impl<const N: usize> Predictor<N> {
         None
     }
 
-    /// Codes whether a candidate is right that followed this often in the contexts, where all
-    /// remaining ones followed `rest` times.
+    /// Codes whether a candidate is right, from how often it has followed in the contexts. All
+    /// remaining candidates have followed `rest` times.
     #[inline]
     fn offer(
         &mut self,

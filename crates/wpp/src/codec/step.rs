@@ -3,21 +3,21 @@
 use afterimage_ids::{FuncId, NodeId};
 
 /// One step of the walk over a segment. A rule's definition is written where the rule first occurs:
-/// it is opened, its symbols follow, and it is ended. Later occurrences name it by its number, in
-/// the order of the ends.
+/// the rule is opened, its symbols follow, and it is ended. Later occurrences give the rule's
+/// number. Rules are numbered in the order in which they end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// A terminal.
     Node(NodeId),
-    /// A rule that was ended.
+    /// A rule that has ended.
     Again(u32),
     /// A `Sequence` begins.
     Sequence,
-    /// The last `symbols` symbols of the innermost open rule were executed `times` times, not once.
+    /// The last `symbols` symbols of the innermost open rule are executed `times` times, not once.
     Loop {
         /// The number of symbols, at least one.
         symbols: u32,
-        /// At least two.
+        /// The number of executions, at least two.
         times: u64,
     },
     /// A `Call` begins.
@@ -56,7 +56,8 @@ impl Token {
         }
     }
 
-    /// The step; for a loop, without its count. Must not be called on [`Token::NONE`].
+    /// The step that the token represents. A loop lacks its count. Must not be called on
+    /// [`Token::NONE`].
     pub(super) fn step(self) -> Step {
         let number = self.0 >> 2;
         match (self.0 & 3, number) {
@@ -74,7 +75,8 @@ impl Token {
         }
     }
 
-    /// Whether it is not just a symbol, so that its position decides whether it is allowed.
+    /// Whether it is a structural step, not a symbol. Such steps are allowed only at certain
+    /// positions.
     #[inline]
     pub(super) fn is_structure(self) -> bool {
         self.0 & 3 == 3

@@ -11,11 +11,12 @@ const WIDTH: usize = 6;
 const COUNTS: u32 = (1 << (WIDTH * CANDIDATES)) - 1;
 
 /// The candidates of a context, the most frequent first: a quarter of a cache line. A new token
-/// competes with the last.
+/// competes with the last candidate.
 #[derive(Clone, Copy, Default)]
 #[repr(align(16))]
 pub(super) struct Slot {
-    /// Inverted, so that an empty slot is all zeros, which the allocator provides cheaply.
+    /// The candidates, inverted. So an empty slot is all zeros, which the allocator provides
+    /// cheaply.
     tokens: [u32; CANDIDATES],
     /// The counts, the first in the lowest bits; above them, a tag that distinguishes contexts that
     /// share a slot.
@@ -23,7 +24,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// A candidate, or [`Token::NONE`] if there are not that many.
+    /// A candidate, or [`Token::NONE`] if there are fewer candidates.
     #[inline]
     pub(super) fn token(&self, at: usize) -> Token {
         Token(!self.tokens[at])
@@ -35,7 +36,8 @@ impl Slot {
         self.meta >> (WIDTH * at) & MOST
     }
 
-    /// Returns how often the only token that ever followed did so; 0 if there is none.
+    /// Returns how often a token has followed, if it is the only one that ever has. 0 if none has;
+    /// `None` if several have.
     #[inline]
     pub(super) fn only(&self) -> Option<u32> {
         let counts = self.meta & COUNTS;
@@ -109,8 +111,8 @@ impl Table {
         }
     }
 
-    /// The position and contents of a context's slot. If another context occupied the slot, its
-    /// contents are forgotten.
+    /// The position and contents of a context's slot. If another context has occupied the slot,
+    /// that context is forgotten.
     #[inline]
     pub(super) fn find(&mut self, context: u64) -> (usize, Slot) {
         let at = (context >> self.shift) as usize;
@@ -131,7 +133,7 @@ impl Table {
     }
 }
 
-/// Mixes a number into a context; the upper bits are the best.
+/// Mixes a number into a context. The upper bits are mixed best.
 #[inline]
 pub(super) fn hash(context: u64, number: u32) -> u64 {
     let mixed = (context ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);

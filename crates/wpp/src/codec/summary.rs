@@ -3,8 +3,8 @@
 //!
 //! Layout: the version (a byte), `before`, `length`, `open`, `kept`, `begun`, the numbers of nodes
 //! and of functions, and the number of following bytes (LEB128). Then, range coded, for each node
-//! and each function: its distance from the previous one, and the count less 1, which often equals
-//! the previous count.
+//! and each function: its distance from the previous node or function, and its count minus 1, which
+//! often equals the previous count.
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 
@@ -51,8 +51,8 @@ pub fn encode_summary(summary: &Summary) -> Vec<u8> {
 /// Decodes a summary. Time and memory are bounded by the limits.
 ///
 /// # Errors
-/// Bytes that [`encode_summary`] does not write, and numbers beyond the limits. Altered bytes may
-/// also decode to another summary.
+/// If [`encode_summary`] cannot have written the bytes, or a number exceeds the limits. Altered
+/// bytes may also decode to another summary.
 pub fn decode_summary(bytes: &[u8], limits: &Limits) -> Result<Summary, CodecError> {
     let input = &mut &*bytes;
     varint::version(input, VERSION)?;
@@ -92,12 +92,12 @@ pub fn decode_summary(bytes: &[u8], limits: &Limits) -> Result<Summary, CodecErr
 
 /// Statistics learnt from a list so far.
 struct List {
-    /// The number after the last.
+    /// The number after the last entry's.
     next: u64,
     last: u64,
     skips: Gamma,
     same: Chance,
-    /// By the bit length of the last count.
+    /// The coders of counts, by the bit length of the last count.
     counts: Vec<Gamma>,
 }
 
@@ -112,7 +112,7 @@ impl List {
         }
     }
 
-    /// Codes a number and its count less 1. `None` for invalid values in hostile bytes.
+    /// Codes a number and its count minus 1. `None` for invalid values in hostile bytes.
     fn entry(&mut self, coder: &mut impl Coder, number: u64, count: u64) -> Option<(u64, u64)> {
         let skip = self.skips.code(coder, number.wrapping_sub(self.next))?;
         let number = self.next.checked_add(skip)?;

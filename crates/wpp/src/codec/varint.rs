@@ -1,4 +1,4 @@
-//! LEB128: seven bits per byte, the lowest first.
+//! Numbers as LEB128: seven bits per byte, the lowest first.
 
 use super::CodecError;
 
@@ -61,7 +61,7 @@ pub(crate) fn version(input: &mut &[u8], known: u8) -> Result<(), CodecError> {
     }
 }
 
-/// Reads the rest, preceded by its length.
+/// Reads the rest of the input, which its length precedes.
 pub(crate) fn rest<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
     let length = get(input)?;
     match (input.len() as u64).cmp(&length) {
@@ -71,7 +71,7 @@ pub(crate) fn rest<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
     }
 }
 
-/// Reads bytes preceded by their number.
+/// Reads a part of the input, which its length precedes.
 pub(crate) fn part<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
     let length = usize::try_from(get(input)?).map_err(|_| CodecError::Truncated)?;
     let (part, rest) = input

@@ -6,8 +6,8 @@ use super::plan::{Form, Plans, plan_of};
 use super::step::Step;
 use crate::{Grammar, Kind, Root, Rule, Segment, Symbol};
 
-/// Calls `visit` for each step of a segment, including the end. Linear in the visited symbols; the
-/// depth is on the heap.
+/// Calls `visit` for each step of a segment, including the end. Linear in the visited symbols. The
+/// stack of open rules is on the heap.
 pub(super) fn walk(segment: &Segment, plans: &Plans, mut visit: impl FnMut(Step)) {
     let mut walk = Walk::new(segment, plans);
     for &item in &segment.root {
@@ -23,7 +23,7 @@ pub(super) fn walk(segment: &Segment, plans: &Plans, mut visit: impl FnMut(Step)
 struct Walk<'a> {
     grammar: &'a Grammar,
     plans: &'a Plans,
-    /// The numbers of the ended rules, plus 1.
+    /// The numbers of the rules that have ended, plus 1.
     numbers: SecondaryMap<RuleId, u32>,
     ended: u32,
     stack: Vec<Open>,
@@ -32,7 +32,7 @@ struct Walk<'a> {
 /// A rule that is being written.
 struct Open {
     rule: RuleId,
-    /// The range of its remaining symbols.
+    /// The range of the rule's remaining symbols.
     from: u32,
     to: u32,
     /// The number of remaining repetitions of its symbols.

@@ -10,41 +10,41 @@ use crate::{PathError, Root, Segments, WholePath};
 /// The beginning or end of an activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallEvent {
-    /// It begins.
+    /// An activation begins.
     Enter {
         /// The activation's function.
         function: FuncId,
         /// The number of activations around it.
         depth: usize,
-        /// The number of blocks executed before it, plus 1: the time of its first block.
+        /// The time of its first block: the number of blocks executed before, plus 1.
         time: u64,
     },
-    /// It ends.
+    /// An activation ends.
     Leave {
         /// The activation's function.
         function: FuncId,
         /// The number of activations around it.
         depth: usize,
-        /// The number of blocks executed until then: the time of its last block, or of its last
-        /// callee's.
+        /// The time of the last block that it or a callee executed: the number of blocks executed
+        /// so far.
         time: u64,
     },
 }
 
 /// The beginnings and ends of activations from some time on.
 ///
-/// Everything without calls is stepped over, each in O(1). So is everything inside an activation
-/// that is skipped or as deep as the limit. An event takes O(1) amortised, plus the symbols of the
-/// caller's rules that are stepped over.
+/// A symbol without calls is stepped over in O(1). So is everything inside an activation that is
+/// skipped or as deep as the limit. An event takes O(1) amortised, plus O(1) for each symbol of the
+/// caller's rules that is stepped over.
 pub struct Calls<'a, S: Segments> {
     path: &'a WholePath<S>,
-    /// Ends before this time are not reported unless their beginnings were.
+    /// Ends before this time are reported only if their beginnings were.
     from: u64,
     /// Activations this deep are not reported.
     limit: usize,
-    /// The number of reported activations that have not ended.
+    /// The number of activations whose beginnings have been reported and that have not ended.
     announced: usize,
-    /// `None` at the end.
+    /// The current place; `None` at the end.
     place: Option<Place>,
     next: Next,
 }
@@ -52,13 +52,13 @@ pub struct Calls<'a, S: Segments> {
 /// The next action at the symbol.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// It has not been examined.
+    /// The symbol has not been examined yet.
     Look,
-    /// The beginning of its activation has been reported.
+    /// The beginning of the symbol's activation has been reported.
     Inside,
-    /// The beginning of its activation has been reported; its end comes next.
+    /// The beginning of the symbol's activation has been reported; its end comes next.
     End,
-    /// It is done.
+    /// The symbol is done.
     Past,
 }
 
@@ -140,11 +140,11 @@ impl<S: Segments> Calls<'_, S> {
         Ok(None)
     }
 
-    /// Skips the contents of the activation whose beginning was the last event: its end comes next,
-    /// if it ends. No effect after another event.
+    /// If the last event was the beginning of an activation, skips its contents. Its end comes
+    /// next, if it ends. This has no effect after any other event.
     ///
     /// # Errors
-    /// If a segment cannot be read. Nothing is skipped then.
+    /// If a segment cannot be read. Then nothing is skipped.
     pub fn skip(&mut self) -> Result<(), PathError<S::Error>> {
         if self.next != Next::Inside {
             return Ok(());
@@ -242,7 +242,7 @@ fn enter(place: &mut Place, limit: usize) -> Next {
     Next::Look
 }
 
-/// The function, if the symbol is an activation.
+/// The function of the symbol, if it is an activation.
 fn called(place: &Place) -> Option<FuncId> {
     place.measured.layout.body(place.word.as_rule()?).call()
 }

@@ -10,7 +10,7 @@ use crate::measures::{Body, Measured, Word};
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
     body: Body,
-    /// The place of the symbol.
+    /// The position of the symbol.
     at: u32,
     /// The current repetition, from 0.
     round: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Place {
     pub(super) item: usize,
     /// The rules on the way down from the item.
     pub(super) frames: Vec<Frame>,
-    /// The number of these that are activations.
+    /// The number of these rules that are activations.
     pub(super) calls: usize,
     /// The symbol; empty for an item of the root without one, and at the end.
     pub(super) word: Word,
@@ -74,8 +74,8 @@ impl Place {
         place
     }
 
-    /// Moves to another segment, to where `offset` of its blocks have been executed, which is less
-    /// than its length. Reads only the data on the way there.
+    /// Moves to another segment, to the node at which `offset` of its blocks have been executed.
+    /// `offset` must be less than the segment's length. Reads only the data on the way there.
     pub(super) fn locate_in(&mut self, measured: Arc<Measured>, segment: usize, offset: u64) {
         self.measured = measured;
         self.segment = segment;
@@ -84,7 +84,7 @@ impl Place {
         self.locate(offset);
     }
 
-    /// Moves to an item of the root, or its end. There must be no frames.
+    /// Moves to an item of the root, or to the root's end. There must be no frames.
     pub(super) fn go_to_item(&mut self, item: usize) {
         let starts = &self.measured.root_starts;
         self.item = item;
@@ -99,8 +99,7 @@ impl Place {
         self.measured.depths[self.item] as usize + self.calls
     }
 
-    /// Enters the symbol's rule, which begins and ends with it. The place is then before the rule's
-    /// first symbol.
+    /// Enters the rule of the current symbol. The place is then before the rule's first symbol.
     #[inline]
     fn push(&mut self, rule: u32) -> Body {
         let body = self.measured.layout.body(rule);
@@ -115,7 +114,7 @@ impl Place {
         body
     }
 
-    /// Moves to the first symbol of this one's rule, which must have symbols.
+    /// Moves to the first symbol of the current symbol's rule, which must have symbols.
     #[inline]
     pub(super) fn descend(&mut self, rule: u32) {
         let body = self.push(rule);
@@ -129,7 +128,8 @@ impl Place {
         self.width = self.measured.layout.width_at(at, body.is_wide());
     }
 
-    /// Moves to the symbol whose rule contains this one, which begins earlier or with it.
+    /// Moves up to the symbol whose rule contains the current symbol. It begins with the current
+    /// symbol or earlier.
     #[inline]
     pub(super) fn ascend(&mut self) -> Option<Frame> {
         let frame = self.frames.pop()?;
@@ -151,7 +151,7 @@ impl Place {
                 self.look(body, at);
             }
             Some(frame) if frame.round + 1 < frame.body.rounds() => {
-                // It is the rule's only symbol.
+                // The symbol is the rule's only one.
                 frame.round += 1;
                 self.start += self.width;
             }
@@ -180,8 +180,8 @@ impl Place {
         }
     }
 
-    /// Descends to the first node, as long as the symbols take time. Returns whether it has
-    /// arrived.
+    /// Descends to the first node, as long as the symbols take time. Returns whether it has reached
+    /// a node.
     #[inline]
     pub(super) fn sink(&mut self) -> bool {
         while let Some(rule) = self.word.as_rule() {
@@ -228,7 +228,8 @@ impl Place {
         }
     }
 
-    /// Descends to the last node, as long as the symbols take time. Returns whether it has arrived.
+    /// Descends to the last node, as long as the symbols take time. Returns whether it has reached
+    /// a node.
     #[inline]
     fn sink_back(&mut self) -> bool {
         while let Some(rule) = self.word.as_rule() {
@@ -240,7 +241,7 @@ impl Place {
         self.word != Word::NONE
     }
 
-    /// Moves to the last symbol of this one's rule, which must have symbols.
+    /// Moves to the last symbol of the current symbol's rule, which must have symbols.
     #[inline]
     pub(super) fn descend_to_last(&mut self, rule: u32) {
         let end = self.start + self.width;
@@ -253,8 +254,8 @@ impl Place {
         self.start = end - self.width;
     }
 
-    /// Moves to the node at `offset` blocks into the segment, which is less than its length. The
-    /// part of the way that is shared with the current place is not searched again.
+    /// Moves to the node at `offset` blocks into the segment. `offset` must be less than the
+    /// segment's length. The part of the way that the current place shares is not searched again.
     pub(super) fn locate(&mut self, offset: u64) {
         while let Some(frame) = self.frames.last() {
             if frame.base <= offset && offset - frame.base < frame.length {

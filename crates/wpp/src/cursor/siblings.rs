@@ -8,18 +8,19 @@ use crate::{PathError, Root, Segments, Summary};
 enum Before {
     /// Another node of the same activation.
     Node,
-    /// Nothing: the activation begins with the place.
+    /// Nothing, because the activation begins at the place.
     Nothing,
-    /// The beginning of the segment, with the activation open.
+    /// The beginning of the segment, where the activation is already open.
     Segment,
 }
 
 impl<S: Segments> Cursor<'_, S> {
     /// Moves to the previous execution in the same activation, past its callees. `None` if the
-    /// activation, or the path, begins with this one; the cursor then stays.
+    /// activation, or the path, begins with the current execution. The cursor then does not move.
     ///
-    /// A step takes O(depth of the grammar), however long the callees took. If they are open at the
-    /// beginning or the end of a segment, it may examine each item of the segment's root.
+    /// A step takes O(depth of the grammar), no matter how much the callees executed. If callees
+    /// are open at the beginning or the end of a segment, a step may examine each item of the
+    /// segment's root.
     ///
     /// # Errors
     /// If a segment cannot be read. The cursor has then not moved.
@@ -27,8 +28,8 @@ impl<S: Segments> Cursor<'_, S> {
         self.previous_in_activation_among(|_| true)
     }
 
-    /// Like [`previous_in_activation`](Self::previous_in_activation). It searches only those
-    /// earlier segments that `may_have` selects, and the segment in which the activation begins.
+    /// Like [`previous_in_activation`](Self::previous_in_activation). Searches only those earlier
+    /// segments that `may_have` selects, and the segment in which the activation begins.
     ///
     /// # Errors
     /// As for [`previous_in_activation`](Self::previous_in_activation).
@@ -101,7 +102,7 @@ impl Place {
                     Before::Segment
                 };
             }
-            // Activations are stepped over; symbols that only contain some are entered.
+            // Activations are stepped over. Symbols that only contain activations are entered.
             while let Some(rule) = self.word.as_rule() {
                 let skipped = self.measured.layout.body(rule).call().is_some();
                 if skipped || self.width == 0 {
@@ -115,8 +116,8 @@ impl Place {
         }
     }
 
-    /// From an item of the root, moves back to an item that is a symbol in `depth` activations. If
-    /// there is none, stays at the item with which the activation begins, or at the first.
+    /// From an item of the root, moves back to an item that is a symbol inside `depth` activations.
+    /// If there is none, stops at the item with which the activation begins, or at the first item.
     fn skip_items(&mut self, depth: usize) -> bool {
         loop {
             let inside = self.measured.depths[self.item] as usize;

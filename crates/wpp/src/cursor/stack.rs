@@ -11,7 +11,7 @@ use crate::{PathError, Root, Segments, WholePath};
 pub struct Activation {
     /// The activation's function.
     pub function: FuncId,
-    /// The number of blocks executed before it, plus 1: the time of its first block.
+    /// The time of its first block: the number of blocks executed before, plus 1.
     pub entered: u64,
 }
 
@@ -42,8 +42,8 @@ impl Place {
         Ok(stack)
     }
 
-    /// The innermost open activation. Linear in the blocks executed since it began, within the
-    /// segment's root. If it began in an earlier segment, as [`stack`](Self::stack).
+    /// The innermost open activation. Linear in the items of the segment's root since it began. If
+    /// it began in an earlier segment, this takes as long as [`stack`](Self::stack).
     pub(super) fn innermost<S: Segments>(
         &self,
         path: &WholePath<S>,
@@ -57,7 +57,7 @@ impl Place {
         if let Some(found) = self.frames.iter().rev().find_map(called) {
             return Ok(Some(found));
         }
-        // Those that the root enters stay open to the segment's end.
+        // Activations that the root enters stay open until the segment's end.
         let root = self.measured.segment.root[..self.item].iter();
         let mut begun = root.zip(&self.measured.root_starts).rev();
         let entered = begun.find_map(|(root, start)| match *root {
@@ -76,8 +76,8 @@ impl Place {
         }
     }
 
-    /// The number of blocks executed until the innermost activation ends, or the path if there is
-    /// none. `None` if it does not end.
+    /// The number of blocks executed until the innermost activation ends, or until the path ends if
+    /// no activation is open. `None` if the activation does not end.
     pub(super) fn activation_end<S: Segments>(
         &self,
         path: &WholePath<S>,
@@ -97,8 +97,8 @@ impl Place {
     }
 }
 
-/// The item that ends the innermost of `depth` open activations, searching from an item of a
-/// segment's root where they are open. `None` if it does not end.
+/// The item that ends the innermost of `depth` open activations. The search begins at an item of a
+/// segment's root, at which they are open. `None` if the activation does not end.
 pub(super) fn leave_of<S: Segments>(
     path: &WholePath<S>,
     segment: usize,
@@ -110,8 +110,8 @@ pub(super) fn leave_of<S: Segments>(
     }
     let summaries = path.segments().summaries();
     let mut from = item;
-    // Activations that begin and end in a segment are rules. Only those open at its beginning end
-    // in its root.
+    // Activations that begin and end in the same segment are rules. Only activations that are open
+    // at a segment's beginning can end in its root.
     for (segment, summary) in summaries.iter().enumerate().skip(segment) {
         if summary.kept < depth && depth <= summary.open {
             let measured = path.open(segment)?;
@@ -150,7 +150,7 @@ fn earlier<S: Segments>(
     mut depth: usize,
 ) -> Result<Vec<Activation>, PathError<S::Error>> {
     let summaries = path.segments().summaries();
-    // The innermost first.
+    // Collected with the innermost first.
     let mut stack = Vec::with_capacity(depth);
     for segment in (0..segment).rev() {
         let kept = summaries[segment].kept as usize;

@@ -11,16 +11,16 @@ pub(super) type State = u32;
 
 /// The progress of an activation in the pattern's parts.
 ///
-/// The first part may begin anywhere. The others begin where a call or a return leads, if the
-/// previous activation was ready for them.
+/// The first part may begin anywhere. Each later part begins after a call or a return, if the part
+/// before it was complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Progress {
     /// The number of blocks of the first part that match the latest blocks: the longest prefix.
     latest: u32,
-    /// The blocks of other parts that match the latest block and whose preceding blocks in their
-    /// part match too. Ascending, numbered through the pattern.
+    /// The blocks of other parts that match the latest block, if the blocks before them in the part
+    /// match, too. They ascend, and are numbered through the whole pattern.
     others: Vec<u32>,
-    /// The parts that may begin with the next block, as bits.
+    /// The parts that may begin with the next block, as a bit set.
     waiting: u64,
 }
 
@@ -30,16 +30,16 @@ pub(super) struct Automaton<'a> {
     /// Knuth, Morris and Pratt's failure function of the first part: for each prefix, the longest
     /// proper prefix that is also its suffix.
     failure: Vec<u32>,
-    /// The number of each part's first block.
+    /// The number of each part's first block in the pattern.
     starts: Vec<u32>,
-    /// The parts that begin with their activations, as bits.
+    /// The parts that begin with their activations, as a bit set.
     calls: u64,
     states: Vec<Progress>,
     numbers: HashMap<Progress, State, FxBuildHasher>,
 }
 
 impl<'a> Automaton<'a> {
-    /// The state of an activation that is in no part, and of the host.
+    /// The state of the host, and of an activation that has matched nothing.
     pub(super) const NOTHING: State = 0;
 
     pub(super) fn new(pattern: &'a Pattern) -> Self {
@@ -72,7 +72,7 @@ impl<'a> Automaton<'a> {
         state
     }
 
-    /// The parts that may follow an activation's blocks in this way, as bits.
+    /// The parts that may follow an activation's blocks by this kind of link, as a bit set.
     fn next(&self, state: State, link: Link) -> u64 {
         let parts = self.pattern.parts.iter().enumerate().skip(1);
         let next = parts.filter(|&(number, part)| {
@@ -81,7 +81,7 @@ impl<'a> Automaton<'a> {
         next.fold(0, |bits, (number, _)| bits | 1 << number)
     }
 
-    /// The state of an activation that some parts may follow.
+    /// The state of an activation whose next block may begin one of the parts in `waiting`.
     fn waiting(&mut self, state: State, waiting: u64) -> State {
         let progress = &self.states[state as usize];
         if progress.waiting == waiting {
@@ -112,13 +112,13 @@ impl<'a> Automaton<'a> {
         self.waiting(caller, own | next)
     }
 
-    /// The state of an activation after calls of functions that are not in the pattern.
+    /// The state of an activation after calls of functions that do not occur in the pattern.
     pub(super) fn pass(&mut self, state: State) -> State {
         self.waiting(state, self.states[state as usize].waiting & self.calls)
     }
 
-    /// The state of the innermost of `kept` activations when those in it have ended. Any other
-    /// calls that it may have made change nothing.
+    /// The state of the innermost of `kept` activations after the activations inside it have ended.
+    /// Other calls that it may have made change nothing.
     pub(super) fn ended(&mut self, stack: &[State], kept: usize) -> Option<State> {
         let mut top = stack.last().copied().unwrap_or(Self::NOTHING);
         for at in (kept..stack.len()).rev() {

@@ -3,8 +3,8 @@
 use super::{Link, Match, Pattern};
 use crate::{Cursor, PathError, Segments};
 
-/// Walks back from the last block. Within an activation the walk skips its callees; from its first
-/// block it continues in the caller, and from a return in the callee.
+/// Walks back from the last block. Within an activation, the walk skips callees. From the
+/// activation's first block, it continues in the caller; from the place of a return, in the callee.
 pub(super) fn beginning<S: Segments>(
     cursor: &mut Cursor<'_, S>,
     pattern: &Pattern,
@@ -35,7 +35,7 @@ pub(super) fn beginning<S: Segments>(
 }
 
 /// The time of the last block before T that is executed with exactly `depth` open activations. The
-/// innermost of these must be open from there to T.
+/// innermost of these activations must be open from that block to T.
 fn previous<S: Segments>(
     cursor: &mut Cursor<'_, S>,
     time: u64,

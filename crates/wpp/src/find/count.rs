@@ -14,13 +14,13 @@ pub(super) struct Search<'a> {
     pub(super) measured: &'a Measured,
     pub(super) nodes: &'a PrimaryMap<NodeId, Node>,
     pattern: &'a Pattern,
-    /// The rules that execute code of the pattern's functions, directly or in a call. The others
+    /// The rules that execute code of the pattern's functions, directly or in a call. Other rules
     /// change nothing.
     concerned: Vec<bool>,
 }
 
 impl<'a> Search<'a> {
-    /// Linear in the grammar.
+    /// Prepares the search in a segment. Linear in the grammar.
     pub(super) fn new(
         measured: &'a Measured,
         nodes: &'a PrimaryMap<NodeId, Node>,
@@ -80,11 +80,11 @@ pub(super) struct Outcome {
 
 /// Known outcomes for the symbols of a segment.
 ///
-/// A count is at most the number of executed blocks, which fits.
+/// Counts fit in 64 bits, because they are at most the number of executed blocks.
 pub(super) struct Counting<'s, 'p> {
     pub(super) search: &'s Search<'s>,
     pub(super) automaton: &'s mut Automaton<'p>,
-    /// By symbol and state. For a call, the state is the callee's at its beginning.
+    /// Outcomes by symbol and state. For a call, this is the callee's state at its beginning.
     known: HashMap<(Symbol, State), Outcome, FxBuildHasher>,
 }
 
@@ -118,7 +118,7 @@ impl<'s, 'p> Counting<'s, 'p> {
         }
     }
 
-    /// The effect of a symbol on an activation in a state. Without recursion.
+    /// The effect of a symbol on an activation in a given state. Computed without recursion.
     pub(super) fn symbol(&mut self, symbol: Symbol, state: State) -> Outcome {
         let mut frames: Vec<Frame> = Vec::new();
         let mut wanted = (symbol, state);
@@ -131,7 +131,7 @@ impl<'s, 'p> Counting<'s, 'p> {
                     continue;
                 }
             };
-            // The wanted outcome is known; those of the surrounding rules may be known, too.
+            // The wanted outcome is known. Those of the surrounding rules may now be known, too.
             loop {
                 let Some(frame) = frames.last_mut() else {
                     return outcome;
@@ -155,10 +155,11 @@ impl<'s, 'p> Counting<'s, 'p> {
         }
     }
 
-    /// Returns the outcome if it is known or obvious; otherwise the frame in which to compute it.
+    /// Returns the outcome if it is known or obvious. Otherwise, returns the frame in which to
+    /// compute it.
     fn at_once(&mut self, symbol: Symbol, state: State) -> Result<Outcome, Frame> {
         if !self.search.concerns(symbol) {
-            // An activation of the pattern's functions executes none of its blocks there.
+            // In this symbol, no activation of the pattern's functions executes a block.
             let state = self.automaton.pass(state);
             return Ok(Outcome { state, count: 0 });
         }
@@ -206,7 +207,8 @@ impl<'s, 'p> Counting<'s, 'p> {
         outcome
     }
 
-    /// A call leaves its caller's state unchanged, except for the parts that may follow.
+    /// The outcome of a symbol for the surrounding activation. A call leaves its caller's state
+    /// unchanged, except for the parts that may follow.
     fn seen_from_outside(&mut self, symbol: Symbol, state: State, inside: Outcome) -> Outcome {
         let rule = symbol.as_rule().map(|rule| self.search.rule(rule).kind);
         match rule {
@@ -224,7 +226,7 @@ impl Frame {
     fn advance(&mut self) -> bool {
         let Kind::Repeat(times) = self.rule.kind else {
             self.next += 1;
-            // A call may be empty, but then it has no frame, because it concerns no part.
+            // An empty call has no frame, because it concerns no part.
             return self.next < self.rule.start + self.rule.len;
         };
         let done = self.rounds.len() as u64;

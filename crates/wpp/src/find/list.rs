@@ -12,14 +12,14 @@ struct Frame {
     /// The number of remaining executions.
     again: u64,
     state: State,
-    /// The number of occurrences still to come in it.
+    /// The number of occurrences still to come in the rule.
     left: u64,
-    /// The number of blocks executed before its next symbol.
+    /// The number of blocks executed before the rule's next symbol.
     time: u64,
 }
 
 /// Appends the times of the last blocks of the occurrences in a symbol, until there are `most` in
-/// total. `time` is the number of blocks executed before it.
+/// total. `time` is the number of blocks executed before the symbol.
 pub(super) fn list(
     counting: &mut Counting<'_, '_>,
     symbol: Symbol,
@@ -42,7 +42,7 @@ pub(super) fn list(
             continue;
         }
         if frame.next == frame.end {
-            // The remaining count shows that it is executed again.
+            // The remaining count shows whether the rule is executed again.
             match frame.again.checked_sub(1) {
                 Some(again) => (frame.again, frame.next) = (again, frame.start),
                 None => {

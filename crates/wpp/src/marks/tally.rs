@@ -6,8 +6,8 @@ use super::Marking;
 use crate::measures::Measured;
 use crate::{Kind, Root, Rule, Symbol};
 
-/// An activation's first and last node in a rule, and the number of marks in it. Marks that its
-/// first node has because of earlier executions are excluded.
+/// An activation's first and last node in a rule, and the number of marks in the rule. Marks that
+/// the first node has because of earlier executions are excluded.
 #[derive(Clone, Copy, Default)]
 struct Part {
     /// The first and last node; `None` if only other activations execute anything.
@@ -19,7 +19,7 @@ struct Part {
 type Before = Option<NodeId>;
 
 /// An item of the root: the number of marks before it, and the node that its activation executed
-/// last.
+/// last before it.
 struct Item {
     count: u64,
     before: Before,
@@ -27,8 +27,8 @@ struct Item {
 
 /// The numbers of marks in the rules of a segment.
 pub(super) struct Tally {
-    /// For each symbol, the marks in its rule up to and including it. Marks that the rule's first
-    /// node has because of earlier executions are excluded.
+    /// For each symbol, the number of marks in its rule up to and including the symbol. Marks that
+    /// the rule's first node has because of earlier executions are excluded.
     counts: Vec<u64>,
     rules: PrimaryMap<RuleId, Part>,
     items: Vec<Item>,
@@ -37,7 +37,8 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Counts the marks of a segment. `open` holds the node that each open activation executed
-    /// last: before the segment, and afterwards after it. Linear in the grammar.
+    /// last, initially as of the segment's beginning, and on return as of its end. Linear in the
+    /// grammar.
     ///
     /// A saturated count means that there are too many marks, or that the rule is never queried.
     pub(super) fn new(measured: &Measured, marking: &impl Marking, open: &mut Vec<Before>) -> Self {
@@ -107,7 +108,8 @@ impl Tally {
         }
     }
 
-    /// The offset in blocks of the mark that follows `before` others in the segment. It must exist.
+    /// The offset in blocks of the mark that `before` other marks of the segment precede. The mark
+    /// must exist.
     pub(super) fn select(
         &self,
         measured: &Measured,
@@ -142,7 +144,7 @@ impl Tally {
                 Kind::Call(_) => before = None,
                 Kind::Sequence => {}
             }
-            // The counts exclude the marks that the first node has because of what came before.
+            // The counts exclude the marks that the first node has because of earlier executions.
             let entry = (0..symbols.len()).find(|&at| part(at).ends.is_some());
             let joined = entry.map_or(0, |at| part(at).after(before, marking) - part(at).count);
             let up_to = |at: usize| {
@@ -172,7 +174,7 @@ impl Tally {
 }
 
 impl Part {
-    /// The number of marks after this predecessor.
+    /// The number of marks of the part if it follows this node.
     fn after(self, before: Before, marking: &impl Marking) -> u64 {
         let joined = self
             .ends

@@ -5,9 +5,9 @@ use afterimage_ids::{FuncId, RuleId};
 use super::Measured;
 use crate::{Kind, Root, Symbol};
 
-/// The rules of a segment that represent activations and occur in it, by function.
+/// The rules that represent activations and occur in a segment, by function.
 pub(crate) struct CallRules {
-    /// Ascending by function and rule.
+    /// The rules, ascending by function and rule.
     rules: Box<[(FuncId, CallRule)]>,
 }
 
@@ -15,7 +15,7 @@ pub(crate) struct CallRules {
 #[derive(Clone, Copy)]
 pub(crate) struct CallRule {
     pub(crate) rule: RuleId,
-    /// The number of its activations, at least one.
+    /// The number of activations that it represents, at least one.
     pub(crate) times: u64,
 }
 
@@ -23,7 +23,7 @@ impl CallRules {
     /// The size of a rule in bytes.
     pub(crate) const RULE: usize = size_of::<(FuncId, CallRule)>();
 
-    /// Linear in the grammar, except for sorting.
+    /// Finds the rules of a segment. Linear in the grammar, except for sorting.
     pub(super) fn new(measured: &Measured) -> Self {
         let times = occurrences(measured);
         let rules = measured.segment.grammar.rules.iter().zip(times);
@@ -49,8 +49,8 @@ impl CallRules {
 
 /// Returns the number of occurrences of each rule in a segment. Linear in the grammar.
 ///
-/// The counts of calls fit, because the segment's counts were verified. Other counts may saturate,
-/// and are never used.
+/// The counts of calls fit in 64 bits, because the segment's counts have been verified. Other
+/// counts may saturate, but are never used.
 pub(crate) fn occurrences(measured: &Measured) -> Vec<u64> {
     let segment = &measured.segment;
     let mut counts = vec![0u64; segment.grammar.rules.len()];

@@ -152,8 +152,8 @@ pub(super) fn counts(segment: &Segment) -> Result<(), CheckError> {
     Ok(())
 }
 
-/// Checks that a rule's symbols follow those of the previous rule, and that their number suits its
-/// kind. Returns where they end.
+/// Checks that a rule's symbols follow those of the previous rule, and that their number suits the
+/// rule's kind. Returns where the symbols end.
 fn symbols(grammar: &Grammar, id: RuleId, rule: Rule, start: usize) -> Result<usize, CheckError> {
     if rule.start as usize != start {
         return Err(CheckError::Gap(id));
@@ -183,7 +183,7 @@ fn terminal(
     }
 }
 
-/// Returns the function if both agree, or the only known one.
+/// Returns the function if both agree, or the only function that is known.
 fn same(
     rule: RuleId,
     one: Option<FuncId>,

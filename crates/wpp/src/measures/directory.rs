@@ -1,9 +1,9 @@
-//! Searches long rules.
+//! Directories that speed up searches in long rules.
 
 /// Locates values in long ascending lists.
 ///
 /// A list is divided into slots of equal width, at most one for every eight members. Each slot
-/// stores the number of members that are not beyond it. So if values are equally likely, the
+/// stores the number of members that do not lie beyond it. So if values are equally likely, the
 /// average value has few members between its slots, whatever the members are (Devroye, "Lecture
 /// Notes on Bucket Algorithms", 1986). A binary search would examine many distant members.
 #[derive(Default)]
@@ -25,7 +25,7 @@ impl Directory {
         self.lists.push((self.slots.len() as u32, shift));
         let mut slot = 0;
         for (at, end) in list.enumerate() {
-            // The slots that begin before the member's end.
+            // Fill the slots that begin before the member's end.
             while end > 0 && slot <= (end - 1) >> shift {
                 self.slots.push(at as u32);
                 slot += 1;
@@ -35,8 +35,8 @@ impl Directory {
         self.lists.len() as u32 - 1
     }
 
-    /// The minimum and maximum number of a list's members that are not beyond a value below its
-    /// last.
+    /// Bounds for the number of a list's members that do not exceed a value. The value must be
+    /// below the last member.
     #[inline]
     pub(crate) fn range(&self, list: u32, value: u64) -> (u32, u32) {
         let (start, shift) = self.lists[list as usize];
@@ -49,7 +49,7 @@ impl Directory {
         self.slots.shrink_to_fit();
     }
 
-    /// Its approximate memory use.
+    /// The approximate memory use, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.lists[..]) + size_of_val(&self.slots[..])
     }

@@ -15,16 +15,16 @@ pub enum CheckError {
     /// There are symbols after those of the last rule.
     #[error("symbols are left over after those of the last rule")]
     LeftOver,
-    /// A sequence of fewer than two symbols.
+    /// A sequence has fewer than two symbols.
     #[error("{0} is a sequence of fewer than two symbols")]
     ShortSequence(RuleId),
-    /// A repetition without a symbol, or of several.
+    /// A repetition has no symbol, or several.
     #[error("{0} does not repeat exactly one symbol")]
     RepeatedSymbols(RuleId),
-    /// A repetition with fewer than two rounds.
+    /// A repetition has fewer than two rounds.
     #[error("{0} repeats fewer than two times")]
     FewTimes(RuleId),
-    /// A rule names itself, a later rule, or a nonexistent one.
+    /// A rule names itself, a later rule, or a rule that does not exist.
     #[error("{rule} names {names}, which is not before it")]
     Forward {
         /// The rule.
@@ -35,10 +35,10 @@ pub enum CheckError {
     /// The root names a rule that does not exist.
     #[error("the root names {0}, which does not exist")]
     UnknownRule(RuleId),
-    /// A node that does not exist.
+    /// A symbol names a node that does not exist.
     #[error("{0} is not known")]
     UnknownNode(NodeId),
-    /// A node that takes no time.
+    /// A node has no blocks, so it takes no time.
     #[error("{0} has no blocks")]
     EmptyNode(NodeId),
     /// The root executes 2^64 blocks or more.
@@ -54,10 +54,10 @@ pub enum CheckError {
         rule: RuleId,
         /// One function.
         one: FuncId,
-        /// The other.
+        /// The other function.
         other: FuncId,
     },
-    /// Code of another function than the innermost activation's is executed there.
+    /// An item of the root executes code of a function whose activation is not the innermost.
     #[error("item {item} of the root belongs to {function}, whose activation is not the innermost")]
     Foreign {
         /// The item of the root.
@@ -68,10 +68,10 @@ pub enum CheckError {
     /// An activation ends, but none is open.
     #[error("item {0} of the root ends an activation where none is open")]
     LeaveNone(usize),
-    /// An activation ends that began in this segment; it should be a rule.
+    /// The root ends an activation that began in this segment. Such an activation must be a rule.
     #[error("item {0} of the root ends an activation that the root began")]
     LeaveBegun(usize),
-    /// The segment's length differs from the stated one.
+    /// The segment's length differs from the stated length.
     #[error("it executes {found} blocks and not {length}")]
     Length {
         /// The stated length.
@@ -82,7 +82,7 @@ pub enum CheckError {
     /// There are about 2^30 rules and symbols, or more.
     #[error("it has more rules and symbols than can be searched")]
     TooLarge,
-    /// The run exceeds the limit at the segment's end.
+    /// By the segment's end, the run has executed 2^64 blocks or more.
     #[error("it ends after more blocks than can be counted")]
     End,
     /// The counts of nodes are wrong.

@@ -1,10 +1,10 @@
 //! The rules of a segment, laid out so that a search touches little memory.
 //!
 //! A segment's grammar is larger than the processor's caches, so the cost of a search is the number
-//! of places that it touches. Here a rule is one contiguous stretch: a header, then each symbol
-//! with its end. Symbols hold the positions of the rules that they name, not their numbers, so no
-//! table is needed in between. A long rule has a [`Directory`] instead of being searched by
-//! halving.
+//! of memory locations that it touches. Here, a rule is one contiguous stretch: a header, then each
+//! symbol with its end. Symbols hold the positions of the rules that they name, not the rules'
+//! numbers, so no table is needed in between. A long rule is searched with a [`Directory`], not by
+//! binary search.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -12,12 +12,12 @@ use super::Directory;
 use super::order::order;
 use crate::{Kind, Node, Segment, Symbol};
 
-/// A symbol that contains its rule's position. One word.
+/// A symbol that contains its rule's position, in one word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Word(u32);
 
 impl Word {
-    /// Stands for no symbol.
+    /// The absence of a symbol.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
     /// The symbol for the rule at this position.
@@ -62,15 +62,15 @@ const CALLS: u32 = 16;
 /// Rules with more symbols than this have a directory.
 const SHORT: usize = 32;
 
-/// Up to this many symbols are searched linearly, which examines more of them than binary search
+/// Up to this many symbols are searched linearly. This examines more symbols than a binary search
 /// does. But few symbols account for most of a rule's time, so the processor predicts the branch
-/// correctly and need not wait.
+/// correctly and does not have to wait.
 pub(crate) const FEW: usize = 16;
 
 /// A rule, decoded from its header.
 #[derive(Clone, Copy)]
 pub(crate) struct Body {
-    /// The positions of its first symbol, and after its last.
+    /// The positions of its first symbol, and of the end of its last.
     pub(crate) first: u32,
     pub(crate) end: u32,
     flags: u32,
@@ -95,7 +95,7 @@ impl Body {
         (self.flags & KIND == CALL).then(|| FuncId::from_u32(self.payload as u32))
     }
 
-    /// Returns how often its symbols are executed in sequence.
+    /// Returns how often the rule executes its symbols in sequence.
     #[inline]
     pub(crate) fn rounds(self) -> u64 {
         if self.flags & KIND == REPEAT {
@@ -121,11 +121,12 @@ impl Body {
 pub(crate) struct Layout {
     /// The rules, one after another. A rule's symbols are preceded by:
     ///
-    /// - if it is long, the number of the directory's list with its ends;
+    /// - if the rule is long, the number of the directory's list with its ends;
     /// - the function and the number of symbols, or the two halves of the number of rounds;
-    /// - flags, and as `end` the start of its first symbol: 0, or the index of that in `wide`.
+    /// - the flags and, as `end`, the start of its first symbol, which is 0, or the index of that
+    ///   start in `wide`.
     entries: Vec<Entry>,
-    /// Ends that are too large for a word; each rule's are preceded by a 0.
+    /// Ends that are too large for a word. A 0 precedes those of each rule.
     wide: Vec<u64>,
     /// The ends of long rules.
     directory: Directory,
@@ -137,7 +138,7 @@ impl Layout {
     /// The maximum number of entries, so that positions fit into words.
     const LIMIT: usize = 1 << 30;
 
-    /// Lays out the rules of a sound segment, given their lengths. `None` if there are too many.
+    /// Lays out the rules of a sound segment. `None` if there are too many.
     pub(super) fn new(
         segment: &Segment,
         nodes: &PrimaryMap<NodeId, Node>,
@@ -221,7 +222,7 @@ impl Layout {
         self.wide.len() as u32 - 1
     }
 
-    /// Its approximate memory use.
+    /// The approximate memory use, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.entries.len() * size_of::<Entry>()
             + self.wide.len() * size_of::<u64>()
@@ -234,7 +235,7 @@ impl Layout {
         self.entries.len()
     }
 
-    /// A rule's position: that of its first symbol.
+    /// A rule's position, which is the position of its first symbol.
     pub(crate) fn place(&self, rule: RuleId) -> u32 {
         self.places[rule]
     }
@@ -265,7 +266,7 @@ impl Layout {
         }
     }
 
-    /// The number of a long rule, in the order of the grammar; `None` for a short one.
+    /// The number of a long rule, in the order of the grammar; `None` for a short rule.
     #[inline]
     pub(crate) fn long(&self, body: Body) -> Option<u32> {
         let is_long = body.flags & LONG != 0;
@@ -278,8 +279,8 @@ impl Layout {
         Word(self.entries[at as usize].word)
     }
 
-    /// The number of blocks that a rule's symbols execute up to the one at this position; 0 at the
-    /// position before the first.
+    /// The number of blocks that a rule's symbols execute, up to and including the symbol at this
+    /// position; 0 at the position before the first symbol.
     #[inline]
     pub(crate) fn end_at(&self, at: u32, wide: bool) -> u64 {
         let end = self.entries[at as usize].end;
@@ -296,8 +297,8 @@ impl Layout {
         self.end_at(at, wide) - self.end_at(at - 1, wide)
     }
 
-    /// The position of the symbol at `within` blocks into the rule, which is less than its symbols
-    /// execute.
+    /// The position of the symbol at `within` blocks into the rule. `within` must be less than the
+    /// number of blocks that the rule's symbols execute.
     #[inline]
     pub(crate) fn find(&self, body: Body, within: u64) -> u32 {
         let (mut from, mut to) = (body.first, body.end);
@@ -309,7 +310,7 @@ impl Layout {
         let before = if body.is_wide() {
             own.partition_point(|entry| self.wide[entry.end as usize] <= within)
         } else {
-            // It fits, since it is below the rule's length.
+            // The value fits, because it is less than the rule's length.
             let within = within as u32;
             if own.len() <= FEW {
                 let beyond = own.iter().position(|entry| entry.end > within);

@@ -4,8 +4,8 @@ use afterimage_ids::{PrimaryMap, RuleId};
 
 use crate::{Kind, Root, Segment};
 
-/// Orders the rules. Each comes before the rules that it names for the first time, directly
-/// followed by the one of them that executes the most blocks.
+/// Orders the rules. Each rule comes before the rules that it is the first to name. The one of
+/// these that executes the most blocks directly follows it.
 ///
 /// The way down to a random position then mostly leads from a rule to the next bytes in memory,
 /// which the processor has already fetched, or to bytes on the same page. Linear.

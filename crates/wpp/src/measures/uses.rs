@@ -28,7 +28,7 @@ pub(crate) struct Uses {
     nodes: usize,
     /// The ends of each symbol's list of occurrences: first the nodes, then the rules.
     ends: Vec<u32>,
-    /// The rule, or the root, and the position there.
+    /// For each occurrence, the rule or the root, and the position in it.
     all: Vec<(u32, u32)>,
 }
 
@@ -36,7 +36,7 @@ impl Uses {
     /// The memory per symbol, in bytes.
     pub(super) const SYMBOL: usize = size_of::<(u32, u32)>();
 
-    /// Linear.
+    /// Finds all occurrences of symbols. Linear.
     pub(super) fn new(measured: &Measured) -> Self {
         let segment = &measured.segment;
         let counts = segment.node_counts.last();
@@ -98,7 +98,7 @@ impl Uses {
     /// The occurrences of a node.
     pub(crate) fn of_node(&self, node: NodeId) -> impl Iterator<Item = Use> + '_ {
         let slot = node.index();
-        // Slots beyond the nodes belong to rules.
+        // Slots after those of the nodes belong to rules.
         let slot = if slot < self.nodes { slot } else { usize::MAX };
         self.of(slot)
     }

@@ -1,15 +1,15 @@
-//! Why something cannot be searched for.
+//! Why occurrences cannot be searched for.
 
 use afterimage_ids::NodeId;
 use thiserror::Error;
 
-/// Why something cannot be searched for.
+/// Why occurrences cannot be searched for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TargetError {
     /// The node does not exist.
     #[error("{0} is not known")]
     Unknown(NodeId),
-    /// The node has fewer blocks.
+    /// The node has fewer blocks than the position requires.
     #[error("{0} has fewer blocks")]
     Position(NodeId),
     /// The node is given twice.

@@ -1,4 +1,4 @@
-//! Counts for only those rules that have any occurrences.
+//! Counts for only those rules that contain occurrences.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,26 +12,27 @@ use super::{Positions, Target, up_to};
 use crate::Kind;
 use crate::measures::{Measured, Use, User};
 
-/// All rules are counted if more than one in this many symbols has occurrences, and more than
-/// [`ALWAYS`].
+/// Counts are dense if the number of symbols with occurrences exceeds [`ALWAYS`] and is more than
+/// one in this many symbols.
 const FEW: usize = 32;
 /// Up to this number of symbols with occurrences, counts are always sparse.
 const ALWAYS: usize = 64;
 
-/// Counts of some nodes in the rules of a segment that have any.
+/// Counts of some nodes, for those rules of a segment that contain any of them.
 pub(super) struct Sparse {
-    /// By the position of a rule: its range of sums.
+    /// The range of sums of each rule, by the rule's position.
     rules: HashMap<u32, (u32, u32), FxBuildHasher>,
-    /// The positions of the symbols that have any, ascending, with the running total in the rule,
-    /// inclusive.
+    /// The positions of the symbols with occurrences, ascending, with the running total in the
+    /// rule. The total includes the symbol.
     sums: Vec<(u32, u64)>,
-    /// The same for the root's items.
+    /// The same for the root: its items with occurrences.
     root: Vec<(u32, u64)>,
 }
 
 impl Sparse {
-    /// Counts nodes. `None` if too many symbols have any. O(n · log n) for n symbols that have any;
-    /// once per segment also linear in its grammar.
+    /// Counts nodes. `None` if too many symbols have occurrences. Linear in the rules that have
+    /// occurrences and in the occurrences of these rules. The first call for a segment is also
+    /// linear in its grammar.
     pub(super) fn new(measured: &Measured, positions: &Positions) -> Option<Self> {
         let uses = measured.uses();
         let grammar = &measured.segment.grammar;
@@ -41,8 +42,7 @@ impl Sparse {
             sums: Vec::new(),
             root: Vec::new(),
         };
-        // The symbols that have any, of rules that are not counted yet: the rule, the position
-        // there, and the number.
+        // The rules that have occurrences, with the total in each, itself included.
         let mut open = BinaryHeap::new();
         let mut root = Vec::new();
         let mut stands = |by: Use, count: u64, open: &mut BinaryHeap<_>| match by.user {
@@ -159,8 +159,8 @@ fn before(sums: &[(u32, u64)], place: u32) -> u64 {
     at.checked_sub(1).map_or(0, |at| sums[at].1)
 }
 
-/// The position of the symbol with the occurrence that follows `others` earlier ones, which must
-/// exist. Reduces `others` by those before that position.
+/// The position of the symbol with the occurrence that `others` earlier occurrences precede. That
+/// occurrence must exist. Subtracts the occurrences before that position from `others`.
 fn take(sums: &[(u32, u64)], others: &mut u64) -> u32 {
     let at = sums.partition_point(|&(_, sum)| sum <= *others);
     *others -= at.checked_sub(1).map_or(0, |at| sums[at].1);

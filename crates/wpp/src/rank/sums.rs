@@ -1,4 +1,4 @@
-//! Sums in as few bytes as they need.
+//! Sums that are stored in as few bytes as necessary.
 
 use crate::measures::FEW;
 
@@ -11,7 +11,7 @@ pub(super) enum Sums {
 
 /// An integer with enough bytes for a sum.
 pub(super) trait Sum: Copy + Default + Into<u64> {
-    /// The sum, or the largest value if it exceeds that.
+    /// Converts a sum. A sum that is too large becomes the largest value.
     fn of(sum: u64) -> Self;
 }
 
@@ -44,8 +44,8 @@ impl Sums {
         }
     }
 
-    /// The first position in `from..to` whose sum is greater; `to` if there is none. The sums must
-    /// ascend there.
+    /// The first position in `from..to` whose sum is greater than `sum`; `to` if there is none. The
+    /// sums in this range must ascend.
     pub(super) fn find(&self, from: u32, to: u32, sum: u64) -> u32 {
         let own = from as usize..to as usize;
         let before = match self {
@@ -65,7 +65,7 @@ impl Sums {
     }
 }
 
-/// The first index whose sum is greater; the length if there is none.
+/// The first index whose sum is greater than `sum`; the length if there is none.
 #[inline]
 fn first_above<T: Copy + Into<u64>>(sums: &[T], sum: u64) -> usize {
     if sums.len() <= FEW {

@@ -10,14 +10,14 @@ use crate::{Kind, Root, Symbol};
 
 /// The numbers of occurrences in the rules of a segment.
 pub(super) enum Tally {
-    /// Only in rules that have any: for most nodes, these are few.
+    /// Counts only for rules that have occurrences. For most nodes, these are few.
     Sparse(Sparse),
-    /// In all rules.
+    /// Counts for all rules.
     Dense(Dense),
 }
 
 impl Tally {
-    /// Counts occurrences; the total must be `count`. At most linear in the grammar.
+    /// Counts occurrences, of which there must be `count` in total. At most linear in the grammar.
     pub(super) fn new(measured: &Measured, target: &Target, count: u64) -> Self {
         let sparse = match target {
             Target::Nodes(nodes) => Sparse::new(measured, nodes),
@@ -29,7 +29,7 @@ impl Tally {
         }
     }
 
-    /// Its approximate memory use.
+    /// The approximate memory use, in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Sparse(sparse) => sparse.bytes(),
@@ -37,8 +37,8 @@ impl Tally {
         }
     }
 
-    /// The number of occurrences up to the block at `offset` blocks into the segment, which is less
-    /// than its length.
+    /// The number of occurrences up to the block at `offset` blocks into the segment. `offset` must
+    /// be less than the segment's length.
     pub(super) fn rank(&self, measured: &Measured, target: &Target, offset: u64) -> u64 {
         match self {
             Self::Sparse(sparse) => sparse.rank(measured, target, offset),
@@ -46,8 +46,8 @@ impl Tally {
         }
     }
 
-    /// Returns the offset in blocks of the occurrence that follows `others` earlier ones in the
-    /// segment. It must exist.
+    /// Returns the offset in blocks of the occurrence that `others` earlier occurrences of the
+    /// segment precede. That occurrence must exist.
     pub(super) fn select(&self, measured: &Measured, target: &Target, others: u64) -> u64 {
         match self {
             Self::Sparse(sparse) => sparse.select(measured, target, others),
@@ -60,14 +60,14 @@ impl Tally {
 pub(super) struct Dense {
     /// The running total in a rule, at each symbol's position, preceded by a 0.
     ends: Sums,
-    /// These sums for long rules.
+    /// A directory of these sums for long rules.
     directory: Directory,
     /// The count before each item of the root, and in total.
     starts: Vec<u64>,
 }
 
 impl Dense {
-    /// Counts occurrences; the total must be `count`. Linear in the grammar.
+    /// Counts occurrences, of which there must be `count` in total. Linear in the grammar.
     fn new(measured: &Measured, target: &Target, count: u64) -> Self {
         if u16::try_from(count).is_ok() {
             Self::counted(measured, target, Sums::Short)
@@ -80,8 +80,8 @@ impl Dense {
 
     /// Counts with a fixed number of bytes per sum.
     ///
-    /// Anything reachable from the root can be counted, because the segment's counts were verified.
-    /// The rest is never queried, so it may saturate.
+    /// Counts of everything reachable from the root fit, because the segment's counts have been
+    /// verified. Other counts are never queried, so they may saturate.
     fn counted<S: Sum>(measured: &Measured, target: &Target, sums: fn(Vec<S>) -> Sums) -> Self {
         let segment = &measured.segment;
         let mut ends = vec![S::default(); measured.layout.len()];

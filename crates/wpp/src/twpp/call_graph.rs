@@ -1,4 +1,4 @@
-//! The dynamic call graph: the calls made by each call, and their places (Zhang and Gupta 2001,
+//! The dynamic call graph: the calls that each call makes, and their places (Zhang and Gupta 2001,
 //! section 2).
 //!
 //! The paper's graph is a tree with a node per call, which links the path traces together. Here
@@ -20,7 +20,7 @@ use super::walk::Walk;
 pub struct CallId(pub(super) u32);
 
 impl CallId {
-    /// Its number. Subtrees are numbered from 0, callees before callers.
+    /// The number of the subtree. Subtrees are numbered from 0, callees before callers.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -31,11 +31,11 @@ impl CallId {
 pub struct Call {
     /// The function.
     pub function: FuncId,
-    /// The number of the function's unique path trace that it took.
+    /// The number of the unique path trace that the call took, among those of the function.
     pub path: u32,
 }
 
-/// The dynamic call graph of a run, equal subtrees shared.
+/// The dynamic call graph of a run. Equal subtrees are shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallGraph {
     nodes: Vec<Node>,
@@ -47,7 +47,7 @@ pub struct CallGraph {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Node {
     call: Call,
-    /// The end of its calls in `runs`; they start at the end of the previous node's.
+    /// The end of the node's calls in `runs`. They start where those of the previous node end.
     end: u64,
 }
 
@@ -77,14 +77,14 @@ impl CallGraph {
         Runs::new(&self.top)
     }
 
-    /// The number of calls that never returned: the last call from outside, the last call that it
-    /// made, and so on.
+    /// The number of calls that never returned. These are the last call from outside, the last call
+    /// that it made, and so on.
     pub fn open(&self) -> u64 {
         self.open
     }
 
-    /// The calls and returns of the run in order: the paper's tree. Memory is proportional to the
-    /// depth.
+    /// The calls and returns of the run in order, as in the paper's tree. Memory is proportional to
+    /// the depth.
     pub fn walk(&self) -> Walk<'_> {
         Walk::new(self)
     }
@@ -125,7 +125,7 @@ impl CallGraph {
         open
     }
 
-    /// Its memory use in bytes.
+    /// The memory use in bytes.
     pub fn heap_bytes(&self) -> usize {
         size_of_val(&self.nodes[..]) + self.runs.len() + self.top.len()
     }
@@ -144,7 +144,7 @@ pub(super) struct CallGraphBuilder {
 }
 
 impl CallGraphBuilder {
-    /// The subtree of a call that made these calls. O(bytes).
+    /// The subtree of a call that made the calls in `runs`. O(bytes).
     pub(super) fn subtree(&mut self, call: Call, runs: &[u8]) -> Result<CallId, EventError> {
         let graph = &mut self.graph;
         let hash = hash(call, runs);
@@ -179,7 +179,7 @@ impl CallGraphBuilder {
     }
 }
 
-/// Most calls make none. On some machines, an empty comparison at the unmapped address of an empty
+/// Most calls make none. On some machines, comparing zero bytes at the dangling address of an empty
 /// vector takes a hundred times as long as comparing a few bytes.
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && (a.is_empty() || a == b)

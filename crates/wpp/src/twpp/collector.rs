@@ -14,15 +14,15 @@ use super::wpp::{UniquePath, Wpp};
 /// Collects the events of a run into a [`Wpp`] (Zhang and Gupta 2001, section 2, Figures 2 and 3).
 ///
 /// A call's trace and subtree are looked up when the call ends, and kept only if they are new. So
-/// memory is proportional to the unique path traces, the different subtrees of the call graph and
-/// the open activations, not to the run. O(1) per event, amortised.
+/// memory is not proportional to the run, but to the unique path traces, the different subtrees of
+/// the call graph and the open activations. O(1) per event, amortised.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     index: FxHashMap<FuncId, usize>,
     tables: Vec<PathTable>,
     calls: CallGraphBuilder,
     top: RunBuilder,
-    /// The open activations, followed by some former ones, kept for their memory.
+    /// The open activations, followed by some former activations, whose memory is reused.
     stack: Vec<Activation>,
     depth: usize,
 }
@@ -35,7 +35,7 @@ struct Activation {
 }
 
 impl Collector {
-    /// An empty run.
+    /// Starts with an empty run.
     pub fn new() -> Self {
         Self::default()
     }
@@ -107,8 +107,8 @@ impl Collector {
     }
 
     /// Repeats a call returned by [`Self::leave`] of this collector, with all of its callees. O(1),
-    /// however long it takes. This allows collecting a run from its grammar without expanding
-    /// calls.
+    /// however long the call is. This makes it possible to collect a run from its grammar without
+    /// expanding calls.
     pub fn again(&mut self, call: CallId) {
         match self.innermost() {
             Some(caller) => {
@@ -139,11 +139,11 @@ impl Collector {
         self.depth
     }
 
-    /// Ends the run and returns the collected data. Open activations have not returned, and are
-    /// marked accordingly.
+    /// Ends the run and returns the collected data. Activations that are still open are marked as
+    /// not having returned.
     ///
     /// # Errors
-    /// If there are too many different calls, or more than any run can have.
+    /// If there are too many different calls, or more calls than any run can have.
     pub fn finish(mut self) -> Result<Wpp, EventError> {
         let open = self.depth as u64;
         while self.depth > 0 {
@@ -151,7 +151,7 @@ impl Collector {
         }
         let calls = std::mem::take(&mut self.calls).finish(self.top.finish(), open);
         let occurrences = calls.checked_occurrences().ok_or(EventError::TooLong)?;
-        // Each call counts as a block, which also limits the number of empty ones.
+        // Each call counts as a block, which also limits the number of empty calls.
         let mut length = 0u64;
         for (id, count) in calls.ids().zip(occurrences) {
             let path = self.path_of(calls.call(id));

@@ -12,10 +12,10 @@ use super::path_trace::PathTrace;
 use super::timestamped::{BadTrace, PackedEntries, TimestampedTrace};
 use super::wpp::{FunctionPaths, UniquePath, Wpp};
 
-/// The maximum number of calls and executed blocks of a run: a thousand years at 36 million a
-/// second. Sizes in words then fit 64 bits.
+/// The maximum number of calls and executed blocks of a run. Reaching it would take a thousand
+/// years at 36 million a second. Below it, sizes in words fit in 64 bits.
 pub(super) const MOST_BLOCKS: u64 = 1 << 60;
-/// The message for a run with more.
+/// The message for a run with more blocks.
 const TOO_MANY: &str = "it executes more blocks than a run can";
 
 /// A timestamped whole program path (Zhang and Gupta 2001, Figure 7).
@@ -32,9 +32,9 @@ pub struct Twpp {
 pub struct FunctionTraces<B = Box<[u8]>> {
     /// The function.
     pub function: FuncId,
-    /// Timestamped sequences of dynamic basic blocks, each once.
+    /// The distinct timestamped sequences of dynamic basic blocks.
     pub traces: Vec<TimestampedTrace<B>>,
-    /// The expansions of dynamic basic blocks, each dictionary once.
+    /// The distinct dictionaries, which expand dynamic basic blocks.
     pub dictionaries: Vec<Dictionary>,
     /// The unique path traces, numbered as in [`super::Call::path`].
     pub paths: Vec<CompactPath>,
@@ -47,9 +47,9 @@ pub struct CompactPath {
     pub trace: u32,
     /// The index of its dictionary in [`FunctionTraces::dictionaries`].
     pub dictionary: u32,
-    /// The number of calls that took it.
+    /// The number of calls that took this path trace.
     pub calls: u64,
-    /// The number of these that never returned.
+    /// The number of these calls that never returned.
     pub unfinished: u64,
 }
 
@@ -66,7 +66,7 @@ impl Twpp {
         }
     }
 
-    /// Recovers the unique path traces. Takes time for all their blocks, whose number
+    /// Recovers the unique path traces. Takes time linear in all their blocks, whose number
     /// [`FunctionTraces::blocks`] returns.
     ///
     /// # Errors
@@ -132,7 +132,8 @@ impl FunctionTraces {
 }
 
 impl<B: AsRef<[u8]>> FunctionTraces<B> {
-    /// The sequence of dynamic basic blocks of a unique path trace, and their expansions.
+    /// The sequence of dynamic basic blocks of a unique path trace, and the dictionary that expands
+    /// them.
     ///
     /// # Panics
     /// If there is no such path.
@@ -177,11 +178,11 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
 
     /// The number of blocks that all calls executed, plus one for each call. Fails if no run can
     /// execute this many, which happens only in a damaged file. On success, no path trace has more
-    /// blocks than this, and no sum over them overflows.
+    /// blocks than the result, and no sum over path traces overflows.
     pub(super) fn executed(&self) -> Result<u64, &'static str> {
         let mut sum = 0u64;
         for (k, path) in self.paths.iter().enumerate() {
-            // No product or sum overflows if this one does not.
+            // If this sum does not overflow, no other product or sum does.
             self.most_blocks(k)
                 .filter(|&n| n <= MOST_BLOCKS)
                 .ok_or(TOO_MANY)?;
@@ -192,8 +193,8 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         Ok(sum)
     }
 
-    /// Fails if [`Self::executed`] does. Examines the series only if the lengths of the traces
-    /// cannot rule out an excess.
+    /// Fails if [`Self::executed`] fails. Examines the series only if the lengths of the traces do
+    /// not rule out an excess.
     pub(super) fn check_executed(&self) -> Result<(), &'static str> {
         let most = self
             .paths
@@ -209,14 +210,15 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         }
     }
 
-    /// An upper bound of the blocks of a path trace, from its steps and the longest chain.
+    /// An upper bound of the number of blocks of a path trace, computed from its steps and the
+    /// longest chain.
     fn most_blocks(&self, path: usize) -> Option<u64> {
         let (trace, dictionary) = self.parts(path);
         let longest = dictionary.chains().map(<[_]>::len).max().unwrap_or(1);
         trace.len().checked_mul(longest as u64)
     }
 
-    /// The same traces with memory of their own.
+    /// The same traces in memory that they own.
     pub fn into_owned(self) -> FunctionTraces
     where
         B: Into<Box<[u8]>>,

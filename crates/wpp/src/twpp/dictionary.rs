@@ -30,8 +30,8 @@ impl Dictionary {
         }
     }
 
-    /// Builds a dictionary from concatenated chains that ascend by first block, and the end of
-    /// each.
+    /// Builds a dictionary from concatenated chains, which ascend by first block, and the end of
+    /// each chain.
     pub(super) fn from_ascending(blocks: &[BlockId], ends: &[u32]) -> Self {
         Self {
             blocks: blocks.into(),
@@ -66,8 +66,8 @@ impl Dictionary {
         }
     }
 
-    /// The number of four-byte words in the paper's form: the number of chains, and each chain's
-    /// length and blocks.
+    /// The number of four-byte words in the paper's form, which stores the number of chains, and
+    /// each chain's length and blocks.
     pub fn words(&self) -> u64 {
         1 + (self.ends.len() + self.blocks.len()) as u64
     }

@@ -1,4 +1,4 @@
-//! Finding the dynamic basic blocks of a path trace (Zhang and Gupta 2001, section 2, Figures 4 and
+//! Finds the dynamic basic blocks of a path trace (Zhang and Gupta 2001, section 2, Figures 4 and
 //! 5).
 
 use afterimage_ids::BlockId;
@@ -15,8 +15,9 @@ const OUTSIDE: u32 = u32::MAX;
 /// predecessor and successor, if unique. Keeps its memory for the next trace.
 ///
 /// In the trace, a dynamic basic block is entered only at its first block and left only at its
-/// last. So `b` continues `a` if and only if every `a` is followed by a `b` and every `b` preceded
-/// by an `a`. A trace's beginning enters its first block and its end leaves its last one.
+/// last. So `b` continues `a` if and only if every `a` is followed by a `b` and every `b` is
+/// preceded by an `a`. The beginning of the trace counts as entering its first block, and the end
+/// as leaving its last block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DynamicBlocks {
     index: FxHashMap<BlockId, u32>,
@@ -40,8 +41,8 @@ enum Neighbour {
 }
 
 impl DynamicBlocks {
-    /// Finds the chains, and the trace with each replaced by its first block. Two passes over the
-    /// blocks, O(1) each.
+    /// Returns the chains, and the trace in which each chain is replaced by its first block. Makes
+    /// two passes over the blocks, with O(1) for each block.
     pub(super) fn compact(
         &mut self,
         blocks: impl Iterator<Item = BlockId> + Clone,
@@ -83,7 +84,7 @@ impl DynamicBlocks {
         }
     }
 
-    /// The vertex that this one continues, if it is not the first of its dynamic basic block.
+    /// The vertex that vertex `v` continues, if `v` is not the first of its dynamic basic block.
     fn continues(&self, v: u32) -> Option<u32> {
         let Neighbour::One(before) = self.vertices[v as usize].before else {
             return None;

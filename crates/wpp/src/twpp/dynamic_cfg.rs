@@ -10,8 +10,8 @@ use super::dictionary::Dictionary;
 use super::series::Series;
 use super::timestamped::{BadTrace, TimestampedTrace};
 
-/// A call's executed blocks and their times: a node for every dynamic basic block, with the steps
-/// of the call at which it executes.
+/// A call's executed blocks and their times. Every dynamic basic block is a node, with the steps of
+/// the call at which it executes.
 ///
 /// A pair of a timestamp and a node is a point of the path trace. [`Self::after`] and
 /// [`Self::before`] walk from any point in either direction without the trace.
@@ -26,9 +26,10 @@ pub struct DynamicCfg {
 /// A node: a dynamic basic block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DynamicNode {
-    /// Its blocks, in execution order.
+    /// The node's blocks, in execution order.
     pub blocks: Vec<BlockId>,
-    /// The steps at which it executes. Each step is the execution of one node; the first is 1.
+    /// The steps at which the node executes. Each step is the execution of one node; the first step
+    /// is 1.
     pub timestamps: Series,
 }
 
@@ -131,17 +132,18 @@ impl DynamicCfg {
         self.nodes.iter().position(|n| n.timestamps.contains(t))
     }
 
-    /// The node that executes after `node` does at step `t`: the successor with the timestamp t +
-    /// 1. `None` at the end, or if `node` does not execute then. O(successors log entries).
+    /// The node that executes after `node` executes at step `t`. It is the successor with the
+    /// timestamp `t + 1`. `None` at the end, or if `node` does not execute at step `t`.
+    /// O(successors log entries).
     pub fn after(&self, t: u64, node: usize) -> Option<usize> {
         let next = t.checked_add(1).filter(|_| self.executes(t, node))?;
         let mut to = self.outgoing(node).map(|e| e.to);
         to.find(|&n| self.executes(next, n))
     }
 
-    /// The node that executes before `node` does at step `t`: the predecessor with the timestamp t
-    /// − 1. `None` at the beginning, or if `node` does not execute then. O(predecessors log
-    /// entries).
+    /// The node that executes before `node` executes at step `t`. It is the predecessor with the
+    /// timestamp `t - 1`. `None` at the beginning, or if `node` does not execute at step `t`.
+    /// O(predecessors log entries).
     pub fn before(&self, t: u64, node: usize) -> Option<usize> {
         let previous = t.checked_sub(1).filter(|_| self.executes(t, node))?;
         let mut from = self.incoming(node).map(|e| e.from);

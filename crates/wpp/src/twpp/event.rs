@@ -6,9 +6,9 @@ use afterimage_ids::{BlockId, FuncId};
 
 /// An event of a run, in execution order.
 ///
-/// A run is a sequence of activations of functions from outside. Each executes blocks and makes
-/// calls. A tail call is a `Leave` and then an `Enter`. Activations that are still open at the end
-/// never returned.
+/// A run is a sequence of function activations that begin from outside. Each activation executes
+/// blocks and makes calls. A tail call is a `Leave` followed by an `Enter`. Activations that are
+/// still open at the end never returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// An activation of a function begins.

@@ -1,4 +1,4 @@
-//! Converts path traces and the dynamic call graph back to the run.
+//! Converts path traces and the dynamic call graph back to the events of the run.
 
 use super::event::Event;
 use super::path_trace::Blocks;
@@ -11,13 +11,13 @@ pub struct Events<'a> {
     wpp: &'a Wpp,
     walk: Walk<'a>,
     stack: Vec<Activation<'a>>,
-    /// The event after the preceding blocks.
+    /// The call or return after the current blocks.
     step: Option<CallStep>,
     /// The number of calls that are yet to return. Calls that never end come last.
     returns: u64,
 }
 
-/// The rest of an activation.
+/// The remaining blocks and calls of an activation.
 #[derive(Clone, Debug)]
 struct Activation<'a> {
     blocks: Option<Blocks<'a>>,

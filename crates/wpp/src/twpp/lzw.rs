@@ -3,7 +3,7 @@
 //!
 //! Codes grow from 9 to 16 bits with the dictionary. When 2^16 codes are in use, the code 256 is
 //! written and the dictionary is reset. Codes are packed from the lowest bit. The compressed bytes
-//! do not contain the length of the plain ones.
+//! do not contain the length of the plain bytes.
 
 use rustc_hash::FxHashMap;
 
@@ -28,10 +28,10 @@ fn width(codes: u32) -> u32 {
     (32 - (codes - 1).leading_zeros()).max(9)
 }
 
-/// Compresses bytes as they come.
+/// Compresses a stream of bytes.
 #[derive(Clone, Debug)]
 pub struct LzwEncoder {
-    /// The code of a prefix and the byte after it.
+    /// The code for each prefix, as a code, followed by a byte.
     longer: FxHashMap<u32, u32>,
     codes: u32,
     prefix: Option<u32>,
@@ -54,7 +54,7 @@ impl Default for LzwEncoder {
 }
 
 impl LzwEncoder {
-    /// Adds plain bytes. O(1) each.
+    /// Adds plain bytes. O(1) for each byte.
     pub fn push(&mut self, plain: &[u8]) {
         for &byte in plain {
             let Some(prefix) = self.prefix else {
@@ -100,20 +100,20 @@ impl LzwEncoder {
     }
 }
 
-/// Decodes compressed bytes in constant memory. The encoder does not mark the end: read as many
-/// bytes as were written.
+/// Decodes compressed bytes in constant memory. The encoder does not mark the end, so the reader
+/// must know how many bytes were written.
 #[derive(Clone, Debug)]
 pub struct LzwDecoder<'a> {
     rest: &'a [u8],
     bits: u64,
     bit_count: u32,
-    /// The number of codes that the encoder had when it wrote the next one.
+    /// The number of codes that the encoder had when it wrote the next code.
     codes: u32,
     /// The meaning of codes from 257 on: a code, and the byte after it.
     longer: Vec<(u16, u8)>,
     /// The previous code, unless the dictionary is new.
     before: Option<u32>,
-    /// Decoded bytes to return, the next one last.
+    /// Decoded bytes that have not been returned yet, the next byte last.
     ready: Vec<u8>,
 }
 
@@ -144,7 +144,8 @@ impl<'a> LzwDecoder<'a> {
             // An encoder resets its dictionary here.
             return Err(LzwError::UnknownCode(code));
         }
-        // The encoder has just named this code: the previous code followed by its own first byte.
+        // The encoder has only just defined this code. It means the previous code's bytes, followed
+        // by the first of them.
         let next = CLEAR + 1 + self.longer.len() as u32;
         let newest = self.before.filter(|_| code == next);
         if code == CLEAR || code >= next && newest.is_none() {
@@ -212,7 +213,7 @@ mod tests {
         compressed.len()
     }
 
-    /// The literature's example of a code that is named and used at once.
+    /// The example in the literature of a code that is used as soon as it is defined.
     #[test]
     fn a_code_may_be_used_as_soon_as_it_is_named() {
         assert_eq!(
@@ -222,8 +223,8 @@ mod tests {
         );
     }
 
-    /// No pair of neighbours occurs twice, so each byte is a code. The 257th code may be one of
-    /// 513, and takes ten bits.
+    /// No pair of neighbours occurs twice, so each byte takes one code. The 257th code may be one
+    /// of 513, so it takes ten bits.
     #[test]
     fn codes_are_no_wider_than_they_must_be() {
         let plain: Vec<u8> = (0..=255).chain((0..88).step_by(2)).collect();
@@ -248,7 +249,7 @@ mod tests {
 
     #[test]
     fn an_unknown_code_is_an_error() {
-        // The first code is 257, which has no meaning yet.
+        // The first code is 257, which has no meaning at this point.
         let mut decoder = LzwDecoder::new(&[1, 1]);
         assert_eq!(decoder.next(), Some(Err(LzwError::UnknownCode(257))));
         assert_eq!(LzwDecoder::new(&[]).next(), Some(Err(LzwError::EndsEarly)));

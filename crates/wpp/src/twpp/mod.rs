@@ -2,20 +2,20 @@
 //! and its Applications", 2001).
 //!
 //! The paper's representation, stage by stage, for comparison and export. A [`Collector`]
-//! partitions a run's [`Event`]s into path traces, each kept once, and a dynamic call graph: a
-//! [`Wpp`]. [`Twpp::compact`] replaces chains of blocks by dynamic basic blocks and sequences by
-//! timestamps. [`write()`] makes a file from it, and a [`Reader`] reads one function's path traces
-//! alone. Everything expands back to exactly the same events.
+//! partitions a run's [`Event`]s into unique path traces and a dynamic call graph, which form a
+//! [`Wpp`]. [`Twpp::compact`] replaces chains of blocks by dynamic basic blocks, and sequences by
+//! timestamps. [`write()`] makes a file from the result, and a [`Reader`] reads one function's path
+//! traces alone. Everything expands back to exactly the same events.
 //!
 //! Choices that the paper leaves open:
-//! - A call's position is the number of blocks that its caller itself had executed. The paper need
-//!   not store this, because its blocks show which of them call.
-//! - An activation that never returned has the trace up to the run's end. The end leaves the
-//!   trace's last block, so a chain does not continue there. Such traces count as ordinary path
-//!   traces, with the number of calls that never returned.
+//! - A call's position is the number of blocks that its caller itself had executed. The paper does
+//!   not have to store this, because its blocks show whether they make a call.
+//! - An activation that never returned has the trace up to the run's end. The end counts as leaving
+//!   the trace's last block, so no chain continues there. Such traces are ordinary path traces; the
+//!   number of calls that never returned is stored with each.
 //! - Series are found greedily. Two timestamps that are not adjacent are two singletons, as in the
 //!   paper's Figure 10.
-//! - Sizes as in the paper's tables ([`Stages`]) are in four-byte words; files have variable-length
+//! - Sizes as in the paper's tables ([`Stages`]) assume four-byte words. Files have variable-length
 //!   numbers.
 
 mod call_graph;

@@ -39,7 +39,7 @@ pub enum CollectError<E> {
 ///
 /// A rule that represents a call is walked once per segment, without its callees, however often the
 /// call occurs. So time is linear in the grammars, in the blocks of these rules' own traces and in
-/// their direct calls. Memory is needed for the result, the open segment and the open activations.
+/// their direct calls. Memory is linear in the result, the open segment and the open activations.
 ///
 /// # Errors
 /// If a segment cannot be read, something was left out of the path, or there are too many different
@@ -72,7 +72,7 @@ pub fn collect<S: Segments>(path: &WholePath<S>) -> Result<Wpp, CollectError<S::
     Ok(collector.finish()?)
 }
 
-/// Passes everything to a collector, known calls in a single step.
+/// Passes a run to a collector. Passes calls that it has seen before in a single step.
 struct All<'a> {
     collector: &'a mut Collector,
     nodes: &'a PrimaryMap<NodeId, Node>,

@@ -1,4 +1,4 @@
-//! Entries of series as bytes.
+//! Encodes entries of series as bytes.
 //!
 //! An entry is one to three integers, as in the paper, each a variable-length number. The paper's
 //! sign, which marks an entry's last integer, is the lowest bit. `l` is stored as its distance from
@@ -8,7 +8,7 @@
 use super::series::Entry;
 use super::varint;
 
-/// Appends the entry that follows one ending at `after` (0 if there is none).
+/// Appends an entry. The previous entry ends at `after`, which is 0 if there is none.
 pub(super) fn put(bytes: &mut Vec<u8>, entry: &Entry, after: u64) {
     let parts = [entry.first - after, entry.count() - 1, entry.step];
     let width = entry.width() as usize;
@@ -17,13 +17,14 @@ pub(super) fn put(bytes: &mut Vec<u8>, entry: &Entry, after: u64) {
     }
 }
 
-/// Reads the entry that follows one ending at `after`; `None` if the bytes hold none.
+/// Reads the next entry; `None` if the bytes hold none. The previous entry ends at `after`.
 #[inline]
 pub(super) fn take(bytes: &mut &[u8], after: u64) -> Option<Entry> {
     take_counted(bytes, after).map(|(entry, _)| entry)
 }
 
-/// The number of timestamps in entries, and the last one; `None` if they are malformed. O(bytes).
+/// The number of timestamps in entries, and the last timestamp; `None` if the entries are
+/// malformed. O(bytes).
 pub(super) fn measure(mut bytes: &[u8]) -> Option<(u64, u64)> {
     let (mut count, mut last) = (0u64, 0);
     while !bytes.is_empty() {
@@ -34,8 +35,8 @@ pub(super) fn measure(mut bytes: &[u8]) -> Option<(u64, u64)> {
     Some((count, last))
 }
 
-/// Like [`take`], with the number of timestamps, which would take a division to compute from the
-/// entry.
+/// Like [`take`], but also returns the number of timestamps, because computing it from the entry
+/// would take a division.
 #[inline]
 fn take_counted(bytes: &mut &[u8], after: u64) -> Option<(Entry, u64)> {
     let (distance, alone) = part(bytes)?;
@@ -62,7 +63,7 @@ fn part(bytes: &mut &[u8]) -> Option<(u64, bool)> {
     varint::take(bytes).map(|word| (word >> 1, word & 1 == 1))
 }
 
-/// Whether all are positive numbers with a spare bit for the sign.
+/// Whether all numbers of an entry are positive and leave a bit for the sign.
 fn within(entry: &Entry) -> bool {
     entry.last <= i64::MAX as u64
 }

@@ -9,8 +9,8 @@ use super::path_trace::{FLAT, Form, PathTrace};
 use super::timestamped::TimestampedTrace;
 use super::timestamped_builder::TimestampedBuilder;
 
-/// The capacity in blocks that a builder keeps between calls. There are as many builders as the
-/// deepest nesting of calls.
+/// The capacity in blocks that a builder keeps between calls. There are as many builders as calls
+/// have ever been nested.
 const KEPT: usize = 1 << 8;
 
 /// The trace of a call in progress. Keeps some memory for the next call.
@@ -18,7 +18,7 @@ const KEPT: usize = 1 << 8;
 pub(super) struct PathBuilder {
     /// The latest blocks, at most [`FLAT`].
     latest: Vec<BlockId>,
-    /// The blocks before those, if any.
+    /// The blocks before the latest blocks, if any.
     earlier: Option<Box<TimestampedBuilder>>,
 }
 
@@ -68,7 +68,7 @@ impl PathBuilder {
     }
 }
 
-/// A trace that may already be known.
+/// A complete trace, which may already be known.
 #[derive(Debug)]
 pub(super) enum Completed<'a> {
     Flat(&'a [BlockId]),
@@ -76,7 +76,7 @@ pub(super) enum Completed<'a> {
 }
 
 impl Completed<'_> {
-    /// Equals the hash of the corresponding [`PathTrace`].
+    /// The hash of the trace. It equals the hash of the corresponding [`PathTrace`].
     pub(super) fn hash(&self) -> u64 {
         match self {
             Self::Flat(blocks) => hash(blocks),

@@ -8,7 +8,7 @@ use super::event::EventError;
 use super::path_builder::PathBuilder;
 use super::wpp::{FunctionPaths, UniquePath};
 
-/// The path traces of a function so far, each once.
+/// The distinct path traces of a function so far.
 #[derive(Clone, Debug)]
 pub(super) struct PathTable {
     paths: FunctionPaths,
@@ -31,8 +31,8 @@ impl PathTable {
         self.paths.function
     }
 
-    /// Finds or adds the unique trace of a call. The builder is empty afterwards. O(blocks),
-    /// without allocation if the trace is short and known.
+    /// Finds or adds the unique trace of a call. The builder is empty afterwards. O(blocks). Does
+    /// not allocate if the trace is short and known.
     pub(super) fn add(&mut self, builder: &mut PathBuilder) -> Result<u32, EventError> {
         let paths = &mut self.paths.paths;
         let completed = builder.complete();

@@ -6,8 +6,8 @@ use super::path_builder::PathBuilder;
 use super::steps::Steps;
 use super::timestamped::TimestampedTrace;
 
-/// Traces with more blocks than this are held as series: a loop of a billion iterations then takes
-/// a few bytes.
+/// Traces with more blocks than this are held as series, in which a loop of a billion iterations
+/// takes a few bytes.
 pub(super) const FLAT: usize = 1 << 14;
 
 /// The blocks that one call executed, without those of its callees (Zhang and Gupta 2001, section
@@ -48,7 +48,7 @@ impl PathTrace {
         })
     }
 
-    /// Returns the blocks, if they are held as such and not as series.
+    /// Returns the blocks, if they are held as a sequence and not as series.
     pub fn as_slice(&self) -> Option<&[BlockId]> {
         match &self.0 {
             Form::Flat(blocks) => Some(blocks),

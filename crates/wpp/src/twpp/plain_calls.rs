@@ -1,9 +1,10 @@
-//! The dynamic call graph as a sequence of numbers: the paper's tree, one call at a time.
+//! The dynamic call graph as a sequence of numbers, which represents the paper's tree call by call.
 //!
-//! First the number of calls open at the end; then the number of calls from outside, and these
-//! calls. A call is its function, its path trace, the number of its calls, and these calls, each
-//! preceded by the distance of its position from the previous call's. All numbers have variable
-//! length. Welch's compression is applied to these bytes.
+//! The sequence begins with the number of calls open at the end, and the number of calls from
+//! outside. The calls from outside follow. A call consists of its function, its path trace, the
+//! number of its own calls, and these calls. Each of them is preceded by the distance of its
+//! position from the previous call's. All numbers have variable length. Welch's compression is
+//! applied to the resulting bytes.
 
 use afterimage_ids::FuncId;
 
@@ -22,7 +23,7 @@ pub(super) const WORDS_PER_CALL: u64 = 4;
 pub(super) enum CallsError<E> {
     /// The bytes themselves could not be read.
     Source(E),
-    /// The fault in them.
+    /// The bytes are malformed in this way.
     Malformed(&'static str),
     /// The graph exceeds the memory limit.
     TooLarge,
@@ -57,7 +58,7 @@ pub(super) fn write(graph: &CallGraph, mut sink: impl FnMut(&[u8])) {
     sink(&bytes);
 }
 
-/// The bytes under Welch's compression, and their number without it.
+/// The bytes with Welch's compression, and their number without it.
 pub(super) fn compress(graph: &CallGraph) -> (Vec<u8>, u64) {
     let mut encoder = LzwEncoder::default();
     let mut plain = 0;
@@ -142,16 +143,16 @@ struct Parser {
 /// A call with calls still to be read.
 struct Unfinished {
     call: Call,
-    /// Its own position.
+    /// The call's own position.
     at: u64,
     left: u64,
-    /// The position of its latest call.
+    /// The position of the call's latest call.
     position: u64,
     runs: RunBuilder,
 }
 
 impl Parser {
-    /// The innermost call is complete.
+    /// Completes the innermost call.
     fn end<E>(&mut self) -> Result<(), CallsError<E>> {
         let Some(mut done) = self.stack.pop() else {
             return Ok(());

@@ -10,7 +10,7 @@ use super::timestamped::BadTrace;
 pub struct RedundancyPoint {
     /// The limit on unique path traces.
     pub paths: u64,
-    /// The number of functions within it.
+    /// The number of functions within the limit.
     pub functions: u64,
     /// The number of calls to these functions.
     pub calls: u64,
@@ -25,7 +25,7 @@ pub struct GraphTotals {
     pub edges: u64,
     /// Timestamps of all nodes.
     pub timestamps: u64,
-    /// Integers that these take when compacted.
+    /// Integers that the timestamps take when compacted.
     pub integers: u64,
 }
 
@@ -56,7 +56,7 @@ impl Twpp {
     }
 
     /// The total sizes of the dynamic control-flow graphs of all unique path traces. O(steps of
-    /// these, log blocks each).
+    /// these traces · log blocks).
     ///
     /// # Errors
     /// If a trace from a damaged file is invalid.

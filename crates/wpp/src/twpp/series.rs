@@ -10,15 +10,15 @@ use super::series_builder::SeriesBuilder;
 pub struct Entry {
     /// The first timestamp, at least 1.
     pub first: u64,
-    /// The last timestamp, which the series reaches exactly; equal to the first if there is only
-    /// one.
+    /// The last timestamp, which the series reaches exactly. It equals `first` if there is only one
+    /// timestamp.
     pub last: u64,
-    /// The distance between neighbours, at least 1; 1 if there is only one.
+    /// The distance between neighbours, at least 1. It is 1 if there is only one timestamp.
     pub step: u64,
 }
 
 impl Entry {
-    /// The series of one timestamp.
+    /// The series with a single timestamp.
     pub fn single(t: u64) -> Self {
         Self {
             first: t,
@@ -32,7 +32,7 @@ impl Entry {
         (self.last - self.first) / self.step + 1
     }
 
-    /// Whether it contains a timestamp.
+    /// Whether the series contains a timestamp.
     pub fn contains(&self, t: u64) -> bool {
         (self.first..=self.last).contains(&t) && (t - self.first).is_multiple_of(self.step)
     }
@@ -46,7 +46,7 @@ impl Entry {
         }
     }
 
-    /// Its timestamps, ascending.
+    /// The timestamps, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u64> + use<> {
         let Self { first, step, .. } = *self;
         (0..self.count()).map(move |k| first + k * step)
@@ -67,7 +67,7 @@ impl fmt::Display for Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("integer {at} does not continue an ascending sequence of entries l, l:h or l:h:s")]
 pub struct SeriesError {
-    /// The offending integer's position, from 0; the length, if the last entry has no end.
+    /// The position of the offending integer, from 0, or the length if the last entry has no end.
     pub at: usize,
 }
 
@@ -80,9 +80,9 @@ pub struct Series {
 impl Series {
     /// Compacts ascending timestamps. O(n).
     ///
-    /// A series is extended as long as possible. Two isolated timestamps are `l:h` if they are
-    /// adjacent and singletons otherwise, as in the paper's Figure 10, because `l:h:s` would take
-    /// more integers.
+    /// A series is extended as long as possible. Two isolated timestamps become `l:h` if they are
+    /// adjacent. Otherwise, they become singletons, as in the paper's Figure 10, because `l:h:s`
+    /// would take more integers.
     pub fn compact(timestamps: impl IntoIterator<Item = u64>) -> Self {
         let mut builder = SeriesBuilder::default();
         let mut entries = Vec::new();
@@ -98,10 +98,10 @@ impl Series {
         Self { entries }
     }
 
-    /// Builds a set from entries, each later than all before it.
+    /// Builds a set from entries, each of which is later than the previous entry.
     ///
     /// # Panics
-    /// If an entry is not later, or does not reach its last timestamp.
+    /// If an entry is not later than the previous entry, or does not reach its last timestamp.
     pub fn from_ascending(entries: Vec<Entry>) -> Self {
         let mut after = 0;
         for entry in &entries {
@@ -128,7 +128,7 @@ impl Series {
         self.entries.iter().map(Entry::width).sum()
     }
 
-    /// Whether it contains a timestamp. O(log entries).
+    /// Whether the set contains a timestamp. O(log entries).
     pub fn contains(&self, t: u64) -> bool {
         let next = self.entries.partition_point(|e| e.first <= t);
         next > 0 && self.entries[next - 1].contains(t)
@@ -139,8 +139,8 @@ impl Series {
         self.entries.iter().flat_map(Entry::iter)
     }
 
-    /// Returns the paper's encoding: the integers of all entries in sequence, the last one of each
-    /// entry negative.
+    /// Returns the paper's encoding: the integers of all entries in sequence, with the last integer
+    /// of each entry negative.
     pub fn to_integers(&self) -> Vec<i64> {
         let mut integers = Vec::new();
         for e in &self.entries {
@@ -156,7 +156,7 @@ impl Series {
     ///
     /// # Errors
     /// If an entry has none of the three forms, does not reach its last timestamp, or is not later
-    /// than the previous one.
+    /// than the previous entry.
     pub fn from_integers(integers: &[i64]) -> Result<Self, SeriesError> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut start = 0;

@@ -1,4 +1,4 @@
-//! Finds arithmetic series in timestamps that arrive one by one.
+//! Finds arithmetic series in timestamps that are added one by one.
 
 use super::series::Entry;
 
@@ -15,7 +15,8 @@ pub(super) struct SeriesBuilder {
 }
 
 impl SeriesBuilder {
-    /// Adds a timestamp greater than all before. Returns the entry that this completes, if any.
+    /// Adds a timestamp that is greater than all previous ones. Returns the entry that this
+    /// completes, if any.
     pub(super) fn push(&mut self, t: u64) -> Option<Entry> {
         debug_assert!(t > self.last);
         if self.count >= 2 && t - self.last == self.step {
@@ -39,8 +40,8 @@ impl SeriesBuilder {
                 self.count = 2;
                 None
             }
-            // Two timestamps that are not adjacent gain nothing as a series: the second may yet
-            // start one.
+            // Two timestamps that are not adjacent gain nothing as a series. The second may still
+            // begin one.
             2 if self.step > 1 => {
                 let done = Entry::single(self.first);
                 *self = Self {
@@ -64,7 +65,7 @@ impl SeriesBuilder {
         }
     }
 
-    /// Returns the entries for the rest, and clears the series.
+    /// Returns the entries for the remaining timestamps, and clears the series.
     pub(super) fn finish(&mut self) -> [Option<Entry>; 2] {
         let entries = match self.count {
             0 => [None, None],

@@ -1,5 +1,5 @@
-//! The size of a run after each transformation: the columns of the paper's Tables 1 to 3 (Zhang and
-//! Gupta 2001, section 3).
+//! The size of a run after each transformation, as in the columns of the paper's Tables 1 to 3
+//! (Zhang and Gupta 2001, section 3).
 
 use super::compact::{FunctionTraces, Twpp};
 use super::plain_calls::{self, WORDS_PER_CALL};
@@ -28,22 +28,22 @@ pub struct Stages {
     /// Blocks in these chains.
     pub chain_blocks: u64,
 
-    /// The dynamic call graph (Table 1): four words per call, for its function, its path trace, its
-    /// number of calls and its position.
+    /// The dynamic call graph (Table 1): four words per call, namely function, path trace, number
+    /// of calls and position.
     pub call_graph: u64,
     /// The input of the call graph's compression, with variable-length numbers.
     pub call_graph_plain: u64,
     /// The dynamic call graph compressed (Table 3).
     pub call_graph_compressed: u64,
-    /// The dynamic call graph in memory, equal subtrees shared (not in the paper).
+    /// The dynamic call graph in memory, in which equal subtrees are shared (not in the paper).
     pub call_graph_shared: u64,
     /// The original path traces (Table 1): a word for each executed block.
     pub original: u64,
     /// The traces after redundant path trace elimination (Table 2): a word for each block of each
-    /// unique path trace, and one for its length.
+    /// unique path trace, and a word for the trace's length.
     pub unique: u64,
     /// The traces after dictionary creation (Table 2): a word for each dynamic basic block of each
-    /// unique trace, and one for its length.
+    /// unique trace, and a word for the trace's length.
     pub compacted: u64,
     /// The compacted timestamped traces (Tables 2 and 3): [`super::TimestampedTrace::words`].
     pub timestamped: u64,
@@ -52,7 +52,7 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// The ratio of the original path traces to the compacted timestamped ones (Table 2, OWPP /
+    /// The ratio of the original path traces to the compacted timestamped traces (Table 2, OWPP /
     /// CTWPP).
     pub fn trace_factor(&self) -> f64 {
         self.original as f64 / self.timestamped as f64

@@ -5,7 +5,7 @@ use afterimage_ids::BlockId;
 use super::series::Entry;
 use super::timestamped::{PackedBlocks, PackedEntries};
 
-/// The minimum number of steps laid out at once.
+/// The minimum number of steps that are laid out at once.
 const WINDOW: usize = 1 << 10;
 /// Marks a step without a block.
 const NOBODY: u32 = u32::MAX;
@@ -13,16 +13,16 @@ const NOBODY: u32 = u32::MAX;
 /// The blocks of a timestamped trace in the order of execution. O(1) per step, amortised; memory is
 /// proportional to the blocks.
 ///
-/// The steps are laid out one window at a time: every block enters itself at its timestamps in the
-/// window. A window has at least as many steps as blocks, so visiting each block costs constant
-/// time per step.
+/// The steps are laid out one window at a time. Every block is entered at its timestamps in the
+/// window. A window has at least as many steps as there are blocks, so visiting each block costs
+/// constant time per step.
 #[derive(Clone, Debug)]
 pub struct Steps<'a> {
     /// The timestamp of the window's first step.
     begin: u64,
     /// The last timestamp.
     end: u64,
-    /// The owner of each step in the window, as an index into `cursors`.
+    /// The block of each step in the window, as an index into `cursors`.
     window: Vec<u32>,
     /// The next step's position in the window.
     at: usize,
@@ -55,8 +55,8 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Lays out the next window. If two blocks share a timestamp, another step has none, because
-    /// there are as many timestamps as steps.
+    /// Lays out the next window. If two blocks share a timestamp, another step has no block,
+    /// because there are as many timestamps as steps.
     fn advance(&mut self) {
         self.begin += self.window.len() as u64;
         self.at = 0;

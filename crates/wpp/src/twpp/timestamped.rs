@@ -1,5 +1,5 @@
-//! A path trace from the perspective of its blocks: when did each execute? (Zhang and Gupta 2001,
-//! section 2.)
+//! A path trace from the perspective of its blocks: the times at which each executed (Zhang and
+//! Gupta 2001, section 2).
 
 use afterimage_ids::BlockId;
 
@@ -11,10 +11,10 @@ use super::varint;
 /// A path trace as a mapping of blocks to the timestamps 1, 2, 3, … at which they execute: the
 /// paper's compacted TWPP form.
 ///
-/// Stored as in a file: the numbers of steps and blocks; then for each block, ascending, its
-/// distance from the previous block, the size of its entries in bytes, and the entries. Two path
-/// traces are equal if and only if their forms are. `B` holds the bytes; a trace read from a file
-/// may borrow them.
+/// Stored as in a file. The numbers of steps and blocks come first. Then come, for each block,
+/// ascending, its distance from the previous block, the size of its entries in bytes, and the
+/// entries. Two path traces are equal if and only if their bytes are. `B` holds the bytes; a trace
+/// read from a file may borrow them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimestampedTrace<B = Box<[u8]>> {
     bytes: B,
@@ -26,7 +26,8 @@ pub struct TimestampedTrace<B = Box<[u8]>> {
 pub struct BadTrace(pub(super) &'static str);
 
 impl TimestampedTrace {
-    /// Transforms a sequence of blocks. O(n); memory is proportional to the series, not the steps.
+    /// Transforms a sequence of blocks. O(n). Memory is proportional to the series, not to the
+    /// steps.
     pub fn of(blocks: impl IntoIterator<Item = BlockId>) -> Self {
         let mut builder = super::TimestampedBuilder::default();
         for block in blocks {
@@ -35,7 +36,7 @@ impl TimestampedTrace {
         builder.finish()
     }
 
-    /// Wraps bytes from a builder, whose blocks and entries ascend.
+    /// Wraps bytes from a builder, in which blocks and entries ascend.
     pub(super) fn from_builder(bytes: Vec<u8>) -> Self {
         Self {
             bytes: bytes.into(),
@@ -47,8 +48,8 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
     /// Wraps bytes from a file. O(bytes).
     ///
     /// Checks that blocks and their timestamps ascend, that there are as many timestamps as steps,
-    /// and that the last timestamp equals the number of steps. Only expanding shows whether two
-    /// blocks share a timestamp: see [`Self::expand`].
+    /// and that the last timestamp equals the number of steps. Whether two blocks share a timestamp
+    /// shows only in expanding: see [`Self::expand`].
     pub(super) fn from_file(bytes: B) -> Result<Self, BadTrace> {
         let trace = Self { bytes };
         let mut rest = trace.as_bytes();
@@ -91,7 +92,7 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
             .map(|(block, entries)| (block, Series::from_entries(entries.collect())))
     }
 
-    /// The timestamps of a block; `None` if it does not execute. O(bytes).
+    /// The timestamps of a block; `None` if the block does not execute. O(bytes).
     pub fn timestamps(&self, block: BlockId) -> Option<Series> {
         self.blocks()
             .find_map(|(b, series)| (b == block).then_some(series))
@@ -99,8 +100,8 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
 
     /// The blocks in the order of execution, one per step. Memory is proportional to the blocks.
     ///
-    /// Ends early if a trace from a damaged file has no block for a timestamp; [`Self::expand`]
-    /// reports that.
+    /// Ends early if a trace from a damaged file has no block for a timestamp. [`Self::expand`]
+    /// reports this as an error.
     pub fn steps(&self) -> Steps<'_> {
         Steps::new(self.packed(), self.len())
     }
@@ -118,8 +119,8 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         Ok(blocks)
     }
 
-    /// The number of four-byte words in the paper's form: the number of blocks and, for each block,
-    /// its id, the number of integers in its series, and these.
+    /// The number of four-byte words in the paper's form. It stores the number of blocks and, for
+    /// each block, its id, the number of integers in its series, and these integers.
     pub fn words(&self) -> u64 {
         let of_block = |entries: PackedEntries<'_>| entries.map(|e| e.width()).sum::<u64>();
         1 + self.packed().map(|(_, e)| 2 + of_block(e)).sum::<u64>()
@@ -130,7 +131,7 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         self.bytes.as_ref()
     }
 
-    /// The same trace with memory of its own.
+    /// The same trace in memory that it owns.
     pub fn into_owned(self) -> TimestampedTrace
     where
         B: Into<Box<[u8]>>,
@@ -215,7 +216,8 @@ pub(super) fn block_of(number: u64) -> Option<BlockId> {
     number_below_reserved(number).map(BlockId::from_u32)
 }
 
-/// The number as an entity's: the greatest 32-bit number is reserved.
+/// Converts a number to that of an entity. `None` if it is too large; the greatest 32-bit number is
+/// reserved.
 pub(super) fn number_below_reserved(number: u64) -> Option<u32> {
     u32::try_from(number).ok().filter(|&n| n < u32::MAX)
 }
@@ -290,7 +292,8 @@ mod tests {
         assert_eq!(of_bytes(&[1]), no_number);
     }
 
-    /// Block 0 at 1 and 3, block 1 at 1: as many timestamps as steps, but no block at 2.
+    /// Block 0 executes at 1 and 3, block 1 at 1. There are as many timestamps as steps, but no
+    /// block at 2.
     #[test]
     fn a_shared_timestamp_is_found_by_all_that_expand() {
         let shared = trace(3, &[(0, &[single(1), single(2)]), (0, &[single(1)])]).unwrap();

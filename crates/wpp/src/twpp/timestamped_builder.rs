@@ -15,7 +15,7 @@ pub struct TimestampedBuilder {
     steps: u64,
     index: FxHashMap<BlockId, usize>,
     blocks: Vec<(BlockId, PackedSeries)>,
-    /// For each block, the index of its last successor, which most likely follows again.
+    /// For each block, the index of its last successor, which is most likely to follow again.
     after: Vec<usize>,
     /// The index of the latest block.
     latest: usize,
@@ -45,7 +45,7 @@ impl TimestampedBuilder {
         }
     }
 
-    /// The index of a block that was not predicted.
+    /// The index of a block that was not predicted. Adds the block if it is new.
     fn find(&mut self, block: BlockId) -> usize {
         let k = *self.index.entry(block).or_insert_with(|| {
             self.blocks.push((block, PackedSeries::default()));

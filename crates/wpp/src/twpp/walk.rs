@@ -13,7 +13,7 @@ pub enum CallStep {
         /// The subtree.
         call: CallId,
     },
-    /// The innermost call ends; if it never returned, the run ends.
+    /// The innermost call ends. If it never returned, this is the end of the run.
     End,
 }
 

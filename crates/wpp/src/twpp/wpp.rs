@@ -30,9 +30,9 @@ pub struct FunctionPaths {
 pub struct UniquePath {
     /// The blocks.
     pub trace: PathTrace,
-    /// The number of calls that took it.
+    /// The number of calls that took this path trace.
     pub calls: u64,
-    /// The number of these that never returned: their traces end where the run ended.
+    /// The number of these calls that never returned. Their traces end where the run ended.
     pub unfinished: u64,
 }
 

@@ -29,7 +29,7 @@ pub enum PathError<E> {
         /// The segment's position.
         segment: usize,
     },
-    /// A segment does not begin with the state in which the previous one ends.
+    /// A segment does not begin in the state in which the previous segment ends.
     #[error("segment {segment} does not continue the previous segment")]
     Follow {
         /// The segment's position.

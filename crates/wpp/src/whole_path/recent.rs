@@ -1,4 +1,4 @@
-//! A cache of data about segments: the most recently used data is kept while there is room.
+//! A cache of data about segments, which keeps the most recently used data while there is room.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ impl<T> Recent<T> {
         Some(Arc::clone(&kept.what))
     }
 
-    /// Adds data about a segment that has none yet. Linear in the number of segments for each entry
-    /// that must be evicted.
+    /// Adds data about a segment that is not in the cache. Linear in the number of segments for
+    /// each entry that must be evicted.
     pub(crate) fn insert(&mut self, segment: usize, what: &Arc<T>, bytes: usize) {
         while self.bytes.saturating_add(bytes) > self.room && self.drop_one() {}
         if segment >= self.kept.len() {
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(recent.get(3), None);
         recent.insert(3, &Arc::new(3), 2);
         assert_eq!(kept(&recent), [2, 3, 4]);
-        // More than the limit.
+        // This entry exceeds the limit alone.
         recent.insert(9, &Arc::new(9), 11);
         assert_eq!(kept(&recent), [9]);
         recent.insert(1, &Arc::new(1), 10);

@@ -17,7 +17,7 @@ pub struct Summary {
     pub length: u64,
     /// The number of activations open at its beginning.
     pub open: u32,
-    /// The number of these that are still open at its end.
+    /// The number of these activations that are still open at the segment's end.
     pub kept: u32,
     /// The number of activations that begin in it and are open at its end.
     pub begun: u32,
@@ -28,7 +28,7 @@ pub struct Summary {
 }
 
 impl Segment {
-    /// Its summary. Linear in the root's length.
+    /// The summary of the segment. Linear in the root's length.
     pub fn summary(&self) -> Summary {
         let items = |wanted: fn(&Root) -> bool| {
             let count = self.root.iter().filter(|item| wanted(item)).count();
@@ -49,16 +49,16 @@ impl Segment {
 
 /// Segments that can be loaded one by one, for example from a file.
 pub trait Segments {
-    /// The error of loading one.
+    /// The error of loading a segment.
     type Error: Error + 'static;
 
-    /// The summaries of all segments, in order. Must always return the same.
+    /// The summaries of all segments, in order. Every call must return the same summaries.
     fn summaries(&self) -> &[Summary];
 
     /// Loads a segment. It need not be sound.
     ///
     /// # Errors
-    /// If it cannot be loaded.
+    /// If the segment cannot be loaded.
     fn load(&self, segment: usize) -> Result<Arc<Segment>, Self::Error>;
 }
 

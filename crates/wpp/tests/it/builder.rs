@@ -1,4 +1,4 @@
-//! Compares the builder with the definition: its segments represent exactly its input.
+//! Checks that the builder's segments represent exactly its input.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ proptest! {
     }
 }
 
-/// A run that has begun a function of `nodes` nodes without loops.
+/// A run that has begun an activation of a function with `nodes` nodes and no loops.
 fn straight(nodes: u32) -> Run {
     let shape = Shape {
         length: 1,
@@ -72,7 +72,7 @@ fn straight(nodes: u32) -> Run {
     }
 }
 
-/// Numbers that look random.
+/// Returns a number that looks random.
 fn noise(n: u64) -> u64 {
     let n = (n ^ n >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (n ^ n >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20
@@ -114,7 +114,7 @@ fn iterations_are_counted_not_stored() {
     }
     let segments = run.segments(usize::MAX);
     verify(&run, &segments);
-    // The inner iteration, its repetition, the outer iteration, its repetition.
+    // The rules are the inner iteration, its repetition, the outer iteration, and its repetition.
     assert_eq!(segments[0].grammar.rules.len(), 4);
     assert_eq!(segments[0].grammar.symbols.len(), 2 + 1 + 3 + 1);
     assert_eq!(segments[0].root.len(), 2);
@@ -173,7 +173,7 @@ fn a_million_activations_are_open() {
     assert_eq!(ascent.root, vec![Root::Leave; DEPTH as usize]);
     assert_eq!(ascent.open.len(), DEPTH as usize);
 
-    // The same within one segment.
+    // The same test within one segment.
     for _ in 0..DEPTH {
         builder.enter(function);
         builder.node(node, 1);

@@ -35,8 +35,8 @@ fn grammar(rules: &[(Kind, &[Symbol])]) -> Grammar {
     grammar
 }
 
-/// Two nodes of 3 and 2 blocks of one function, one of another, one left out, and one that is
-/// impossible.
+/// Two nodes of one function, with 3 and 2 blocks; a node of another function; a node that was left
+/// out; and an impossible node.
 fn nodes() -> PrimaryMap<NodeId, Node> {
     let node = |function, blocks, left_out| Node {
         function: func(function),
@@ -54,7 +54,8 @@ fn nodes() -> PrimaryMap<NodeId, Node> {
     .collect()
 }
 
-/// A sound segment: an activation of function 0 is open, does something, ends, and another begins.
+/// A sound segment: an open activation of function 0 does something and ends, and another
+/// activation begins.
 fn sound() -> Segment {
     Segment {
         before: 100,
@@ -268,7 +269,7 @@ fn rules_nested_without_end() {
     assert_eq!(ones.select(1).unwrap().unwrap().time, 4);
 }
 
-/// A whole path whose summaries are not what its segments say.
+/// A whole path whose summaries differ from its segments.
 struct Lying(InMemory, Vec<Summary>);
 
 impl Segments for Lying {
@@ -365,7 +366,7 @@ fn mutate(segment: &mut Segment, what: u8, at: usize, value: u32) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// With counts and lengths made right, so that more than those is tested.
+    /// Counts and lengths are corrected first, so that the test covers more than those.
     #[test]
     fn what_passes_can_be_read(
         run in runs(60),
@@ -381,7 +382,7 @@ proptest! {
             segment.length = found;
         }
         if segment.length > 5_000 {
-            // Not to be written down.
+            // The path is too long to be expanded.
             let _ = segment.check(&run.nodes);
             return Ok(());
         }

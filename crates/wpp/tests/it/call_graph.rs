@@ -1,4 +1,4 @@
-//! The call graph that is counted in the grammar against the run written down.
+//! Compares the call graph that is counted in the grammar with the expanded run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use afterimage_ids::FuncId;
 use afterimage_wpp::{CallEdge, CallTotal, InMemory, WholePath};
 use proptest::prelude::*;
 
-/// By definition: every block is given to the activations that are open.
+/// The call graph by definition: every block counts for the activations that are open.
 fn by_definition(run: &Run) -> Vec<CallEdge> {
     let naive = run.naive();
     let mut edges = BTreeMap::<_, CallEdge>::new();

@@ -19,8 +19,8 @@ const NODES: u32 = 30;
 const FUNCTIONS: u32 = 7;
 const PRIME: u128 = (1 << 61) - 1;
 
-/// A path of any length as a polynomial's value, its number of nodes and activations, if that is
-/// below 2^64, and the base to the power of its length.
+/// A path of any length: its value as a polynomial; its number of nodes and activations, if below
+/// 2^64; and the base to the power of its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Digest {
     value: u128,
@@ -132,7 +132,7 @@ fn digest(segment: &Segment) -> Digest {
     })
 }
 
-/// Makes a sound segment of any numbers.
+/// Makes a sound segment from any numbers.
 fn segment(rules: &[(u8, u64, Vec<u32>)], root: &[(u8, u32)], open: usize) -> Segment {
     let mut grammar = Grammar::default();
     let mut digests: Vec<Digest> = Vec::new();
@@ -230,7 +230,7 @@ fn check(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
     let nodes: u64 = decoded.node_counts.iter().map(|&(_, count)| count).sum();
     let calls: u64 = decoded.call_counts.iter().map(|&(_, count)| count).sum();
     assert_eq!(Some(nodes + calls), digest(segment).size);
-    // As it is when it is open, it is the same to the last rule.
+    // The opened form preserves every rule.
     assert_eq!(
         decode_opened(&encode_opened(&decoded), &LIMITS),
         Ok(decoded)
@@ -384,7 +384,7 @@ trait WithTimes {
 }
 
 impl WithTimes for Segment {
-    /// The same with another count for the only rule.
+    /// The same segment with a different count for the only rule.
     fn with_times(mut self, times: u64) -> Self {
         self.grammar.rules[RuleId::from_u32(0)].kind = Kind::Repeat(times);
         self
@@ -440,14 +440,14 @@ fn a_version_is_refused_by_its_number() {
 
 #[test]
 fn opened_rules_that_name_later_ones_are_refused() {
-    // Version, 0 and 0 blocks, nothing open, no root; one rule of two symbols, which name the rule
-    // `distance` before it.
+    // Version, 0 and 0 blocks, nothing open, no root, and one rule of two symbols, each of which
+    // names the rule `distance` before it.
     let bytes = |distance: u8| [1, 0, 0, 0, 0, 1, 6, 2, 0, distance << 1 | 1];
     let refused = Err(CodecError::Malformed("a rule that names a later one"));
     for distance in [0, 1, 9] {
         assert_eq!(decode_opened(&bytes(distance), &LIMITS), refused);
     }
-    // Three symbols, where the rule has two.
+    // There are three symbols, but the rule has two.
     let other = [1, 0, 0, 0, 0, 1, 6, 3, 0, 0, 0];
     let refused = "rules that do not cover all symbols";
     assert_eq!(

@@ -1,5 +1,5 @@
-//! The size of encoded segments against the entropy of their sources. `cargo test -p afterimage-wpp
-//! codec_sizes -- --nocapture` prints the figures.
+//! Compares the size of encoded segments with the entropy of their sources. `cargo test -p
+//! afterimage-wpp codec_sizes -- --nocapture` prints the figures.
 
 use crate::codec_support::*;
 use afterimage_wpp::codec::{
@@ -15,8 +15,8 @@ const LIMITS: Limits = Limits {
     open: 1 << 20,
 };
 
-/// The size of a segment in bits per terminal. Prints it, and millions of terminals written and
-/// read in a second.
+/// The size of a segment in bits per terminal. Prints the size, and how many million terminals are
+/// written and read per second.
 fn size(what: &str, segment: &Segment, contexts: &[NodeContext], terminals: u64) -> f64 {
     let timed = |start: Instant| start.elapsed().max(Duration::from_nanos(1)).as_secs_f64();
     let start = Instant::now();

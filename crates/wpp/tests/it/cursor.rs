@@ -1,4 +1,4 @@
-//! The reader against the run written down: every position, both directions, every stack, every
+//! Compares the reader with the expanded run: every position, both directions, every stack, every
 //! rank.
 
 use std::cell::Cell;
@@ -82,7 +82,7 @@ fn seeks(run: &Run, limit: usize) {
             assert_eq!(fresh.seek(time), Ok(Some(visit(&naive, at))));
             assert_eq!(fresh.depth(), expected.stack.len());
             assert_eq!(near.seek(time), Ok(Some(visit(&naive, at))));
-            // Scrambled, so that the way from the last position is of every kind.
+            // The positions are scrambled, so that every kind of move occurs.
             let other = time.wrapping_mul(0x9e37_79b9_7f4a_7c15) % naive.length + 1;
             let there = naive.visits.partition_point(|visit| visit.start <= other) - 1;
             assert_eq!(near.seek(other), Ok(Some(visit(&naive, there))));
@@ -166,7 +166,7 @@ fn ranks(run: &Run, limit: usize) {
             compare(&naive, &occurrences, &times);
         }
     }
-    // All nodes at once, each at a position of its own.
+    // Query all nodes at once, each at a different position.
     let position = |node: NodeId| u64::from(node.as_u32()) % run.nodes[node].length();
     let times: Vec<_> = naive
         .visits
@@ -179,7 +179,7 @@ fn ranks(run: &Run, limit: usize) {
         .executions(others.map(|node| (node, position(node))))
         .unwrap();
     compare(&naive, &occurrences, &times);
-    // Any number of positions; some occur twice, some are after the node.
+    // Use any number of positions. Some occur twice, some are after the node.
     let positions = |node: NodeId| -> Vec<u64> {
         let length = run.nodes[node].length();
         match node.as_u32() % 4 {
@@ -317,7 +317,7 @@ fn skipped_calls(run: &Run, limit: usize) {
     assert_eq!(calls.next(), Ok(None));
 }
 
-/// Segments that fail at every other attempt to load one.
+/// Segments for which every other attempt to load one fails.
 struct Flaky {
     segments: InMemory,
     fails: Cell<bool>,
@@ -342,7 +342,7 @@ impl Segments for Flaky {
     }
 }
 
-/// A retry after a failure gives the result without failures.
+/// Checks that a retry after a failure gives the same result as without failures.
 fn failures(run: &Run, limit: usize) {
     let naive = run.naive();
     let flaky = Flaky {

@@ -1,4 +1,4 @@
-//! Occurrences of patterns, against a search of the run written down.
+//! Compares occurrences of patterns with a search of the expanded run.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ struct Activation {
     function: FuncId,
     entered: u64,
     own: Vec<Own>,
-    /// Its caller, and the caller's event that called it.
+    /// Its caller, and the event of the caller that made the call.
     caller: Option<(usize, usize)>,
     ended: bool,
 }
@@ -59,16 +59,16 @@ fn activations(run: &Run) -> Vec<Activation> {
     all
 }
 
-/// Returns where the caller of an activation continues after it, if it then executes something
-/// before making another call.
+/// Returns where the caller of an activation continues afterwards, if the caller then executes
+/// something before making another call.
 fn goes_on(all: &[Activation], activation: usize) -> Option<(usize, usize)> {
     let (caller, call) = all[activation].caller.filter(|_| all[activation].ended)?;
     let next = all[caller].own.get(call + 1);
     matches!(next, Some(Own::Block(..))).then_some((caller, call + 1))
 }
 
-/// The times at which the parts from one on are complete, if they begin with an event of an
-/// activation.
+/// The times at which the parts from number `from` on are complete, if they begin with an event of
+/// an activation.
 fn ends(all: &[Activation], parts: &[Part], activation: usize, from: usize) -> Vec<u64> {
     let own = &all[activation].own[from..];
     let blocks = own.iter().enumerate().filter_map(|(at, own)| match *own {
@@ -122,7 +122,7 @@ fn naive(run: &Run, parts: &[Part]) -> Vec<Match> {
     found
 }
 
-/// A pattern that mostly occurs: cut out of a run.
+/// A pattern cut out of a run, so that it usually occurs.
 fn pattern(run: &Run, at: &Index, lengths: &[usize], calls: usize) -> Option<Vec<Part>> {
     let all = activations(run);
     let mut activation = at.index(all.len().max(1));

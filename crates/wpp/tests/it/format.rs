@@ -1,4 +1,4 @@
-//! The example in `docs/FORMAT.md` has the bytes that the code writes.
+//! Checks that the example in `docs/FORMAT.md` has the bytes that the code writes.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_wpp::codec::{self, encode_nodes, encode_summary};
@@ -123,7 +123,7 @@ fn continuations_are_the_documented_numbers() {
     let (mut directory, _) = example();
     let bytes = |directory: &Directory| {
         let nodes = encode_nodes(&directory.nodes).len();
-        // The version, the bits, no text, the table's length and the table.
+        // Skip the version, the bits, the empty text, the table's length and the table.
         directory.encode()[4 + nodes..][..2].to_vec()
     };
     assert_eq!(bytes(&directory), [4, 4]);
@@ -171,7 +171,7 @@ fn what_was_left_out_is_read_as_it_was_written() {
         ..limits
     };
     assert!(Directory::decode(&bytes, &fewer).is_err());
-    // Numbers that do not ascend, functions that do not.
+    // These directories are refused, because their numbers or their functions do not ascend.
     for partial in [
         vec![of(0, Some(vec![(1, 1), (1, 2)]))],
         vec![of(1, None), of(1, None)],
@@ -182,7 +182,7 @@ fn what_was_left_out_is_read_as_it_was_written() {
         };
         assert!(Directory::decode(&wrong.encode(), &limits).is_err());
     }
-    // Nothing left out, and then a description without further data.
+    // First, nothing is left out. Then, there is a description without further data.
     assert_eq!(whole.encode()[0], 1);
     let unknown = Directory {
         partial: None,

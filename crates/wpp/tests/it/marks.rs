@@ -1,4 +1,4 @@
-//! Marks that depend on the execution before, against the run written down.
+//! Compares marks that depend on the previous execution with the expanded run.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use afterimage_ids::NodeId;
 use afterimage_wpp::{InMemory, Marking, WholePath};
 use proptest::prelude::*;
 
-/// Marks by an unpredictable rule.
+/// Marks that follow an unpredictable rule.
 struct Hashed {
     inside: Vec<Vec<u64>>,
     salt: u64,
@@ -57,7 +57,7 @@ fn check(run: &Run, limit: usize, salt: u64) {
     let naive = run.naive();
     let marking = Hashed::new(run, salt);
     let mut last = vec![None; naive.activations.len()];
-    // The host may execute something in runs of chaos.
+    // In chaotic runs, the host itself may execute something.
     let mut last_of_host = None;
     let mut expected = Vec::new();
     for visit in &naive.visits {

@@ -1,5 +1,5 @@
-//! Searches in grammars of every shape, against searches that look at every symbol: long rules,
-//! deep nesting, repetitions of repetitions, times beyond 32 bits.
+//! Compares searches in grammars of every shape with searches that look at every symbol. The shapes
+//! include long rules, deep nesting, repetitions of repetitions, and times beyond 32 bits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Random {
         (z ^ z >> 31) % n
     }
 
-    /// Mostly small, sometimes beyond 32 bits.
+    /// A random size, mostly small, sometimes beyond 32 bits.
     fn size(&mut self) -> u64 {
         let bits = [2, 2, 4, 8, 20, 34][self.below(6) as usize];
         1 + self.below(1 << bits)
@@ -80,7 +80,7 @@ struct Naive {
 }
 
 impl Naive {
-    /// Some nodes of two functions, and rules of them.
+    /// Makes nodes of two functions, and rules that consist of them.
     fn new(seed: u64, rules: usize, longest: u64) -> Self {
         let mut random = Random(seed);
         let nodes: PrimaryMap<NodeId, Node> = (0..6)
@@ -95,7 +95,7 @@ impl Naive {
             totals: Vec::new(),
             segment: Segment::default(),
         };
-        // The function whose activations may execute each rule; `None` means all.
+        // The function whose activations may execute each rule; `None` means any function.
         let mut owners = Vec::new();
         for _ in 0..rules {
             let owner = FuncId::from_u32(random.below(2) as u32);
@@ -147,8 +147,8 @@ impl Naive {
         naive
     }
 
-    /// Picks a node or rule that activations of a function may execute: mostly one of the last
-    /// rules, so that they nest.
+    /// Picks a node or rule that activations of a function may execute. Mostly picks one of the
+    /// last rules, so that rules nest.
     fn symbol(&self, random: &mut Random, owner: FuncId, owners: &[Option<FuncId>]) -> Symbol {
         let rules = owners.len() as u64;
         let near = if random.below(2) == 0 { rules } else { 3 };
@@ -292,7 +292,7 @@ fn agree(seed: u64, rules: usize, longest: u64) {
         let (visit, ranks) = naive.at(time, &targets);
         assert_eq!(near.seek(time), Ok(Some(visit)), "{time}");
         assert_eq!(path.cursor().seek(time), Ok(Some(visit)), "{time}");
-        // Some steps from there, forward and back again.
+        // Take some steps from there, forward and back again.
         let mut visits = vec![visit];
         for _ in 0..10 {
             let last = visits[visits.len() - 1].last();
@@ -358,7 +358,8 @@ proptest! {
     }
 }
 
-/// Each rule has few symbols and mostly names one of the last: hundreds of levels.
+/// Each rule has few symbols and mostly names one of the last rules, which gives hundreds of
+/// levels.
 #[test]
 fn deep_nesting() {
     for seed in 0..20 {

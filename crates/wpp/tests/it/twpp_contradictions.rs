@@ -1,11 +1,12 @@
-//! Every rule about what belongs together in a file of a timestamped whole program path can fire.
+//! Checks that every rule about the consistency of a TWPP file can fire.
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{Collector, Event, FileError, Part, Reader, Twpp, write};
 
 const LIMIT: usize = 1 << 20;
 
-/// Function 0 executes `blocks` blocks around `calls` calls of function 1, and returns or does not.
+/// Function 0 executes `blocks` blocks around `calls` calls of function 1. It returns if `returns`
+/// is set.
 fn run(blocks: u32, calls: u32, returns: bool) -> Twpp {
     let mut collector = Collector::new();
     let block = |n| Event::Block(BlockId::from_u32(n));

@@ -1,6 +1,6 @@
 //! Zhang and Gupta 2001, Figures 1 to 7: the program whose `main` calls `f` five times from a loop.
 //!
-//! The block ids of `f` are chosen so that they fit the paper's text.
+//! The block ids of `f` are chosen to match the paper's text.
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{
@@ -200,8 +200,8 @@ fn figure_7_as_a_dynamic_control_flow_graph() {
     assert_eq!(cfg.before(1, 0), None);
 }
 
-/// Figure 10's timestamps, which show how the paper writes two that are not neighbours, and a
-/// series of three.
+/// Figure 10's timestamps, which show how the paper writes two timestamps that are not neighbours,
+/// and a series of three.
 #[test]
 fn figure_10_timestamps_of_the_sliced_program() {
     let path = [

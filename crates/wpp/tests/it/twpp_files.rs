@@ -1,5 +1,5 @@
-//! Files of timestamped whole program paths: they come back, one function is read alone, and damage
-//! is found or harmless.
+//! Tests of TWPP files: they can be read back, one function can be read alone, and damage is found
+//! or harmless.
 
 use crate::twpp_support::{
     NaiveCall, collect, naive_calls, naive_dynamic_blocks, naive_paths, run,
@@ -10,7 +10,7 @@ use afterimage_wpp::twpp::{
 };
 use proptest::prelude::*;
 
-/// The header's length, and an entry's of the directory.
+/// The length of the header, and of an entry of the directory.
 const HEADER: usize = 40;
 const ENTRY: usize = 40;
 /// Offsets in the header (number of functions, length of the call graph) and in an entry (place and
@@ -27,7 +27,7 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(number) as usize
 }
 
-/// Corrects all checksums of parts that are in place, so that damage reaches the data behind them.
+/// Corrects the checksums of all parts that are in place, so that the decoders see the damage.
 fn forge(bytes: &mut [u8]) {
     let directory = HEADER + ENTRY * number::<4>(bytes, FUNCTIONS);
     if directory > bytes.len() {
@@ -55,7 +55,8 @@ fn put_checksum(bytes: &mut [u8], at: usize, (begin, length): (usize, usize)) {
     }
 }
 
-/// Reads a function in every way: no panic, and a trace is one or is not, whichever way it is read.
+/// Reads a function in every way. Checks that nothing panics, and that a trace is valid or invalid
+/// whichever way it is read.
 fn read_function(reader: &Reader<'_>, entry: &DirectoryEntry) {
     let Ok(stored) = reader.function(entry.function) else {
         return;
@@ -80,7 +81,7 @@ fn read_function(reader: &Reader<'_>, entry: &DirectoryEntry) {
     }
 }
 
-/// Reads everything: this never panics, and an accepted file is a run.
+/// Reads everything. Checks that nothing panics, and that an accepted file represents a run.
 fn read_all(bytes: &[u8]) -> Result<Twpp, FileError> {
     let reader = Reader::open(bytes)?;
     let _ = reader.sizes();
@@ -135,7 +136,7 @@ proptest! {
         let bytes = write(&twpp);
         let directory = HEADER + ENTRY * twpp.functions.len();
         for f in &twpp.functions {
-            // Everything but the directory and the function's own block is overwritten.
+            // Everything except the directory and the function's own block is overwritten.
             let mut alone = vec![0xff; bytes.len()];
             alone[..directory].copy_from_slice(&bytes[..directory]);
             let entry = Reader::open(&bytes).unwrap().entry(f.function).unwrap();
@@ -222,7 +223,7 @@ fn the_directory_must_agree_with_the_blocks() {
     let bytes = write(&Twpp::compact(collect(&events)));
     let part = Part::Function(FuncId::from_u32(4));
     let what = "its calls differ from those of the directory";
-    // The number of path traces, and the number of calls.
+    // The fields are the number of path traces, and the number of calls.
     for field in [4, 24] {
         let mut other = bytes.clone();
         other[HEADER + field] += 1;
@@ -245,7 +246,7 @@ fn the_directory_must_agree_with_the_blocks() {
     );
 }
 
-/// A call graph in which two calls are open where there is only one.
+/// A call graph that claims two open calls, although there is only one call.
 #[test]
 fn no_more_calls_are_open_than_there_are() {
     let events = [
@@ -254,7 +255,7 @@ fn no_more_calls_are_open_than_there_are() {
     ];
     let mut bytes = write(&Twpp::compact(collect(&events)));
     let compressed = |open| {
-        // The number of open calls; then one call from outside, of function 0 with path trace 0 and
+        // The number of open calls is followed by one call from outside: function 0, path trace 0,
         // no calls.
         let mut encoder = LzwEncoder::default();
         encoder.push(&[open, 1, 0, 0, 0]);

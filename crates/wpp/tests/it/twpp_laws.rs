@@ -1,4 +1,5 @@
-//! Timestamped whole program paths of random programs against the slow, obvious way.
+//! Compares timestamped whole program paths of random programs with results computed the slow,
+//! obvious way.
 
 use std::collections::{HashMap, HashSet};
 
@@ -216,8 +217,8 @@ proptest! {
     }
 }
 
-/// Every set of timestamps up to 13: the encoding loses nothing and never takes more integers than
-/// there are timestamps.
+/// For every set of timestamps up to 13, the encoding loses nothing and never takes more integers
+/// than there are timestamps.
 #[test]
 fn every_small_set_of_timestamps() {
     for set in 0u32..1 << 13 {
@@ -229,7 +230,7 @@ fn every_small_set_of_timestamps() {
     }
 }
 
-/// The forms of short and of long traces agree where one becomes the other.
+/// The forms of short and long traces agree at the length where one form replaces the other.
 #[test]
 fn long_traces_expand_and_compare_as_short_ones() {
     for length in [16_383, 16_384, 16_385, 100_000u32] {

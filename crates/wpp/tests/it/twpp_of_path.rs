@@ -1,4 +1,4 @@
-//! Path traces from the grammar, against the run written down.
+//! Compares path traces from the grammar with the expanded run.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -17,7 +17,7 @@ fn whole_path(run: &Run, limit: usize) -> WholePath<InMemory> {
     WholePath::new(segments, Arc::new(run.nodes.clone())).unwrap()
 }
 
-/// The events with every block for itself.
+/// The events, with every block as a separate event.
 fn events(run: &Run) -> Vec<Event> {
     let mut events = Vec::new();
     for event in &run.events {
@@ -35,7 +35,7 @@ fn events(run: &Run) -> Vec<Event> {
     events
 }
 
-/// An activation written down.
+/// An activation of the expanded run.
 #[derive(Debug)]
 struct Call {
     function: FuncId,
@@ -68,7 +68,7 @@ fn calls(events: &[Event]) -> Vec<Call> {
 }
 
 fn functions(run: &Run) -> BTreeSet<FuncId> {
-    // Also a function that the run does not have.
+    // Include a function that the run does not have.
     let absent = std::iter::once(FuncId::from_u32(77));
     run.nodes
         .values()
@@ -93,7 +93,7 @@ fn check(run: &Run, limit: usize) {
     let expected = events(run);
     let wpp = twpp::collect(&path).unwrap();
     assert!(wpp.events().eq(expected.iter().copied()));
-    // The same as from the events themselves, numbers included.
+    // The result, including all numbers, must be the same as from the events themselves.
     let mut collector = Collector::new();
     expected.iter().for_each(|&e| collector.push(e).unwrap());
     assert_eq!(wpp, collector.finish().unwrap());
@@ -157,8 +157,8 @@ proptest! {
     }
 }
 
-/// Long calls that share long stretches, in loops and out of them, with other calls between or
-/// without.
+/// Long calls that share long stretches, inside and outside loops, with and without other calls in
+/// between.
 #[test]
 fn traces_of_long_calls_are_told_apart() {
     let mut run = Run {
@@ -191,7 +191,7 @@ fn traces_of_long_calls_are_told_apart() {
         for round in 0..2 + call % 3 {
             for (at, &number) in stretch.iter().enumerate() {
                 run.events.push(node(number));
-                // The same traces with and without calls, and others that differ in one place.
+                // The same traces with and without calls, and traces that differ in one place.
                 if (call + round) % 2 == 0 && at % (7 + call % 2) == 0 {
                     run.events
                         .extend([enter(1), node(5), crate::oracle::Event::Leave]);
@@ -208,7 +208,7 @@ fn traces_of_long_calls_are_told_apart() {
     }
 }
 
-/// Segments that remember which of them were loaded.
+/// Segments that record which of them have been loaded.
 struct Watched {
     segments: InMemory,
     loaded: RefCell<Vec<usize>>,
@@ -264,7 +264,7 @@ fn only_segments_with_the_function_are_opened() {
     let paths = twpp::function_paths(&path, one).unwrap();
     assert_eq!((paths.paths.len(), paths.paths[0].calls), (1, 3));
     assert_eq!(path.segments().loaded.take(), [1, 4, 7]);
-    // The first call ends where it begins.
+    // The first call ends in the segment in which it begins.
     let call = twpp::call_path(&path, one, 2).unwrap().unwrap();
     assert_eq!((call.entered, call.trace.len()), (4 * 6 + 2, 5));
     assert!(path.segments().loaded.take().is_empty(), "it is still open");

@@ -22,7 +22,7 @@ fn round_trip(wpp: &Wpp) -> Twpp {
     twpp
 }
 
-/// A function that calls itself 100,000 times, with a different trace at every tenth depth; half of
+/// A function that calls itself 100,000 times, with a different trace at every tenth depth. Half of
 /// the activations never return.
 #[test]
 fn deep_recursion_without_recursion() {
@@ -51,8 +51,8 @@ fn deep_recursion_without_recursion() {
     );
 }
 
-/// Memory grows with different data, not with repetition: a million calls from a loop, and a loop
-/// of ten million blocks.
+/// Memory grows with different data, not with repetition. The run has a million calls from a loop,
+/// and a loop of ten million blocks.
 #[test]
 fn repetition_takes_no_memory() {
     let mut collector = Collector::new();
@@ -78,7 +78,7 @@ fn repetition_takes_no_memory() {
     assert!(stages.trace_factor() > 100_000.0);
 }
 
-/// Fibonacci's trees of up to 2^41 calls, each subtree said to happen again instead of happening.
+/// Fibonacci trees of up to 2^41 calls, in which each subtree is repeated with `again`.
 #[test]
 fn what_happens_again_takes_constant_time() {
     let mut collector = Collector::new();
@@ -92,14 +92,14 @@ fn what_happens_again_takes_constant_time() {
             collector.again(a);
         }
         collector.block(block(3)).unwrap();
-        // Every tree is a call from outside, too; the last one never returns.
+        // Every tree is also a call from outside. The last tree never returns.
         if depth < 59 {
             trees.push(collector.leave().unwrap());
         }
     }
     let wpp = collector.finish().unwrap();
     let fibonacci = |n: usize| (0..n).fold((1u64, 1u64), |(a, b), _| (b, a + b)).0;
-    // A tree of depth n makes 2 F(n) − 1 calls, and these numbers add up.
+    // A tree of depth n makes 2 F(n) − 1 calls. The total is the sum of these numbers.
     let calls: u64 = (0..60).map(|n| 2 * fibonacci(n) - 1).sum();
     let paths = &wpp.function(function(0)).unwrap().paths;
     assert_eq!(paths.iter().map(|p| p.calls).sum::<u64>(), calls);
@@ -109,7 +109,7 @@ fn what_happens_again_takes_constant_time() {
     assert_eq!(wpp.calls.subtrees(), 59, "the first two are equal");
 }
 
-/// 2^61 calls, which 64 bits can count, and 2^69, which they cannot.
+/// Tests 2^61 calls, which fit in 64 bits, and 2^69 calls, which do not.
 #[test]
 fn a_run_longer_than_any_is_refused() {
     for doublings in [62, 70] {
@@ -126,7 +126,7 @@ fn a_run_longer_than_any_is_refused() {
     }
 }
 
-/// Saying that a call happens again is the same as its happening.
+/// Repeating a call with `again` gives the same result as executing it again.
 #[test]
 fn again_is_the_same_as_happening() {
     let call = |collector: &mut Collector| {
@@ -168,7 +168,7 @@ fn a_call_graph_takes_no_more_memory_than_allowed() {
     assert!(reader.calls(1 << 20).is_ok());
 }
 
-/// Equal subtrees take memory once, while they are read, too.
+/// Equal subtrees take memory only once, even while they are read.
 #[test]
 fn a_repetitive_call_graph_needs_little_memory() {
     let mut collector = Collector::new();

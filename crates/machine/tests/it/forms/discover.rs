@@ -1,4 +1,4 @@
-//! The path that a function takes: found by trying.
+//! Finds the path that a function takes by trying all continuations.
 
 use std::collections::HashMap;
 
@@ -55,7 +55,7 @@ impl Observer for Activations {
 }
 
 impl<'a> Run<'a> {
-    /// A run of a function whose arguments are these numbers.
+    /// A run of a function, with arguments made from `number`.
     pub fn new(program: &'a Program, module: &'a [u8], function: FuncId, number: i32) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path().join("a.aft");
@@ -93,7 +93,7 @@ impl<'a> Run<'a> {
         Machine::new(self.program, self.module, log)
     }
 
-    /// Returns up to `most` blocks that a run of this function executes, one in each piece.
+    /// Returns up to `most` blocks that a run of this function executes, each as one piece.
     pub fn discover(&self, function: FuncId, most: usize) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         let root = |function| {
@@ -154,7 +154,8 @@ impl<'a> Run<'a> {
         let mut activations = Activations::default();
         for (node, (_, _, next)) in nodes.into_iter().zip(pieces) {
             (activations.called, activations.next) = (None, *next);
-            // Instruction by instruction: a mistake in another form must not hide the path.
+            // Execute instruction by instruction, so that a mistake in another form does not hide
+            // the path.
             machine
                 .step_pausing(node, 1, None, &mut activations, (&[], |_, _| ()))
                 .ok()?;
@@ -166,7 +167,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Defines the nodes of pieces; equal ones share a node.
+/// Defines the nodes of pieces. Equal pieces share a node.
 pub fn define(machine: &mut Machine<'_>, pieces: &[Piece]) -> Result<Vec<NodeId>, MachineError> {
     let mut known: HashMap<&Piece, NodeId> = HashMap::new();
     let mut nodes = Vec::with_capacity(pieces.len());

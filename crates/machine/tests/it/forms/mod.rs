@@ -1,5 +1,5 @@
-//! The forms in which nodes are executed agree: instruction by instruction, operation by operation,
-//! and several of them at once.
+//! Checks that the forms in which nodes are executed agree: instruction by instruction, operation
+//! by operation, and several instructions per operation.
 
 mod discover;
 mod patterns;
@@ -10,7 +10,7 @@ use discover::{Piece, Run, define};
 
 use crate::hostile::body::events::Forms;
 
-/// Joins blocks to longer paths, none of which repeats a block.
+/// Joins blocks into longer paths, none of which repeats a block.
 fn join(program: &Program, pieces: &[Piece], random: &mut SplitMix64) -> Vec<Piece> {
     let mut joined: Vec<Piece> = Vec::new();
     for (function, blocks, next) in pieces {

@@ -1,5 +1,5 @@
 //! Generates modules full of compiler idioms: sums as addresses, comparisons before branches,
-//! constants, and variables that take the values of others.
+//! constants, and variables that take the values of other variables.
 
 use std::fmt::Write;
 
@@ -28,14 +28,14 @@ const WIDE_LOADS: &[&str] = &[
     "i64.load32_s",
 ];
 
-/// Locals: `$p` and `$q` hold small numbers, which are addresses or indices; `$a` to `$d` any of 32
-/// bits, `$v` and `$w` any of 64.
+/// Generates code with these locals: `$p` and `$q` hold small numbers, which are addresses or
+/// indices. `$a` to `$d` hold any 32-bit numbers, `$v` and `$w` any 64-bit numbers.
 struct Patterns<'r> {
     random: &'r mut SplitMix64,
     text: String,
 }
 
-/// A module with a function that takes two numbers and calls another one. Nearly all of its
+/// A module with a function that takes two numbers and calls another function. Nearly all its
 /// accesses are within bounds.
 pub fn module(random: &mut SplitMix64) -> Vec<u8> {
     let mut patterns = Patterns {
@@ -96,7 +96,7 @@ impl Patterns<'_> {
                     }
                 }
             }
-            // Variables take the values of others.
+            // Variables take the values of other variables.
             6 => {
                 let mut gets = String::new();
                 let mut sets = String::new();
@@ -246,7 +246,7 @@ impl Patterns<'_> {
         }
     }
 
-    /// Mostly small.
+    /// An address, mostly small.
     fn address(&mut self) -> String {
         let index = format!("(local.get {})", self.one(&["$p", "$q"]));
         let base = format!("(local.get {})", self.one(&["$p", "$q"]));

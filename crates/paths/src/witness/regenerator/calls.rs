@@ -8,7 +8,7 @@ use super::{
 };
 
 impl Regenerator<'_> {
-    /// A call has returned, or thrown.
+    /// Continues after a call has returned, or thrown an exception.
     pub(super) fn go_on<R: TokenReader, S: PathSink>(
         &mut self,
         thrown: bool,
@@ -60,13 +60,13 @@ impl Regenerator<'_> {
         let (callee, progress) = self.callee(target, caller, reader)?;
         match callee {
             Some(callee) => self.enter(callee, progress, reader, sink),
-            // `leave` has reported that a call returns.
+            // `leave` has already reported the return of the call.
             None => Ok(progress),
         }
     }
 
-    /// The callee; `None` for an import, which returns. [`Progress::Read`] if the token that the
-    /// callee writes at its entry has been read.
+    /// The callee; `None` for an import, which returns. The progress is [`Progress::Read`] if the
+    /// token that the callee writes at its entry has been read.
     fn callee<R: TokenReader>(
         &mut self,
         target: Target,
@@ -107,7 +107,7 @@ impl Regenerator<'_> {
         let position = function.index().checked_sub(self.program.imports.len());
         match position.filter(|&p| p < self.tables.len()) {
             Some(position) => self.enter(position as u32, Progress::Silent, reader, sink),
-            // An exported import: the host called itself.
+            // The function is an exported import, so the host called itself.
             None => Ok(Progress::Silent),
         }
     }
@@ -156,15 +156,15 @@ impl Regenerator<'_> {
             pending: None,
         });
         self.phase = Phase::Arrives;
-        // If there are more nested silent activations than functions, two belong to one function,
-        // which calls itself forever.
+        // If there are more nested silent activations than functions, two of them belong to the
+        // same function, which calls itself forever.
         if !reader.is_empty() && self.stack.len() > self.depth_at_token + self.tables.len() {
             return Err(WitnessError::Late);
         }
         Ok(progress)
     }
 
-    /// The innermost activation ends.
+    /// Ends the innermost activation.
     #[inline]
     pub(super) fn leave<S: PathSink>(&mut self, thrown: bool, sink: &mut S) {
         self.stack.pop();

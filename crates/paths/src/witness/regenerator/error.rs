@@ -5,7 +5,7 @@ use afterimage_ids::{BlockId, FuncId};
 /// Why the tokens do not describe a run of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WitnessError {
-    /// A token that is impossible at this place.
+    /// The next token is impossible at this place.
     #[error("no path of {function} from {block} writes what comes next")]
     NoWay {
         /// The function.
@@ -13,7 +13,7 @@ pub enum WitnessError {
         /// The last block reached.
         block: BlockId,
     },
-    /// The entered function is not the called one.
+    /// The function that was entered is not the function that was called.
     #[error("a call of {called} reached another function")]
     OtherCallee {
         /// The function that the call names.
@@ -30,16 +30,16 @@ pub enum WitnessError {
         /// The block that calls.
         block: BlockId,
     },
-    /// The tokens ended, but the run continues.
+    /// The tokens ended before the run did.
     #[error("the recorded tokens end before the run does, in {0}")]
     Early(FuncId),
-    /// The run ended, but tokens are left.
+    /// The run ended before the tokens did.
     #[error("the run ended before the recorded tokens did")]
     Late,
     /// The path continues without ever writing or reaching the recorded end.
     #[error("the path does not lead to where the recording ended")]
     Elsewhere,
-    /// More activations than the limit.
+    /// There are more activations than the limit.
     #[error("more than {0} activations are open at once")]
     TooDeep(usize),
 }

@@ -1,4 +1,4 @@
-//! The end of a run: when the tokens are used up, the known end says where the path stops.
+//! The end of a run. When the tokens are used up, the known end says where the path stops.
 
 use afterimage_ids::FuncId;
 use afterimage_program::BlockKind;
@@ -24,18 +24,18 @@ impl TokenReader for Nothing {
 }
 
 impl Regenerator<'_> {
-    /// Continues to the end of the run. [`Regenerator::advance`] has read all tokens, and all calls
-    /// by the host have been reported.
+    /// Continues to the end of the run. [`Regenerator::advance`] must have read all tokens, and all
+    /// calls by the host must have been added.
     ///
-    /// After the last token everything is determined. Consider a branch that is still to come. It
-    /// sees no call that writes and no EXIT, so its activation cannot leave it: the activation is
-    /// among the final ones. There is no silent diamond, so only one silent way leads to the block
-    /// where that activation ended. No state of the stack recurs, because there is no silent cycle
-    /// and every function that ends with a tail call has written. So the first state that agrees
-    /// with the end is the end.
+    /// After the last token, everything is determined. Consider a branch that is still to come. It
+    /// sees no call that writes and no EXIT, so its activation cannot end, and is among the final
+    /// activations. There is no silent diamond, so only one silent way leads to the block where
+    /// that activation ended. No state of the stack recurs, because there is no silent cycle and
+    /// every function that ends with a tail call has written. So the first state that agrees with
+    /// the end is the end.
     ///
     /// # Errors
-    /// If the run does not get there.
+    /// If the run does not reach its end.
     pub fn finish<S: PathSink>(
         &mut self,
         finish: &Finish,
@@ -85,8 +85,8 @@ impl Regenerator<'_> {
             Finish::Done => &[],
         };
         let (program, depth, phase) = (self.program, self.stack.len(), self.phase);
-        // As in `enter`: a function that calls itself silently never returns. So beyond the final
-        // activations each function is open at most once.
+        // As in `enter`, a function that calls itself silently never returns. So beyond the final
+        // activations, each function is open at most once.
         if depth > frames.len().max(self.depth_at_token) + self.tables.len() {
             return Err(WitnessError::Elsewhere);
         }

@@ -24,11 +24,11 @@ impl Table {
     }
 
     /// Walks back from the edges that write the token to branches that see them, until it finds
-    /// this branch.
+    /// branch `v`.
     ///
     /// If several edges write the same token, the walks are short in total (see
-    /// [`colours`](super::colours)), and each is done once in full. If only one does, the walk goes
-    /// twice as far as necessary, so that all walks for a token together take linear time.
+    /// [`colours`](super::colours)), and each is done once in full. If only one edge does, the walk
+    /// goes twice as far as necessary, so that all walks for a token together take linear time.
     #[cold]
     fn look_up(&mut self, cfg: &Cfg, v: BlockId, coded: Coded) -> Option<EdgeId> {
         let rank = coded.1;
@@ -55,9 +55,10 @@ impl Table {
         }
     }
 
-    /// Records, for branches that see this edge, the edge through which they see it. It covers all
-    /// of them, or twice as many as needed to find `wanted`. Returns false if `wanted` does not see
-    /// it. No branch sees a call that writes, so walking back past one meets no branch.
+    /// Records, for branches that see this edge, the edge through which they see it. Covers all
+    /// these branches, or twice as many as needed to find `wanted`. Returns false if `wanted` does
+    /// not see the edge. No branch sees a call that writes, so walking back past such a call meets
+    /// no branch.
     fn walk_back(&mut self, cfg: &Cfg, writer: EdgeId, rank: u32, wanted: Option<BlockId>) -> bool {
         self.walks += 1;
         let mut queue = vec![writer];

@@ -6,8 +6,8 @@ use afterimage_program::{BlockKind, Cfg};
 use super::{Run, Step, Table};
 
 impl Table {
-    /// Lays the runs into `blocks`: each vertex right before its successor, if that place is still
-    /// free.
+    /// Lays out the runs in `blocks`. Each vertex comes right before its successor, if that place
+    /// is still free.
     pub(super) fn lay_runs(&mut self, cfg: &Cfg) {
         let n = cfg.blocks.len();
         let is_code = |v: BlockId| cfg.blocks[v].kind == BlockKind::Code;

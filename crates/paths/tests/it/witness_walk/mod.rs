@@ -24,7 +24,7 @@ pub struct Run {
     pub events: Vec<Event>,
     pub tokens: Vec<Token>,
     pub host_calls: Vec<FuncId>,
-    /// The crossed edges, of all functions in execution order.
+    /// The edges crossed in all functions, in execution order.
     pub path: Vec<EdgeId>,
     pub finish: Finish,
     /// The number of executed branches.
@@ -43,7 +43,7 @@ impl Run {
     }
 }
 
-/// Tokens, of which only a prefix has been recorded so far. They are taken whole or not at all.
+/// Tokens, of which only a prefix has been recorded so far. A token is taken whole or not at all.
 pub struct Recorded<'a> {
     pub tokens: &'a [Token],
     pub read: usize,
@@ -75,7 +75,7 @@ impl TokenReader for Recorded<'_> {
     }
 }
 
-/// Records its input.
+/// Records the events that it receives.
 #[derive(Default)]
 pub struct EventLog(pub Vec<Event>);
 
@@ -93,7 +93,8 @@ impl PathSink for EventLog {
     }
 }
 
-/// How a run goes: how unlikely it is to end at any block, in an import, and with a stack overflow.
+/// The rules of a run: how unlikely it is to end at any block, in an import, and with a stack
+/// overflow.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     pub steps: usize,
@@ -102,7 +103,7 @@ pub struct Rules {
 }
 
 /// Executes the program: the host calls functions one after another. The run ends in the middle of
-/// one when the steps are used up, or between two calls if `steps` says so.
+/// a call when the steps are used up, or between two calls if `steps` says so.
 pub fn walk(program: &Program, plan: &WitnessPlan, rules: Rules, seed: u64) -> Run {
     let counts = program.functions.iter().map(|f| FunctionCounts {
         entries: 0,
@@ -249,8 +250,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// False if this would be an exception for which a caller has no edge: then the run ends
-    /// before.
+    /// Crosses an edge. Returns false if this would throw an exception for which a caller has no
+    /// edge; then the run ends before the edge.
     fn cross(&mut self, f: usize, e: EdgeId) -> bool {
         let cfg = self.cfg(f);
         let edge = &cfg.edges[e];
@@ -281,8 +282,8 @@ impl<'a> Walker<'a> {
         true
     }
 
-    /// Whether every caller up to the first that catches has an edge for an exception. In programs
-    /// made of bytes it always has.
+    /// Whether every caller, up to the first that catches, has an edge for an exception. In
+    /// programs parsed from bytes, this is always so.
     fn may_leave_by_exception(&self) -> bool {
         let callers = self.stack.iter().rev().skip(1);
         for &(f, v) in callers {
@@ -306,7 +307,7 @@ impl<'a> Walker<'a> {
         out.find(|&e| cfg.edges[e].kind == wanted)
     }
 
-    /// The call of the top frame has returned or thrown.
+    /// Continues after the call of the top frame has returned or thrown.
     fn resume(&mut self, thrown: bool) -> bool {
         let Some(&(f, v)) = self.stack.last() else {
             return true;
@@ -324,7 +325,7 @@ impl<'a> Walker<'a> {
                 .one_in(self.rules.ends_one_in.saturating_mul(10))
     }
 
-    /// False if the run ends in it.
+    /// Calls an import. Returns false if the run ends in it.
     fn import(&mut self, import: FuncId) -> bool {
         if let Some((value, width)) = self.plan.entry_ids().of(import)
             && width > 0

@@ -1,4 +1,5 @@
-//! Distinct activations: their own executions and the numbers of their calls, in no order.
+//! Distinct activations: the blocks that each executes itself and the number of its calls, in no
+//! order.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -7,12 +8,12 @@ use rustc_hash::FxHashMap;
 
 use super::inlining::ChainId;
 
-/// Activations, and stretches that occur in several of them; each distinct one once.
+/// Activations, and stretches that occur in several of them. Each distinct one is stored once.
 #[derive(Default)]
 pub(super) struct Activations {
     all: Vec<Activation>,
     items: Vec<Item>,
-    /// For each hash, the last entry that has it.
+    /// The last entry with each hash.
     known: FxHashMap<u64, u32>,
 }
 
@@ -20,11 +21,11 @@ pub(super) struct Activations {
 struct Activation {
     /// `None` for a stretch.
     function: Option<FuncId>,
-    /// Whether it begins in the window.
+    /// Whether the activation begins in the window.
     begins: bool,
-    /// Whether it is a stretch in which some event inherits its chain.
+    /// Whether this is a stretch in which some event inherits its chain.
     inherits: bool,
-    /// The blocks that were left out in it, including its parts.
+    /// The number of blocks left out of the activation or stretch, including its parts.
     left_out: u64,
     total: u64,
     calls: u64,
@@ -35,22 +36,23 @@ struct Activation {
 }
 
 /// An event in an activation: it executes a block itself, a block was left out, or a part of it
-/// occurs. It is stored as a number, because there are many.
+/// occurs. Events are stored as numbers because there are many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct What(u32);
 
 impl What {
-    /// It executes a block itself.
+    /// The activation executes a block itself.
     pub(super) const OWN: Self = Self(u32::MAX);
     /// A block was left out while this was the innermost known activation.
     pub(super) const GAP: Self = Self(u32::MAX - 1);
 
-    /// A callee's activation, or a stretch of itself.
+    /// An event in which a part occurs: a callee's activation, or a stretch of the activation
+    /// itself.
     pub(super) fn of_part(part: u32) -> Self {
         Self(part)
     }
 
-    /// The callee's activation, or the stretch of itself.
+    /// The part that occurs: the callee's activation, or the stretch of the activation itself.
     pub(super) fn part(self) -> Option<u32> {
         (self < Self::GAP).then_some(self.0)
     }
@@ -61,24 +63,24 @@ impl What {
 pub(super) struct Item {
     /// The event.
     pub what: What,
-    /// The chain of inlined functions in which it happens. [`ChainId::INHERITED`] is used before
-    /// the first block of a stretch: it means the chain of the block before the stretch.
-    /// [`ChainId::ITSELF`] for a stretch in which nothing inherits.
+    /// The chain of inlined functions in which the event happens. [`ChainId::INHERITED`] is used
+    /// before the first block of a stretch: it means the chain of the block before the stretch. A
+    /// stretch in which nothing inherits has [`ChainId::ITSELF`].
     pub chain: ChainId,
-    /// The number of times it happens.
+    /// The number of times the event happens.
     pub times: u64,
 }
 
-/// The events of an activation, or of a stretch of one, while it is read in order.
+/// The events of an activation or a stretch, while it is read in order.
 #[derive(Debug)]
 pub(super) struct Doing {
     pub items: Vec<Item>,
-    /// The chain of the last block so far, from which the next call comes.
+    /// The chain of the last block so far. The next call comes from this chain.
     pub last: ChainId,
 }
 
 impl Doing {
-    /// No events yet, after a block of a chain.
+    /// No events yet, after a block that belongs to a chain.
     pub fn after(last: ChainId) -> Self {
         Self {
             items: Vec::new(),
@@ -86,13 +88,14 @@ impl Doing {
         }
     }
 
-    /// Adds some items, `times` times over. Their last block is of chain `last`, if there is one.
+    /// Adds items, repeated `times` times. `last` is the chain of their last block, if they have
+    /// one.
     pub fn add(&mut self, items: &[Item], last: Option<ChainId>, times: u64) {
         let Some(more) = times.checked_sub(1) else {
             return;
         };
         for &item in items {
-            // Rules that are never executed may contain more than can be counted.
+            // In rules that are never executed, the counts may overflow.
             let mut push = |chain, times| {
                 self.items.push(Item {
                     chain,
@@ -101,7 +104,8 @@ impl Doing {
                 });
             };
             match item.chain {
-                // The first repetition follows the earlier block; later ones follow themselves.
+                // The first repetition follows the earlier block; each later one follows the
+                // previous repetition.
                 ChainId::INHERITED => match last {
                     Some(last) if more > 0 && last != self.last => {
                         push(self.last, 1);
@@ -166,7 +170,7 @@ impl Activations {
                     (part.total, part.left_out, part.calls)
                 }
             };
-            // Rules that are never executed may contain more than can be counted.
+            // In rules that are never executed, the counts may overflow.
             let add = |sum: &mut u64, each: u64| {
                 *sum = sum.saturating_add(each.saturating_mul(item.times));
             };
@@ -198,27 +202,28 @@ impl Activations {
         self.all[id as usize].function
     }
 
-    /// The blocks left out in it, including its parts.
+    /// The number of blocks left out of an activation or stretch, including its parts.
     pub fn left_out(&self, id: u32) -> u64 {
         self.all[id as usize].left_out
     }
 
-    /// The blocks that it executes or lacks, including its parts.
+    /// The number of blocks that an activation or stretch executes or that were left out, including
+    /// its parts.
     pub fn total(&self, id: u32) -> u64 {
         self.all[id as usize].total
     }
 
-    /// 1 if it begins in the window, otherwise 0.
+    /// 1 if the activation begins in the window, otherwise 0.
     pub fn begins(&self, id: u32) -> u64 {
         u64::from(self.all[id as usize].begins)
     }
 
-    /// Returns the number of activations that begin in it, including itself.
+    /// Returns the number of activations that begin in an activation or stretch, itself included.
     pub fn calls(&self, id: u32) -> u64 {
         self.all[id as usize].calls
     }
 
-    /// Returns its events, parts ascending.
+    /// Returns the events of an activation or stretch, with the parts in ascending order.
     pub fn items(&self, id: u32) -> &[Item] {
         let Activation { start, len, .. } = self.all[id as usize];
         &self.items[start..start + len as usize]

@@ -1,4 +1,4 @@
-//! Charges the cost of blocks to whoever called their function. It shows what a line of the user's
+//! Charges the cost of blocks to the caller of their function. This shows what a line of the user's
 //! own code costs, including the library code that it calls.
 //!
 //! Input: the charge for each block, and the payer for its calls. Output: the sum for each payer.
@@ -17,7 +17,7 @@ use crate::paths::Window;
 /// A payer, as a number chosen by the caller of [`charged`].
 pub type Payer = u32;
 
-/// The cost of an execution of a block, and the lines that it counts for.
+/// The cost of an execution of a block, and who pays for the calls that it makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charge {
     /// The amount charged to the payer for the activation.
@@ -39,7 +39,8 @@ pub fn charged<S: Segments>(
     path: &WholePath<S>,
     charges: &HashMap<(FuncId, BlockId), Charge>,
 ) -> Result<BTreeMap<Option<Payer>, u64>, PathError<S::Error>> {
-    // In place of inlined functions, a block has its amount, and its call who pays.
+    // Amounts and payers take the places of inlined functions: a block's chain is its amount, and
+    // the chain of its call is the payer.
     let numbers = charges.iter().map(|(&block, charge)| {
         let payer = charge.calls.map_or(0, |payer| payer + 1);
         (block, (charge.amount, payer))
@@ -51,10 +52,10 @@ pub fn charged<S: Segments>(
     };
     let (all, host) = clip::collect(path, window, &numbers, usize::MAX)?;
     let mut sums = BTreeMap::new();
-    // A part, who pays for it, and the payer of calls before its first block.
+    // For each open part: who pays for it, and who pays for calls before its first block.
     let nobody = ChainId::ITSELF;
     let mut open = BTreeMap::from([((host, nobody, nobody), 1_u64)]);
-    // Parts have smaller numbers than what contains them.
+    // Parts have smaller numbers than the wholes that contain them.
     while let Some(((id, payer, before), times)) = open.pop_last() {
         for item in all.items(id) {
             let chain = match item.chain {

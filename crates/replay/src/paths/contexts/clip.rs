@@ -1,5 +1,5 @@
-//! The activations of a stretch of a run: whole rules where they are entirely in it, parts of rules
-//! at its edges.
+//! The activations of a stretch of a run. Rules that are entirely in the stretch are taken whole;
+//! rules at its edges are taken in part.
 
 use std::ops::Range;
 
@@ -12,8 +12,8 @@ use super::site::chains_before;
 use crate::paths::Window;
 use crate::paths::grammar::checked;
 
-/// A rule or a node with more items than this becomes a stretch of its own. With 12 there are fewer
-/// stretches, but they take half as much memory again.
+/// A rule or a node with more items than this becomes a stretch of its own. A limit of 12 gives
+/// fewer stretches, but they take 50 % more memory.
 const ITEMS: usize = 2;
 
 /// Facts about a rule or a node.
@@ -43,9 +43,9 @@ struct Clip<'a, S> {
     open: Vec<Open>,
 }
 
-/// Collects the activations of a window, and the host's actions in it. For calls nested in more
-/// than `depth` others that are open at the beginning of the window, the inlined functions that
-/// made them are ignored.
+/// Collects the activations of a window, and the host's actions in it. If a call is nested in more
+/// than `depth` calls that are open at the beginning of the window, the inlined functions that made
+/// it are ignored.
 pub(super) fn collect<S: Segments>(
     path: &WholePath<S>,
     window: Window,
@@ -144,7 +144,7 @@ impl<S: Segments> Clip<'_, S> {
         }
     }
 
-    /// An item that happens right after the last block.
+    /// An item for an event right after the last block.
     fn item(&self, what: What, times: u64) -> Item {
         let chain = self.unknown();
         Item { what, chain, times }
@@ -156,7 +156,7 @@ impl<S: Segments> Clip<'_, S> {
         }
     }
 
-    /// Continues after skipped blocks.
+    /// Continues after skipped blocks, the last of which belongs to chain `last`.
     fn after(&mut self, last: Option<ChainId>) {
         if let Some(open) = self.open.last_mut() {
             open.doing.last = last.unwrap_or(open.doing.last);
@@ -177,8 +177,8 @@ impl<S: Segments> Clip<'_, S> {
         }
     }
 
-    /// Returns the events in some blocks of a node, or in `left_out` omitted ones, and the chain of
-    /// the last block.
+    /// Adds the events in some blocks of a node, or in `left_out` omitted blocks, to `items`.
+    /// Returns the chain of the call at the last block's end.
     fn blocks(
         &self,
         node: &Node,
@@ -266,7 +266,7 @@ impl<S: Segments> Clip<'_, S> {
                     }
                 }
                 Kind::Repeat(_) | Kind::Sequence => Facts {
-                    // Rules that are never executed may be too long to be counted.
+                    // In rules that are never executed, the lengths may overflow.
                     length: length.saturating_mul(times),
                     items: self.kept(doing.items),
                     last,
@@ -316,7 +316,7 @@ impl<S: Segments> Clip<'_, S> {
                 continue;
             }
             let Some(rule) = symbol.as_rule() else {
-                // A node is blocks or a gap.
+                // A node consists of blocks or is a gap.
                 if let Some(node) = symbol.as_node() {
                     let node = &self.path.nodes()[node];
                     let blocks = node.blocks.get(from as usize..to as usize);

@@ -1,4 +1,4 @@
-//! Finds the inlined functions and the lines that the blocks of a run come from.
+//! Finds the inlined functions and the lines from which the blocks of a run come.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,15 +16,15 @@ use super::Frame;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InlineeId(u32);
 
-/// A chain of functions inlined into each other, the outermost of them into a function that the
-/// module defines.
+/// A chain of functions, each inlined into the one before it. The outermost is inlined into a
+/// function that the module defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ChainId(u32);
 
 impl ChainId {
-    /// No inlined function, only the module's function itself.
+    /// The chain without inlined functions: only the module's function itself.
     pub(super) const ITSELF: Self = Self(0);
-    /// The chain follows from the place in the run.
+    /// The chain depends on what precedes the event in the run.
     pub(super) const INHERITED: Self = Self(u32::MAX);
 
     /// Its number; 0 for [`ITSELF`](Self::ITSELF).
@@ -42,7 +42,7 @@ pub struct Inlinee {
     pub name: String,
     /// The place of its declaration.
     pub declared: Option<Location>,
-    /// A place of its code, because some compilers omit where a library function is declared.
+    /// A place in its code, because some compilers omit where a library function is declared.
     pub place: Option<Location>,
 }
 
@@ -55,24 +55,25 @@ pub struct InlinedFrames {
     pub lines: bool,
 }
 
-/// The inlined functions, and the lines, that each executed block comes from.
+/// The inlined functions and the lines from which each executed block comes.
 ///
-/// A block comes from the functions of its first instruction that has a line, or of its first if
-/// none has one. A call comes from the functions of its own instruction. By default, no function is
-/// inlined.
+/// A block comes from the functions of its first instruction that has a line. If no instruction has
+/// a line, its first instruction counts. A call comes from the functions of its own instruction. By
+/// default, no function is inlined.
 #[derive(Clone, Debug, Default)]
 pub struct Inlining {
     functions: Vec<Inlinee>,
-    /// For each chain but [`ChainId::ITSELF`]: the chain without its innermost frame, which has a
-    /// smaller number, and that frame.
+    /// For each chain except [`ChainId::ITSELF`]: the chain without its innermost frame, which has
+    /// a smaller number, and that frame.
     chains: Vec<(ChainId, Frame)>,
-    /// The chains of each block and of its call, if either is not from the function itself.
+    /// The chains of each block and of its call. Blocks for which both are [`ChainId::ITSELF`] are
+    /// left out.
     blocks: FxHashMap<(FuncId, BlockId), (ChainId, ChainId)>,
 }
 
 impl Inlining {
-    /// Reads the debug information about the blocks of a path. `module` is the source of the
-    /// program. O(operators of the functions that were executed · log).
+    /// Reads the debug information about the blocks of a path. `module` has the bytes from which
+    /// the program was parsed. O(operators of the functions that were executed · log).
     ///
     /// # Errors
     /// If the module's bytes are not those of the program.
@@ -125,7 +126,7 @@ impl Inlining {
     }
 
     /// Assigns each block two arbitrary numbers below `u32::MAX`, instead of its own chain and that
-    /// of its call. They name no functions.
+    /// of its call. The numbers do not stand for functions.
     pub(super) fn of_numbers(numbers: HashMap<(FuncId, BlockId), (u32, u32)>) -> Self {
         let chains = |(block, call)| (ChainId(block), ChainId(call));
         let numbers = numbers.into_iter();
@@ -145,13 +146,13 @@ impl Inlining {
         self.blocks.is_empty()
     }
 
-    /// The chain that a block comes from.
+    /// The chain from which a block comes.
     pub(super) fn of_block(&self, function: FuncId, block: BlockId) -> ChainId {
         let known = self.blocks.get(&(function, block));
         known.map_or(ChainId::ITSELF, |known| known.0)
     }
 
-    /// The chain that the call at a block's end comes from.
+    /// The chain from which the call at a block's end comes.
     pub(super) fn of_call(&self, function: FuncId, block: BlockId) -> ChainId {
         let known = self.blocks.get(&(function, block));
         known.map_or(ChainId::ITSELF, |known| known.1)
@@ -164,8 +165,8 @@ impl Inlining {
     }
 }
 
-/// The offset of the first instruction with a line, otherwise of the first one, otherwise of the
-/// block.
+/// The offset of the first instruction that has a line; if there is none, of the first instruction;
+/// if the block has no instruction, of the block.
 fn first_with_line(
     mut offsets: impl Iterator<Item = OrigOffset> + Clone,
     block: &Block,

@@ -9,8 +9,8 @@ use super::inlining::{ChainId, Inlining};
 /// was left out, calls follow each other without a block in between.
 const STEPS: usize = 100_000;
 
-/// For each of the outermost `count` activations that are open after `before` blocks of a run, the
-/// chain of the last block it executed itself.
+/// Considers the outermost `count` activations that are open after `before` blocks of a run.
+/// Returns, for each, the chain of the last block that it executed itself.
 pub(super) fn chains_before<S: Segments>(
     path: &WholePath<S>,
     inlining: &Inlining,
@@ -22,7 +22,7 @@ pub(super) fn chains_before<S: Segments>(
     }
     let mut cursor = path.cursor();
     cursor.seek(before + 1)?;
-    // Activations that end right there are not included, and do nothing afterwards.
+    // Activations that end at this point are not included; they do nothing afterwards.
     let stack = cursor.stack()?;
     let mut chains = Vec::new();
     for (depth, open) in stack.iter().enumerate().take(count) {
@@ -55,7 +55,7 @@ fn last_block<S: Segments>(
             break;
         }
         if cursor.depth() > depth + 1 {
-            // A callee has ended; continue before it.
+            // A callee has ended; continue before its activation.
             let stack = cursor.stack()?;
             time = stack[depth + 1].entered;
             continue;

@@ -1,18 +1,19 @@
-//! Facts about rules that a walk needs in order to skip them.
+//! The facts about rules that a walk needs to skip them.
 
 use afterimage_ids::{NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Kind, Node, Segment, Symbol};
 
-/// A symbol.
+/// The facts about a symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SymbolFacts {
     /// The number of blocks that it executes.
     pub length: u64,
     /// The number of activations that begin in it.
     pub calls: u64,
-    /// The number of blocks of the longest of these, or of the longest gap.
+    /// The number of blocks of the longest of these activations, or of the longest gap.
     pub longest: u64,
-    /// The number of blocks executed in activations that begin in it, or left out.
+    /// The number of blocks that were executed in activations that begin in it, or that were left
+    /// out.
     pub inside: u64,
     /// The number of blocks left out.
     pub left_out: u64,
@@ -46,13 +47,13 @@ impl SymbolFacts {
         }
     }
 
-    /// Whether the surrounding activation executes all of it.
+    /// Whether the surrounding activation executes all blocks of the symbol.
     pub(super) fn is_own(&self) -> bool {
         self.calls == 0 && self.left_out == 0
     }
 
-    /// Returns the facts of this and the next symbol together. Numbers saturate only in rules that
-    /// are never executed.
+    /// Returns the facts about this and the next symbol together. Numbers saturate only in rules
+    /// that are never executed.
     fn then(self, next: Self) -> Self {
         let length = self.length.saturating_add(next.length);
         let (lead, trail) = match (self.is_own(), next.is_own()) {

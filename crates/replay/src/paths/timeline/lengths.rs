@@ -12,14 +12,16 @@ use crate::paths::grammar::{checked, executions};
 /// Counts calls and gaps by their number of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLengths {
-    /// By the binary logarithm of the length, rounded down.
+    /// The number of calls and gaps for each binary logarithm of the length, rounded down.
     counts: [u64; 64],
-    /// Calls that begin or end outside the window, or cross segments of the path.
+    /// The number of calls that begin or end outside the window, or span several segments of the
+    /// path.
     across: u64,
 }
 
 impl CallLengths {
-    /// The calls and gaps in a window. Linear in the grammars of the segments that it touches.
+    /// Counts the calls and gaps in a window. Linear in the grammars of the segments that the
+    /// window touches.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -73,8 +75,8 @@ impl CallLengths {
         *count = count.saturating_add(times);
     }
 
-    /// The symbols entirely in a range of a segment's blocks, and how often each occurs. Counts the
-    /// calls that are only partly in it.
+    /// The symbols that lie entirely in a range of a segment's blocks, and how often each occurs.
+    /// Counts the calls that lie only partly in the range.
     fn clip(
         &mut self,
         nodes: &PrimaryMap<NodeId, Node>,
@@ -136,8 +138,8 @@ impl CallLengths {
         counts.fold(self.across, |sum, &count| sum.saturating_add(count))
     }
 
-    /// Returns the smallest power of two such that at most `most` calls have that many blocks; 2^63
-    /// if there is none.
+    /// Returns the smallest power of two such that at most `most` calls have that many blocks or
+    /// more; 2^63 if there is none.
     pub fn resolution(&self, most: u64) -> u64 {
         let fits = (0..63).find(|&log| self.at_least(log) <= most);
         1 << fits.unwrap_or(63)

@@ -16,9 +16,9 @@ use afterimage_profile::block_counts;
 struct Sums {
     entries: u64,
     blocks: HashMap<BlockId, u64>,
-    /// By the blocks that they join.
+    /// How often each edge is taken, by the blocks that it joins.
     edges: HashMap<(BlockId, BlockId), u64>,
-    /// Blocks with calls for which it is unknown how often they returned.
+    /// Blocks that end with a call, if it is unknown how often the call returned.
     unclear: HashSet<BlockId>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Totals<'n, 'a> {
 }
 
 impl<'n, 'a> Totals<'n, 'a> {
-    /// Adds up. Linear in the nodes and summaries.
+    /// Computes the sums. Linear in the nodes and summaries.
     pub fn new(nodes: &'n Nodes<'a>, summaries: &[Summary], flow: &Flow<'_, '_>) -> Self {
         let imports = nodes.program.imports.len();
         let mut functions: Vec<Sums> = Vec::new();
@@ -93,7 +93,7 @@ impl<'n, 'a> Totals<'n, 'a> {
         Self { nodes, functions }
     }
 
-    /// Compares the sums with the counts of a file, which must have as many functions.
+    /// Compares the sums with the counts of a file, which must have the same number of functions.
     pub fn compare(&self, counts: &Counts, report: &mut PathReport) {
         let functions = self.nodes.program.functions.iter();
         for ((function, sums), counts) in functions.zip(&self.functions).zip(&counts.functions) {
@@ -119,7 +119,7 @@ impl Sums {
         partial: bool,
         report: &mut PathReport,
     ) {
-        // Other rules find counts that contradict themselves.
+        // Contradictory counts are found by other rules.
         let Ok(expected) = block_counts(function, counts) else {
             return;
         };
@@ -142,7 +142,7 @@ impl Sums {
         partial: bool,
         report: &mut PathReport,
     ) {
-        // Groups all ways out of a block that the path does not distinguish.
+        // Groups those ways out of a block that the path does not distinguish.
         let group = |from: BlockId, to: BlockId| {
             let to = (!self.unclear.contains(&from)).then_some(to);
             (from, to)

@@ -1,5 +1,5 @@
-//! Checks that each step can follow the previous one: within activations, into them and out of
-//! them.
+//! Checks that each step can follow the previous one, within activations and where control enters
+//! or leaves them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,9 +16,9 @@ use afterimage_profile::Stop;
 /// An activation that is open between two items of a root; the host is at the bottom.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// `None` is the host.
+    /// The function; `None` for the host.
     function: Option<FuncId>,
-    /// `None` if it has done nothing yet.
+    /// The last event; `None` if the activation has done nothing yet.
     last: Option<Last>,
 }
 
@@ -29,9 +29,9 @@ pub(super) struct Flow<'n, 'a> {
     open: Vec<Open>,
     /// The number of exceptions from the call at a node's end.
     pub thrown: HashMap<NodeId, u64>,
-    /// The nodes for whose call the path does not always show whether it returned.
+    /// Nodes that end with a call, if the path does not always show whether the call returned.
     pub unclear: HashSet<NodeId>,
-    /// The exceptions of the current rule.
+    /// The nodes whose calls ended with an exception in the current rule.
     caught: Vec<NodeId>,
 }
 
@@ -49,7 +49,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// Checks a segment, which must be sound in itself. Linear in its grammar.
+    /// Checks a segment, which must be consistent in itself. Linear in its grammar.
     pub fn segment(&mut self, number: usize, segment: &Segment, report: &mut PathReport) {
         let grammar = &segment.grammar;
         let mut at = At {
@@ -113,8 +113,8 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// Compares the open activations at the end with the places where the run stood, the innermost
-    /// first. On a path with gaps, some may be missing.
+    /// Compares the activations that are open at the end with the places where the run stopped, the
+    /// innermost first. On a path with gaps, some may be missing.
     pub fn end(&self, stops: &[Stop], report: &mut PathReport) {
         let open = &self.open[1..];
         let partial = self.nodes.partial;
@@ -155,7 +155,8 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// The last nodes of the activations that are open at the end: control has not left them.
+    /// The last nodes of the activations that are open at the end. Control has not left these
+    /// nodes.
     pub fn standing(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.open.iter().filter_map(|open| open.last?.node)
     }
@@ -171,7 +172,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         Some(both)
     }
 
-    /// Checks that one can follow the other. Returns whether only a call by the host explains that.
+    /// Checks that `first` can follow `last`. Returns whether this requires a call by the host.
     fn join(&mut self, last: Last, first: First, at: &mut At<'_>) -> bool {
         match first {
             First::Node(node) => {
@@ -192,7 +193,8 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// An activation of a function begins.
+    /// Checks that an activation of a function can begin. Returns whether this requires a call by
+    /// the host.
     fn call(&mut self, last: Last, function: FuncId, at: &mut At<'_>) -> bool {
         let callee = match (
             last.since,
@@ -233,10 +235,10 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// A node follows in the same activation.
+    /// Checks that a node can follow in the same activation.
     fn resume(&mut self, last: Last, next: NodeId, at: &mut At<'_>) {
         let Some(node) = last.node else {
-            // The node is before the stretch.
+            // The preceding node lies before the stretch.
             return;
         };
         let function = self.nodes.nodes[node].function;
@@ -282,7 +284,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// The outcome of a call.
+    /// The outcome of a call; `None` if the callee is missing, which is reported.
     fn came_to(&self, since: Option<Outcome>, callee: Callee, at: &mut At<'_>) -> Option<Outcome> {
         let missing = match since {
             None => callee,
@@ -358,7 +360,8 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// How an activation ended whose last action was `last`.
+    /// Checks the end of an activation whose last event was `last`. Returns how the activation
+    /// ended.
     fn finish(&mut self, function: FuncId, last: Last, at: &mut At<'_>) -> Outcome {
         let Some(node) = last.node else {
             return Outcome::UNKNOWN;
@@ -401,7 +404,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// A stretch of the innermost open activation, or of the host.
+    /// Checks a stretch of the innermost open activation, or of the host.
     fn run(&mut self, span: Option<Span>, at: &mut At<'_>) {
         let (Some(span), Some(&top)) = (span, self.open.last()) else {
             return;
@@ -436,7 +439,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// The innermost open activation ends.
+    /// Checks the end of the innermost open activation, and closes it.
     fn leave(&mut self, at: &mut At<'_>) {
         // The caller has checked that there is one.
         let Some(Open {

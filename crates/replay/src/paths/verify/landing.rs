@@ -1,4 +1,4 @@
-//! Finds where control lands after it goes to a vertex.
+//! Finds the first block that is executed after control goes to a vertex.
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_program::{BlockKind, Cfg, EdgeKind, Program};
@@ -6,18 +6,18 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// The nodes that can be executed first after a vertex is reached, without another node in between.
+/// What can happen first after control reaches a vertex.
 #[derive(Debug, Default)]
 pub(super) struct Landing {
-    /// Blocks.
+    /// The blocks that can be executed first.
     pub blocks: Vec<BlockId>,
-    /// Whether the activation may return.
+    /// Whether the activation may return without executing a block.
     pub returns: bool,
-    /// Whether an exception may leave it.
+    /// Whether an exception may leave the activation.
     pub throws: bool,
 }
 
-/// The landings of vertices that execute nothing, each computed once.
+/// The landings of vertices, each computed once.
 pub(super) struct Landings<'a> {
     program: &'a Program,
     known: RefCell<HashMap<(FuncId, BlockId), Rc<Landing>>>,
@@ -31,7 +31,7 @@ impl<'a> Landings<'a> {
         }
     }
 
-    /// Whether a block can be the first that is executed from a vertex on.
+    /// Whether a block can be the first to be executed after control reaches a vertex.
     pub fn allows(&self, function: FuncId, vertex: BlockId, block: BlockId) -> bool {
         vertex == block
             || self
@@ -41,7 +41,7 @@ impl<'a> Landings<'a> {
                 .is_ok()
     }
 
-    /// Returns the possible nodes after a vertex.
+    /// Returns what can happen first after control reaches a vertex.
     pub fn of(&self, function: FuncId, vertex: BlockId) -> Rc<Landing> {
         let mut known = self.known.borrow_mut();
         let landing = known.entry((function, vertex)).or_insert_with(|| {
@@ -55,7 +55,8 @@ impl<'a> Landings<'a> {
     }
 }
 
-/// Passes through dispatch vertices, which execute nothing. O(their edges).
+/// Finds the landing of a vertex. Passes through dispatch vertices, which execute nothing. Linear
+/// in their edges.
 fn find(cfg: &Cfg, vertex: BlockId) -> Landing {
     let mut landing = Landing::default();
     let mut seen = HashSet::new();

@@ -17,12 +17,12 @@ pub(super) enum NodeEnd {
     Goes(BlockId),
     /// The activation ends.
     Ends(Outcome),
-    /// It ends with a call.
+    /// The node ends with a call.
     Calls {
         callee: Callee,
         /// The block where the call returns; `None` if it returns out of the function.
         returns: Option<BlockId>,
-        /// The block where an exception from the call goes.
+        /// The block that handles an exception from the call.
         throws: Option<BlockId>,
     },
     /// The run ends here.
@@ -37,16 +37,16 @@ pub(super) struct Nodes<'a> {
     pub nodes: &'a PrimaryMap<NodeId, Node>,
     pub ends: PrimaryMap<NodeId, NodeEnd>,
     pub landings: Landings<'a>,
-    /// Whether something was left out of the path.
+    /// Whether code was left out of the path.
     pub partial: bool,
     /// The functions that the host may call.
     pub callable: EntitySet<FuncId>,
-    /// The types of imports that a table may hold.
+    /// The types of the imported functions that a table may hold.
     imports: Vec<TypeId>,
 }
 
 impl<'a> Nodes<'a> {
-    /// Looks up the nodes. Linear, except for a search among the edges out of a block.
+    /// Looks up the nodes of a path. Linear, apart from searches among the edges out of a block.
     pub fn new(program: &'a Program, directory: &'a Directory, report: &mut PathReport) -> Self {
         let mut edges = HashMap::new();
         let mut ends = PrimaryMap::with_capacity(directory.nodes.len());
@@ -96,7 +96,7 @@ impl<'a> Nodes<'a> {
         self.nodes[node].blocks.last().copied()
     }
 
-    /// Whether a call can reach an import, which leaves no trace.
+    /// Whether a call can reach an import, which the path does not show.
     pub fn may_be_import(&self, callee: Callee) -> bool {
         match callee {
             Callee::Direct(function) => self.is_import(function),
@@ -127,7 +127,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// The edges by their ends; only one for each pair of ends.
+/// An edge for each pair of blocks that are joined.
 type Edges = HashMap<(BlockId, BlockId), EdgeId>;
 
 fn edges_of(cfg: &Cfg) -> Edges {

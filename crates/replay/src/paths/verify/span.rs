@@ -1,18 +1,18 @@
-//! Summarizes a stretch of one activation as seen from outside.
+//! Summarizes a stretch of one activation by its first and last events.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_program::Callee;
 
-/// The possible ends of an activation that the path shows.
+/// The ways in which an activation may have ended, as far as the path shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
-    /// It may have returned.
+    /// The activation may have returned.
     pub returns: bool,
-    /// An exception may have left it.
+    /// An exception may have left the activation.
     pub throws: bool,
-    /// It made a tail call.
+    /// The activation made this tail call.
     pub tail: Option<Callee>,
-    /// It may have made any tail call: its end is unknown.
+    /// The activation may have made any tail call, because its end is unknown.
     pub unknown: bool,
 }
 
@@ -23,7 +23,7 @@ impl Outcome {
         tail: None,
         unknown: false,
     };
-    /// The end was left out, or is wrong and has been reported.
+    /// An unknown outcome: the end was left out, or is wrong and has been reported.
     pub const UNKNOWN: Self = Self {
         returns: true,
         throws: true,
@@ -52,8 +52,9 @@ impl Outcome {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum First {
     Node(NodeId),
-    /// An activation of a callee. If the stretch has a node, also how the last activation before
-    /// the first node ended, and that node. The node before the stretch says where it must begin.
+    /// An activation of a callee. If the stretch has a node, also its first node, and how the last
+    /// activation before that node ended. The node before the stretch determines where the first
+    /// node must begin.
     Call(FuncId, Option<(Outcome, NodeId)>),
 }
 
@@ -71,8 +72,8 @@ pub(super) struct Last {
 pub(super) struct Span {
     pub first: First,
     pub last: Last,
-    /// Whether one activation follows another that did not call it, so that the host must have
-    /// called it.
+    /// Whether an activation follows another that did not call it. Then the host must have called
+    /// it.
     pub by_host: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Adjacent bytes, each with its last writer.
+//! A range of bytes, each with its last writer.
 
 use afterimage_machine::Range;
 
@@ -14,9 +14,9 @@ pub(super) enum Wrote {
         /// The instruction's position.
         inst: u32,
     },
-    /// The host, in this call.
+    /// The host, during a call that the guest made.
     Host {
-        /// Its number, from 1.
+        /// The number of the call, from 1.
         call: u64,
     },
 }
@@ -28,7 +28,8 @@ pub(super) struct Part {
     pub wrote: Wrote,
 }
 
-/// The bytes of a range with their writers; `None` for those still unknown.
+/// The bytes of a range with their last writers. An entry is `None` as long as the writer is
+/// unknown.
 pub(super) struct Canvas {
     range: Range,
     bytes: Vec<Option<Wrote>>,
@@ -47,7 +48,7 @@ impl Canvas {
         self.range
     }
 
-    /// The bytes in both ranges, by their positions here.
+    /// The bytes that are also in another range, by their positions in this canvas.
     fn common(&self, other: Range) -> std::ops::Range<usize> {
         let own = self.range;
         if other.memory != own.memory || other.length == 0 {
@@ -63,14 +64,14 @@ impl Canvas {
         }
     }
 
-    /// Sets the last writer of a range, and overwrites earlier entries.
+    /// Sets the last writer of a range. Overwrites earlier entries.
     #[inline]
     pub fn over(&mut self, range: Range, wrote: Wrote) {
         let common = self.common(range);
         self.bytes[common].fill(Some(wrote));
     }
 
-    /// Sets the writer of those bytes of a range that have none yet.
+    /// Sets the writer of those bytes of a range whose writer is still unknown.
     pub fn under(&mut self, range: Range, wrote: Wrote) {
         let common = self.common(range);
         for byte in &mut self.bytes[common] {

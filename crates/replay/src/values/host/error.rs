@@ -1,4 +1,4 @@
-//! Why a host read is unknown.
+//! Why the writers of a host read are unknown.
 
 use afterimage_machine::MachineError;
 use afterimage_trace::TraceError;
@@ -10,7 +10,7 @@ use crate::paths::PathFileError;
 use crate::steps::StepsError;
 use crate::values::ValuesError;
 
-/// Why the writer of a host read is unknown.
+/// Why the writers of a host read are unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum HostReadsError {
     /// The whole execution trace cannot be read.
@@ -49,7 +49,7 @@ impl From<CheckpointError> for HostReadsError {
 }
 
 impl HostReadsError {
-    /// Whether the reason is that the recording was cut off, so that its log ends before its path.
+    /// Whether the reason is a recording that was cut off, so that its log ends before its path.
     pub(super) fn is_cut(&self) -> bool {
         matches!(
             self,
@@ -58,7 +58,7 @@ impl HostReadsError {
         )
     }
 
-    /// Whether it concerns a part of the run without stored values.
+    /// Whether the reason is a part of the run without stored values.
     pub fn is_outside(&self) -> bool {
         matches!(self, Self::Values(ValuesError::Outside { .. }))
     }

@@ -1,9 +1,9 @@
-//! The host's reads of memory when the guest called it: who wrote the bytes and, in reverse, which
-//! host calls read written bytes.
+//! The memory that the host read when the guest called it: who wrote the bytes and, in reverse,
+//! which host calls read bytes that a statement wrote.
 //!
-//! The log says which bytes each call read. Their last writers are not among the labels of the
-//! whole execution trace. The index of checkpoints contains them as far as it reaches; beyond that,
-//! the run is followed.
+//! The log says which bytes each call read. The labels of the whole execution trace do not name the
+//! last writers of these bytes. The index of checkpoints does, as far as it reaches. Beyond it, the
+//! run is followed.
 
 mod canvas;
 mod error;
@@ -30,13 +30,13 @@ use super::{Instance, Origin, RecordedValues};
 use crate::paths::FileSegments;
 use crate::steps::Run;
 
-/// The number of bytes examined together.
+/// The largest number of bytes that are examined together.
 const CHUNK: u64 = 1 << 18;
 
 /// The host's reads of memory.
 ///
-/// The first question goes through the log once. After that, memory is some hundred bytes for every
-/// few hundred host calls, plus that for following the run.
+/// The first question goes through the log once. After that, memory use is some hundred bytes for
+/// every few hundred host calls, plus the memory for following the run.
 pub struct HostReads<'v, 'a> {
     values: &'v RecordedValues<'a>,
     run: Run<'a, FileSegments>,
@@ -51,12 +51,12 @@ pub struct HostReads<'v, 'a> {
 pub struct HostPart {
     /// The bytes.
     pub range: Range,
-    /// Their origin.
+    /// The origin of the bytes.
     pub origin: Origin,
 }
 
 impl<'v, 'a> HostReads<'v, 'a> {
-    /// The reads in a recording. `run` determines how to follow it; it has the checkpoints of
+    /// The host's reads in a recording. `run` is the run to follow. It has the checkpoints of
     /// `file`, if there are any.
     pub fn new(
         values: &'v RecordedValues<'a>,
@@ -78,12 +78,11 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.values
     }
 
-    /// Returns the writers of the host's reads in the call that ends an execution: the first
-    /// `limit` parts in the order of reading, and the number of further parts. Empty if it ends
-    /// with no host call.
+    /// Returns the writers of the bytes that the host read in the call that ends an execution: the
+    /// first `limit` parts in the order of reading, and the number of further parts. Empty if the
+    /// execution does not end with a host call.
     ///
-    /// Near-linear in the bytes read, and bounded by following the run once for each 256 KiB of
-    /// them.
+    /// Near-linear in the bytes read. At worst, the run is followed once for every 256 KiB.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -121,8 +120,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
         Ok((parts, more))
     }
 
-    /// The last writers of bytes, part by part, before the host was called at the end of an
-    /// execution.
+    /// The last writers of bytes, part by part, as of the host call that ends an execution.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -134,7 +132,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.parts_of(range, Moment::Call(self.visit(instance.time)?))
     }
 
-    /// The last writers of bytes, part by part, before an execution of a node began.
+    /// The last writers of bytes, part by part, as of the beginning of an execution of a node.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -158,8 +156,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
         Ok(parts)
     }
 
-    /// The contents of memory ranges when the host was called at the end of an execution. Follows
-    /// the run from the last checkpoint.
+    /// The contents of memory ranges as of the host call that ends an execution. Follows the run
+    /// from the last checkpoint.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -173,9 +171,9 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.writers.borrow_mut().held(visit, instructions, ranges)
     }
 
-    /// The time of a call by the guest, counted from 1, and the bytes it read in order to output
-    /// them; `None` if the file does not have them. The bytes agree with `digest` from the log.
-    /// Follows nothing, and opens no segment.
+    /// The time of a call by the guest, which is counted from 1, and the bytes that the host read
+    /// in it for output. `None` if the file does not store them. The bytes agree with `digest` from
+    /// the log. This neither follows the run nor opens a segment.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -189,7 +187,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
         Ok(found.flatten())
     }
 
-    /// The execution that ended with a host call at a time.
+    /// The execution that ends with the host call at a time.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -244,7 +242,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
         visit.ok_or_else(damaged)
     }
 
-    /// The next call by the guest, from number `from`, that read something accepted by `wanted`.
+    /// The next call by the guest, from number `from` on, in which the host read something that
+    /// `wanted` accepts.
     fn next_reading(
         &self,
         mut from: u64,
@@ -267,8 +266,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
     }
 
     /// Passes the last writers of bytes before a moment to `told`, part by part in the order of
-    /// addresses. With `only`, bytes written by executions that do not begin with this block may be
-    /// reported as unwritten.
+    /// addresses. With `only`, the writers that matter are those whose execution begins with this
+    /// block. Bytes with other writers may be reported as unwritten.
     fn written(
         &self,
         range: Range,

@@ -1,4 +1,4 @@
-//! Checks the output that a file stores.
+//! Checks the program's output that a file stores.
 
 use afterimage_trace::{Event, HostRead, LogReader, RawValue};
 use afterimage_wet::{MOST_PRINTED, Printed, is_printing};
@@ -8,7 +8,7 @@ use super::{HostReads, HostReadsError};
 /// A host call that wrote output.
 struct Call {
     number: u64,
-    /// The number of bytes it read.
+    /// The number of bytes that the host read.
     length: u64,
     digest: u32,
 }
@@ -21,7 +21,7 @@ struct Calls<'h, 'a> {
 }
 
 impl Calls<'_, '_> {
-    /// The next call that a file may describe.
+    /// The next call whose output a file may store.
     fn next(&mut self) -> Result<Option<Call>, HostReadsError> {
         let imports = &self.host.run.program.imports;
         while let Some(event) = self.log.next().transpose()? {
@@ -65,11 +65,11 @@ impl Calls<'_, '_> {
 }
 
 impl HostReads<'_, '_> {
-    /// Whether the stored output is complete and agrees with the log and the path. Returns the
+    /// Checks that the stored output is complete and agrees with the log and the path. Returns the
     /// fault, if any.
     ///
     /// # Errors
-    /// If the recording is damaged otherwise.
+    /// If another part of the recording is damaged.
     pub(in crate::values) fn check_printed(&self) -> Result<Option<String>, HostReadsError> {
         let Some(known) = self.known_printed()? else {
             return Ok(None);
@@ -103,7 +103,7 @@ impl HostReads<'_, '_> {
     }
 
     /// The time of a call by the guest. `None` if the recording was cut off, because the log alone
-    /// does not show it.
+    /// does not show the time.
     fn time_of(&self, call: u64) -> Result<Option<u64>, HostReadsError> {
         match self.caller(call) {
             Err(error) if error.is_cut() => Ok(None),
@@ -123,6 +123,6 @@ impl HostReads<'_, '_> {
         let same = printed.digest() == logged.digest
             && printed.bytes.len() as u64 == logged.length
             && time.is_none_or(|time| printed.time == time);
-        Ok((!same).then(|| format!("call {} is not as it was made", printed.call)))
+        Ok((!same).then(|| format!("call {} differs from the recorded call", printed.call)))
     }
 }

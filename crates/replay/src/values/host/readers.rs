@@ -1,4 +1,4 @@
-//! Finds the host calls that read written bytes, in order of time.
+//! Finds the host calls that read the bytes that a statement wrote, in order of time.
 
 use std::collections::VecDeque;
 
@@ -19,44 +19,46 @@ pub(in crate::values) struct HostUse {
     pub range: Range,
 }
 
-/// The written bytes.
+/// The bytes that a definition wrote.
 struct Written {
     by: Wrote,
-    /// The time at which the execution that wrote it begins.
+    /// The time at which the execution that wrote them begins.
     start: u64,
     /// The bytes, in ascending ranges that do not touch each other.
     ranges: Vec<Range>,
-    /// The first host call after it.
+    /// The number of the first host call after the write.
     first_call: u64,
 }
 
-/// Bytes that may still have the written value.
+/// Bytes that may still have the value that was written.
 #[derive(Clone, Copy)]
 struct Piece {
     range: Range,
-    /// They still have it at the beginning of the execution that begins with this block.
+    /// The bytes still have the value at the beginning of the execution that begins with this
+    /// block.
     until: u64,
-    /// They still have it at the call that ends the execution that begins with this block; 0 if
-    /// none is known.
+    /// The bytes still have the value at the call that ends the execution that begins with this
+    /// block; 0 if no such call is known.
     called: u64,
-    /// None of them has it any longer at the beginning of the execution that begins with this
+    /// No byte has the value any longer at the beginning of the execution that begins with this
     /// block.
     lost: u64,
 }
 
-/// Iterates over the host calls that read written bytes before others overwrote them, in the order
-/// of time.
+/// Iterates, in order of time, over the host calls that read written bytes before these were
+/// overwritten.
 ///
-/// The log says which calls read some of the bytes. The index of checkpoints shows whether these
-/// are still the same; it is queried for the times of the calls. If there are many, it is queried
-/// at growing distances, and then in between: O(log time) queries for each written part.
+/// The log says which calls read some of the bytes. The index of checkpoints shows whether the
+/// bytes still have the written value. It is queried for the times of the calls. If there are many
+/// calls, it is queried at growing distances, and then in between. This takes O(log time) queries
+/// for each written part.
 pub(in crate::values) struct HostReaders<'h, 'a> {
     host: &'h HostReads<'h, 'a>,
     written: Option<Written>,
     at: At,
 }
 
-/// The current position.
+/// The current position of the iterator.
 #[derive(Clone, Default)]
 struct At {
     /// The bytes that may still be read, ascending.
@@ -67,7 +69,7 @@ struct At {
 }
 
 impl<'h, 'a> HostReaders<'h, 'a> {
-    /// The readers of a definition.
+    /// Iterates over the readers of a definition.
     pub fn new(
         host: &'h HostReads<'h, 'a>,
         definition: Definition,
@@ -81,7 +83,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(readers)
     }
 
-    /// The next one.
+    /// The next reader; `None` at the end.
     pub fn next(&mut self) -> Result<Option<HostUse>, HostReadsError> {
         loop {
             if let Some(found) = self.at.found.pop_front() {
@@ -93,7 +95,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         }
     }
 
-    /// Returns the number of remaining readers. Does not move.
+    /// Returns the number of remaining readers. Does not move the iterator.
     pub fn count(&mut self) -> Result<u64, HostReadsError> {
         let here = self.at.clone();
         let mut count = 0;
@@ -126,7 +128,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(())
     }
 
-    /// Examines the next call that may read it. Returns whether there was one.
+    /// Examines the next call that may read the bytes. Returns whether there was one.
     fn look(&mut self) -> Result<bool, HostReadsError> {
         let pieces = &self.at.pieces;
         if pieces.is_empty() {
@@ -165,7 +167,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
     }
 
     /// Returns the bytes of a range that still have the written value when an execution calls the
-    /// host. The others are no longer searched for.
+    /// host. Other bytes of the range are not searched for any longer.
     fn alive(&mut self, range: Range, visit: Visit) -> Result<Vec<Range>, HostReadsError> {
         let touched = touched(&self.at.pieces, range);
         let (mut left, mut alive) = (Vec::new(), Vec::new());
@@ -222,8 +224,9 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(alive)
     }
 
-    /// Another time to query a piece, besides the call of the execution that begins with block
-    /// `here`, so that later calls need not query again.
+    /// A later time at which to query a piece instead of at the call of the execution that begins
+    /// with block `here`, so that later calls need no further query. `None` if the call itself
+    /// should be queried.
     fn probe(&self, piece: &Piece, here: u64) -> Result<Option<u64>, HostReadsError> {
         let path = self.host.run.path;
         let time = match piece.lost {
@@ -328,7 +331,7 @@ fn touched(pieces: &[Piece], range: Range) -> std::ops::Range<usize> {
     first..behind.max(first)
 }
 
-/// The same bytes, in ascending ranges that do not touch each other.
+/// Merges ranges into ascending ranges that do not touch each other.
 fn united(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.retain(|range| range.length > 0);
     ranges.sort_unstable_by_key(|range| (range.memory, range.address));

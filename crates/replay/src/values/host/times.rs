@@ -9,18 +9,18 @@ use super::{HostReads, HostReadsError};
 use crate::paths::FileSegments;
 use crate::steps::{Follower, Run};
 
-/// The times at which the guest called the host, in order: those of the blocks that end with the
-/// calls.
+/// The times at which the guest called the host, in order. These are the times of the blocks that
+/// end with the calls.
 pub(super) enum CallTimes<'a> {
-    /// All calls are at the ends of nodes that call an import, so executions of these nodes are
-    /// counted.
+    /// All calls are made at the ends of nodes that call an import, so executions of these nodes
+    /// are counted.
     Counted(Occurrences<'a, FileSegments>),
-    /// Some imports are called through tables, so the run was followed.
+    /// Some imports are called through tables, so the run was followed to find the calls.
     Followed(Vec<u64>),
 }
 
 impl<'a> CallTimes<'a> {
-    /// O(nodes of the path), unless imports are called through tables.
+    /// Finds the call times. O(nodes of the path), unless imports are called through tables.
     pub fn new(of: &HostReads<'_, 'a>) -> Result<Self, HostReadsError> {
         let run = of.run;
         let (mut direct, mut indirect) = (Vec::new(), false);
@@ -44,7 +44,7 @@ impl<'a> CallTimes<'a> {
         let last = run.path.cursor().seek(run.path.length())?;
         let last = last.filter(|last| is_direct(last.node));
         let counted = run.path.executions(direct)?;
-        // Each of these executions made a call, except perhaps the last one of the run.
+        // Each of these executions made a call, except perhaps the last node of the run.
         let before = counted.count() - u64::from(last.is_some());
         let calls = of.host()?.by_guest();
         let all = match last {
@@ -62,7 +62,7 @@ impl<'a> CallTimes<'a> {
         }
     }
 
-    /// The time of a call by the guest, from 1.
+    /// The time of the guest's call with this number, from 1.
     pub fn get(&self, of_guest: u64) -> Result<Option<u64>, HostReadsError> {
         Ok(match self {
             Self::Counted(all) => all.select(of_guest)?.map(|found| found.time),

@@ -15,14 +15,14 @@ use crate::paths::FileSegments;
 use crate::steps::{Follower, Paused, Run, StepsError};
 use crate::values::{RecordedValues, ValuesError};
 
-/// The number of executions in an interval whose writes are looked up before the interval is
-/// followed.
+/// The largest number of executions in an interval whose writes are looked up instead of following
+/// the interval.
 const FEW: usize = 8;
 
 /// The moment of a question.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Moment {
-    /// The beginning of an execution of a node, with this block.
+    /// The beginning of the execution of a node that begins with this block.
     Start(u64),
     /// The beginning of the host call that ends an execution of a node.
     Call(Visit),
@@ -38,7 +38,8 @@ impl Moment {
     }
 }
 
-/// Finds the last writers of bytes: by the index of checkpoints, and by following parts of the run.
+/// Finds the last writers of bytes, with the index of checkpoints and by following parts of the
+/// run.
 pub(super) struct Writers<'a> {
     run: Run<'a, FileSegments>,
     file: TraceFile,
@@ -48,8 +49,8 @@ pub(super) struct Writers<'a> {
     host_calls_itself: bool,
 }
 
-/// The bytes, by their positions in a canvas, that the execution of the node beginning with this
-/// block wrote last.
+/// For each execution of a node, by its first block: the bytes that it wrote last, by their
+/// positions in a canvas.
 type Written = BTreeMap<u64, Vec<usize>>;
 
 impl<'a> Writers<'a> {
@@ -63,11 +64,11 @@ impl<'a> Writers<'a> {
         }
     }
 
-    /// The last writers of the bytes of a range before a moment. Memory and time: O(bytes), an
-    /// index look-up for each, and the followed part of the run.
+    /// The last writers of the bytes of a range before a moment. Memory is linear in the bytes.
+    /// Time is an index look-up for each byte, plus the time to follow parts of the run.
     ///
-    /// With `only`, bytes written by executions that do not begin with this block may be reported
-    /// as unwritten; nothing is followed for them.
+    /// With `only`, the writers that matter are those whose execution begins with this block. Bytes
+    /// with other writers may be reported as unwritten, and the run is not followed for them.
     pub fn last(
         &mut self,
         values: &RecordedValues<'a>,
@@ -103,7 +104,7 @@ impl<'a> Writers<'a> {
                         let of = earlier.entry(first).or_default();
                         of.entry(at).or_default().push(position);
                     }
-                    // It is written again in the same interval.
+                    // The byte is written again later in the same interval.
                     Some(_) => is_later = true,
                     None => {}
                 }
@@ -143,7 +144,8 @@ impl<'a> Writers<'a> {
         Ok(canvas.parts())
     }
 
-    /// Finds which instructions, or the host, wrote bytes in executions of an interval.
+    /// Finds out which instructions wrote bytes in executions of an interval, or whether the host
+    /// did.
     fn tell(
         &mut self,
         values: &RecordedValues<'a>,
@@ -207,8 +209,8 @@ impl<'a> Writers<'a> {
         Err(HostReadsError::Damaged("bytes that are not there"))
     }
 
-    /// Follows the run until a moment and notes the last writers. Begins with an interval, the last
-    /// snapshot before, or the beginning of the run.
+    /// Follows the run until a moment and notes the last writers. Begins at an interval, at the
+    /// last snapshot before the moment, or at the beginning of the run.
     fn follow(
         &mut self,
         values: &RecordedValues<'a>,
@@ -260,7 +262,7 @@ impl<'a> Writers<'a> {
     }
 }
 
-/// Finds the writers before the stretch of a block, for bytes without one.
+/// Finds the writers before the stretch that contains a block, for bytes without a known writer.
 fn before_stretch(
     values: &RecordedValues<'_>,
     time: u64,
@@ -299,8 +301,8 @@ fn bytes(paused: &Paused<'_>, range: Range) -> Result<Option<Vec<u8>>, Checkpoin
     Ok(known.then_some(bytes))
 }
 
-/// Looks up in the whole execution trace which bytes an execution wrote. Returns whether it knows
-/// all of them.
+/// Looks up in the whole execution trace who wrote the given bytes in an execution. Returns whether
+/// the trace knows this for all of them.
 fn look_up(
     values: &RecordedValues<'_>,
     visit: Visit,
@@ -326,9 +328,9 @@ fn look_up(
     Ok(told)
 }
 
-/// The writes of an execution: of its instructions and, with `host`, of the host call at its end.
-/// Returns whether they are known; at the end of the run, and without stored values, they may not
-/// be.
+/// Notes the writes of an execution: of its instructions and, with `host`, of the host call at its
+/// end. Returns whether the writes are known. They may not be at the end of the run, or without
+/// stored values.
 fn own(
     values: &RecordedValues<'_>,
     visit: Visit,
@@ -388,7 +390,7 @@ struct Watch<'c> {
     start: u64,
     /// The number of host calls so far.
     calls: u64,
-    /// Whether to ignore the host call at the end of the current node.
+    /// Whether this is the last node, whose host call at the end is ignored.
     is_last: bool,
     is_over: bool,
 }

@@ -1,12 +1,12 @@
 //! Finds periods in a block, cheaply.
 
-/// The maximum number of interleaved strides tried.
+/// The maximum number of interleaved strides to try.
 const MOST_INTERLEAVED: usize = 8;
 
-/// Entries of the table of recent contexts.
+/// The number of entries of the table of recent contexts.
 const TABLE: usize = 2048;
 
-/// Finds orders and lags worth a try: at most three.
+/// Finds up to three pairs of an order and a lag that are worth trying.
 pub(super) fn find(values: &[u64]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     if values.len() < 12 {
@@ -19,8 +19,8 @@ pub(super) fn find(values: &[u64]) -> Vec<(usize, usize)> {
     found
 }
 
-/// The distance at which most triples of differences recur. A period of the values is also one of
-/// the differences, and a triple distinguishes a period from a repetition inside it.
+/// The distance at which most triples of differences recur. A period of the values is also a period
+/// of the differences, and a triple distinguishes a period from a repetition inside it.
 fn period(values: &[u64]) -> Option<usize> {
     let mut last_seen = [0u16; TABLE];
     let mut votes = vec![0u16; values.len()];
@@ -46,9 +46,10 @@ fn period(values: &[u64]) -> Option<usize> {
     (usize::from(most) * 3 > values.len()).then_some(lag)
 }
 
-/// The smallest number of interleaved sequences, most of which have constant strides.
+/// The smallest number of interleaved sequences such that their strides are mostly constant.
 fn interleaved(values: &[u64]) -> Option<usize> {
-    /// The number of places that suffice to reject a candidate: fewer than one in three fits.
+    /// The number of places to examine before rejecting a candidate of which fewer than one in
+    /// three fits.
     const GLANCE: usize = 48;
     let hits = |places: std::ops::Range<usize>, lag: usize| {
         let fits = places.filter(|&at| {

@@ -8,15 +8,16 @@ use crate::{bits, varint};
 /// How a block is packed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
-    /// 0: values; 1: differences; 2: differences of differences; and so on.
+    /// The order of differences: 0 for values, 1 for differences, 2 for differences of differences,
+    /// and so on.
     pub(super) order: usize,
     /// The distance of the differences.
     pub(super) lag: usize,
-    /// Subtracted from each number.
+    /// The number to subtract from each number.
     pub(super) base: u64,
-    /// Divides all numbers after the subtraction.
+    /// The common divisor of the numbers after the subtraction.
     pub(super) scale: u64,
-    /// Bits per number.
+    /// The number of bits per number.
     pub(super) width: u32,
     /// The approximate size of the block in bytes.
     bytes: usize,
@@ -32,18 +33,19 @@ impl Plan {
 /// The size of an exception in bytes, apart from its number.
 const PATCH: usize = 1;
 
-/// The candidate numbers of exceptions below the base, as ranks among the sorted numbers.
+/// The numbers of exceptions below the base to try. They are the ranks of candidate bases among the
+/// sorted numbers.
 const BELOW: [usize; 8] = [0, 1, 2, 5, 12, 25, 50, 100];
 
-/// The number of candidates examined closely.
+/// The number of candidates that are examined closely.
 const FINALISTS: usize = 2;
-/// Finalists exceed the best estimate by at most one part in this many.
+/// A finalist's estimate exceeds the best one by at most one part in this many.
 const CLOSE: u64 = 8;
 
 /// For an estimate of a long block, two stretches of this many values are examined.
 const STRETCH: usize = 128;
 
-/// Candidate ways to pack a block, at most [`FINALISTS`], the best estimate first.
+/// At most [`FINALISTS`] candidate ways to pack a block, the best estimate first.
 pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
     let mut numbers = Vec::with_capacity(values.len());
     let mut ways = Vec::new();
@@ -65,7 +67,7 @@ pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
         if order > 0 && values.len() < 3.max(4 * order) {
             break;
         }
-        // Higher differences are tried as long as they get shorter.
+        // Higher orders are tried as long as the differences get shorter.
         let bits = consider(order, 1);
         if order > 1 && bits >= least {
             break;
@@ -98,7 +100,7 @@ pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
     plans
 }
 
-/// The values examined by an estimate, given that the first `head` values are not representative.
+/// The values that an estimate examines. The first `head` values are not representative.
 fn stretches(values: &[u64], head: usize) -> impl Iterator<Item = &[u64]> + Clone {
     let (first, second) = match values.len() {
         len if len < 4 * STRETCH || head > STRETCH / 2 => (values, None),
@@ -111,8 +113,8 @@ fn stretches(values: &[u64], head: usize) -> impl Iterator<Item = &[u64]> + Clon
     std::iter::once(first).chain(second)
 }
 
-/// The approximate total bits of numbers relative to a middle one, without sorting. Outliers have
-/// little weight.
+/// The approximate total number of bits of numbers relative to a middle number, without sorting.
+/// Outliers have little weight.
 fn spread(numbers: &[u64]) -> u64 {
     let at = |eighths: usize| numbers[numbers.len() * eighths / 8];
     let mut samples = [at(1), at(3), at(4), at(5), at(7)];
@@ -124,7 +126,7 @@ fn spread(numbers: &[u64]) -> u64 {
         .sum()
 }
 
-/// The differences of an order to the values `lag` places before, without the head.
+/// The differences of an order to the values `lag` places before, excluding the head.
 pub(super) fn residuals(values: &[u64], order: usize, lag: usize, out: &mut Vec<u64>) {
     out.clear();
     match order {
@@ -247,7 +249,8 @@ fn bytes(count: usize, width: u32, patches: usize, head: usize) -> usize {
     2 + (count * width as usize).div_ceil(8) + patches + head
 }
 
-/// Stein's algorithm, because division is slow and most blocks have no common divisor.
+/// The greatest common divisor. Uses Stein's algorithm, because division is slow and most blocks
+/// have no common divisor.
 fn gcd(mut a: u64, mut b: u64) -> u64 {
     if a == 0 || b == 0 {
         return a | b;

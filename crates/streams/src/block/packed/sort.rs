@@ -2,13 +2,13 @@
 
 use crate::{BLOCK, bits};
 
-/// Numbers that differ in more bytes than this are sorted by comparison, not by distribution.
+/// Numbers that differ in more bytes than this are sorted by comparison instead of distribution.
 const MOST_BYTES: u32 = 4;
-/// So are fewer numbers than this.
+/// Fewer numbers than this are also sorted by comparison.
 const FEW: usize = 64;
 
-/// Sorts at most [`BLOCK`] numbers between `min` and `max`: by distribution on their lowest
-/// differing bytes, where that is faster.
+/// Sorts at most [`BLOCK`] numbers between `min` and `max`. Distributes them by the lowest bytes in
+/// which they differ, if that is faster.
 pub(super) fn sort(numbers: &mut [u64], min: u64, max: u64) {
     let bytes = bits::length(max - min).div_ceil(8);
     if bytes > MOST_BYTES || !(FEW..=BLOCK).contains(&numbers.len()) {

@@ -1,4 +1,4 @@
-//! Finds the executions that name a write: searches labels and copies for one definition.
+//! Finds the executions that name a write, by searching labels and copies for one definition.
 
 use std::ops::Range;
 
@@ -9,34 +9,35 @@ use crate::def::{Origin, Piece};
 use crate::epoch::Blocks;
 use crate::epoch::mentions::Target;
 
-/// A label that may be the one sought.
+/// A label that may name the definition sought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Candidate {
     /// The execution of the reading node.
     pub execution: u64,
     /// The number of the piece that it reads.
     pub piece: usize,
-    /// The number of its bytes; 0 for all.
+    /// The number of the piece's bytes; 0 for the whole read.
     pub length: u64,
     /// The distance back in executions of the writing node, if the labels store distances.
     pub age: u64,
 }
 
-/// The execution to search for in a stream.
+/// The definition to search for in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sought {
     /// The write.
     pub target: Target,
-    /// The execution of its node, or the host's call.
+    /// The execution of the write's node, or the number of the host's call.
     pub number: u64,
-    /// Whether the reading node is the writing one, so that ages count from its own execution.
+    /// Whether the reading node is also the writing node, so that ages count from the reading
+    /// execution.
     pub itself: bool,
-    /// For other nodes, the possible ages.
+    /// The possible ages, for other nodes.
     pub ages: (u64, u64),
 }
 
 impl Sought {
-    /// Whether a number of a stream may be the sought one, judged from the stream alone.
+    /// Whether a number in a stream may name the definition sought, judged from the stream alone.
     fn fits(&self, ages: bool, execution: u64, value: u64) -> bool {
         // The host's calls are always stored by their numbers.
         if !ages || self.target == Target::Host {
@@ -49,14 +50,14 @@ impl Sought {
         }
     }
 
-    /// Whether a matching number is certainly the one sought.
+    /// Whether a matching number certainly names the definition sought.
     pub(crate) fn certain(&self, ages: bool) -> bool {
         !ages || self.itself || self.target == Target::Host || self.ages.0 == self.ages.1
     }
 }
 
 impl Labels<'_> {
-    /// The executions of the node with a label.
+    /// The executions of the node that have a label.
     pub(crate) fn executions(&self) -> Range<u64> {
         self.first..self.first.saturating_add(self.count)
     }
@@ -68,11 +69,11 @@ impl Labels<'_> {
             .is_some_and(|piece| piece.executions.ages)
     }
 
-    /// The labels of these executions that may be the ones sought, in order. O(labels), a block at
-    /// a time.
+    /// The labels of these executions that may name the definition sought, in order. O(labels),
+    /// decoding one block at a time.
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the labels are damaged.
     pub(crate) fn candidates(
         &self,
         executions: Range<u64>,
@@ -92,7 +93,7 @@ impl Labels<'_> {
         let mut chosen = self.chosen.as_ref().map(|chosen| chosen.cursor());
         let from = start - self.first;
         self.go(from, chosen.as_mut(), &mut streams)?;
-        // The pieces of each pattern with this origin, and their numbers of bytes.
+        // The pieces of each pattern that have this origin, and their numbers of bytes.
         let named = |piece: &Piece| {
             let named = sought.target.names(piece.origin);
             named.then_some(u64::from(piece.length))
@@ -125,8 +126,8 @@ impl Labels<'_> {
         Ok(())
     }
 
-    /// Moves to the label at a position. O(labels before) once, if labels differ in their numbers
-    /// of pieces.
+    /// Moves to the label at a position. If labels differ in their numbers of pieces, the first
+    /// call takes O(earlier labels).
     fn go(
         &self,
         from: u64,
@@ -156,11 +157,11 @@ impl Labels<'_> {
 }
 
 impl CopyView<'_> {
-    /// The executions that copied the data sought: the execution and the number of bytes, for each
-    /// copied element of it. O(runs of the copies).
+    /// The executions that copied the data sought. For each copied element, there is an entry with
+    /// the execution and the number of bytes. O(runs of the copies).
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the stored data is damaged.
     pub(crate) fn copied(
         &self,
         executions: Range<u64>,
@@ -204,11 +205,11 @@ impl CopyView<'_> {
         Ok(())
     }
 
-    /// The runs that an execution copied, with their origins; empty if it copied nothing. O(runs);
-    /// O(copies before) once.
+    /// The runs that an execution copied, with their origins; empty if the execution copied
+    /// nothing. O(runs); the first call also takes O(earlier copies).
     ///
     /// # Errors
-    /// If it is damaged.
+    /// If the stored data is damaged.
     pub(crate) fn runs_of(
         &self,
         execution: u64,
@@ -233,28 +234,28 @@ impl CopyView<'_> {
     }
 }
 
-/// The quotient of two numbers, if there is no remainder.
+/// The quotient of two numbers; `None` if there is a remainder.
 fn quotient(of: u64, by: u64) -> Option<u64> {
     of.is_multiple_of(by).then(|| of / by)
 }
 
-/// A run of a copy: elements of equal length, written by executions at equal distances.
+/// A run of a copy: elements of equal length, which executions at equal distances wrote.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopiedRun {
     /// The number of bytes in an element.
     pub length: u64,
     /// The number of elements.
     pub elements: u64,
-    /// The index of their origin.
+    /// The index of the elements' origin.
     pub place: u64,
-    /// The execution of the first one, or the host's call.
+    /// The execution that wrote the first element, or the number of the host's call.
     pub execution: u64,
-    /// The difference of executions from one element to the next.
+    /// The difference between the execution numbers of consecutive elements.
     pub step: u64,
 }
 
 impl CopiedRun {
-    /// Its total number of bytes.
+    /// The total number of bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.length.saturating_mul(self.elements)
     }

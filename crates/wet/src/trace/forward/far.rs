@@ -10,7 +10,7 @@ use afterimage_wpp::{Occurrences, Segments};
 use super::held::Holders;
 use crate::trace::{Epochs, Failure, TraceError};
 
-/// The executions of a function's nodes that read or write the variables that hold the value.
+/// The executions of a function's nodes that read or write the variables holding the value.
 pub(super) struct Touching<'a, S: Segments>(Option<Occurrences<'a, S>>);
 
 impl<'a, S: Segments, E: Epochs> Holders<'_, 'a, S, E>
@@ -18,7 +18,7 @@ where
     S::Error: std::error::Error + 'static,
 {
     /// Moves to the next execution in the innermost activation that touches the variables holding
-    /// the value. If there is none, this activation no longer matters.
+    /// the value. If there is none, the activation no longer matters.
     pub(super) fn leap(&mut self) -> Result<(), Failure<S, E>> {
         let touching = self.touching()?;
         let (Some(top), Some(visit)) = (self.frames.last(), self.cursor.visit()) else {
@@ -43,7 +43,7 @@ where
             if self.cursor.depth() == depth {
                 return Ok(());
             }
-            // The execution is in another activation of the function, called from this one.
+            // The execution belongs to another activation of the function, called from this one.
             self.skip(depth)?;
             match self.cursor.visit() {
                 Some(visit) if visit.start <= end => from = visit.start,
@@ -53,7 +53,7 @@ where
     }
 
     /// The executions that touch the variables holding the value, in the innermost activation's
-    /// function. O(nodes of the function) once.
+    /// function. The first call takes O(nodes of the function).
     fn touching(&mut self) -> Result<Rc<Touching<'a, S>>, Failure<S, E>> {
         let nothing = Rc::new(Touching(None));
         let Some(top) = self.frames.last() else {
@@ -69,7 +69,7 @@ where
         let mut edges = body.function.cfg.edges.values();
         let handles = edges.any(|edge| matches!(edge.kind, EdgeKind::Catch(_)));
         let touching = if handles && top.held.iter().any(|&variable| variable >= slots) {
-            // Handlers write slots, whatever throws.
+            // Handlers write slots, whatever throws the exception.
             nothing
         } else {
             let mut touching: Vec<(NodeId, u64)> = Vec::new();

@@ -17,22 +17,23 @@ pub struct Held {
     pub time: u64,
     /// The node.
     pub node: NodeId,
-    /// The registers: variables that hold the value when the execution begins, or the instruction
-    /// that computed it. Ascending.
+    /// The registers that have the value, ascending: variables that hold it when the execution
+    /// begins, or the instruction that computed it.
     pub registers: Box<[Register]>,
 }
 
 /// An activation that has the value, or to which it may return.
 pub(super) struct Frame<'a, S: Segments> {
-    /// The number of activations open in it.
+    /// The number of open activations, this one included.
     pub depth: usize,
     /// The variables that hold the value, ascending.
     pub held: Vec<u32>,
-    /// The node that it executed last.
+    /// The node that the activation executed last.
     pub last: Rc<Compiled>,
-    /// The number of its nodes executed since one touched the variables holding the value.
+    /// The number of nodes that the activation has executed since one of them touched the variables
+    /// holding the value.
     idle: u32,
-    /// Finds the next execution that touches them, after a long walk.
+    /// Finds the next execution that touches these variables. Set after a long walk.
     pub touching: Option<Rc<Touching<'a, S>>>,
 }
 
@@ -72,17 +73,17 @@ impl<S: Segments> Frame<'_, S> {
     }
 }
 
-/// The number of an activation's nodes walked before a faster method is tried.
+/// The number of an activation's nodes to walk before a faster method is tried.
 const PATIENCE: u32 = 256;
 
 /// The executions that read a value from variables, in order of time.
 ///
-/// Walks along the path while a variable holds the value, and skips calls to which it is not
-/// passed. O(nodes executed in these activations); where nothing touches the value for long, O(log
-/// n) for each node of the function that does.
+/// Walks along the path while a variable holds the value, and skips calls to which the value is not
+/// passed. O(nodes executed in these activations). Where nothing touches the value for a long time,
+/// it takes O(log n) for each node of the function that touches it.
 pub struct Holders<'t, 'a, S: Segments, E> {
     pub(super) trace: &'t WholeTrace<'a, S, E>,
-    /// At the next execution to examine.
+    /// A cursor at the next execution to examine.
     pub(super) cursor: Cursor<'a, S>,
     /// The activations, from the outermost relevant one to the innermost, without gaps.
     pub(super) frames: Vec<Frame<'a, S>>,

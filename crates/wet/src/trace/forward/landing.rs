@@ -1,4 +1,4 @@
-//! Follows a value at the end of an execution: into callees, back to callers, and to handlers.
+//! Follows a value at the end of an execution into callees, back to callers, and to handlers.
 
 use std::rc::Rc;
 
@@ -27,13 +27,13 @@ impl FollowedResults {
 
 /// The parts of an exception that are the followed value.
 enum Thrown {
-    /// None.
+    /// No part.
     Nothing,
     /// The values at these positions of the exception, ascending.
     These(Vec<u32>),
-    /// The reference to it.
+    /// The reference to the exception.
     Reference,
-    /// All its values, and the reference.
+    /// All values of the exception, and the reference.
     All,
 }
 
@@ -88,8 +88,8 @@ where
         }
     }
 
-    /// Leaves an execution; these of the values that it passes on at its end are the followed
-    /// value.
+    /// Leaves an execution. `passed` says which of the values that it passes on at its end are the
+    /// followed value.
     pub(super) fn leave(
         &mut self,
         visit: Visit,
@@ -143,15 +143,15 @@ where
         }
     }
 
-    /// Enters the callee's activation, where these arguments are the value.
+    /// Enters the callee's activation, in which these arguments are the value.
     fn enter(&mut self, depth: usize, arguments: Vec<u32>) -> Result<(), Failure<S, E>> {
         let Some(visit) = self.cursor.visit() else {
             self.frames.clear();
             return Ok(());
         };
         let first = self.trace.compiled(visit.node)?;
-        // Callers are found again when something is returned to them. At the bottom, keep only
-        // activations that hold the value themselves.
+        // Callers are found again when something is returned to them. So the outermost frame is
+        // kept only if its activation holds the value itself.
         if self.frames.len() == 1 && self.frames[0].held.is_empty() {
             self.frames.clear();
         }
@@ -167,9 +167,10 @@ where
         Ok(())
     }
 
-    /// Called when the innermost activation's callee has ended, by an exception or otherwise, or
-    /// when the activation itself has thrown. The cursor is at the next execution. `given` is what
-    /// it received; `thrown` holds the parts of its own exception that are the followed value.
+    /// Continues when the innermost activation's callee has ended, by an exception or otherwise, or
+    /// when the activation itself has thrown. The cursor is at the next execution. `given` says
+    /// which results it received are the followed value; `thrown` says which parts of its own
+    /// exception are.
     fn settle(&mut self, given: FollowedResults, thrown: &Thrown) -> Result<(), Failure<S, E>> {
         let trace = self.trace;
         let Some(landed) = self.cursor.visit() else {
@@ -194,14 +195,14 @@ where
         }
         let got = thrown.positions(caught);
         match self.frames.last() {
-            // A callee caught it, and returned something after all.
+            // A callee caught the exception, and returned something after all.
             Some(top) if top.depth < handler => return self.give(given),
             None if got.is_empty() => return Ok(()),
             _ => {}
         }
         if self.cursor.depth() == handler && self.handles(handler, landed)? {
             if self.frames.is_empty() {
-                // The callee held something; this activation does not.
+                // The callee held the value, but this activation does not.
                 let mut cursor = self.cursor.clone();
                 let last = cursor.previous_in_activation().map_err(TraceError::Path)?;
                 let last = last.ok_or(TraceError::Damaged(MISSING))?;
@@ -219,13 +220,13 @@ where
             top.hold(held);
             return Ok(());
         }
-        // The handler was its own label.
+        // The handler was the activation's own label.
         self.frames.pop();
         self.give_to_caller(handler, FollowedResults::These(got))
     }
 
-    /// Whether the execution after an exception is a handler of the activation that caught it,
-    /// given that the depth is right.
+    /// Whether the execution after an exception is a handler of the activation that caught it. The
+    /// depth must be right.
     fn handles(&self, depth: usize, landed: Visit) -> Result<bool, Failure<S, E>> {
         let compiled = self.trace.compiled(landed.node)?;
         let body = self.trace.body(compiled.code.function)?;
@@ -240,13 +241,14 @@ where
         Ok(stack.last().is_some_and(|last| last.entered < landed.start))
     }
 
-    /// Call this when the callee of the innermost activation has ended and passed on nothing of the
+    /// Continues when the callee of the innermost activation has ended without passing on the
     /// value.
     pub(super) fn settle_without(&mut self) -> Result<(), Failure<S, E>> {
         self.settle(FollowedResults::These(Vec::new()), &Thrown::Nothing)
     }
 
-    /// The activation at a depth, which is no longer among the frames, returned this to its caller.
+    /// Passes on what the activation at a depth, which is no longer among the frames, returned to
+    /// its caller.
     fn give_to_caller(
         &mut self,
         depth: usize,
@@ -274,7 +276,7 @@ where
         };
         let depth = depth - 1;
         let mut cursor = self.cursor.clone();
-        // It continues, or has also ended.
+        // The caller continues, or has also ended.
         let mut call = None;
         if cursor.depth() == depth {
             let before = cursor.previous_in_activation();
@@ -292,7 +294,7 @@ where
                     .seek(callee.entered.saturating_sub(1))
                     .map_err(TraceError::Path)?;
             }
-            // Activations that were replaced by others.
+            // Skip activations that were replaced.
             while cursor.depth() > depth {
                 let stack = cursor.stack().map_err(TraceError::Path)?;
                 let entered = stack.get(depth).map_or(0, |callee| callee.entered);
@@ -308,7 +310,7 @@ where
         Ok(true)
     }
 
-    /// The call of the innermost activation returned this.
+    /// Passes on what the call of the innermost activation returned.
     fn give(&mut self, given: FollowedResults) -> Result<(), Failure<S, E>> {
         self.give_on(given, None)
     }
@@ -341,7 +343,7 @@ where
                 self.forget_slots();
                 return Ok(());
             }
-            // It returned the results of the call.
+            // The activation returned the results of the call.
             let results = self.trace.results(code.function)?;
             let mut returned = Vec::new();
             for index in 0..results {
@@ -360,7 +362,7 @@ where
         Ok(())
     }
 
-    /// Slots of the operand stack that are no longer in use hold nothing.
+    /// Forgets slots of the operand stack that are no longer in use.
     fn forget_slots(&mut self) {
         let trace = self.trace;
         if let Some(top) = self.frames.last_mut()

@@ -1,10 +1,10 @@
 //! Follows values forward: finds the uses of an execution's results.
 //!
-//! It is the exact reverse of [`WholeTrace::source`], [`WholeTrace::reading`],
-//! [`WholeTrace::copied`] and [`WholeTrace::taken`]: an execution uses a definition if these name
-//! it. Variables are followed along the path, because nothing is stored about them ([`Holders`]).
-//! Uses of memory and globals are searched for in the labels of later executions ([`Readers`]).
-//! Uses of tables and sizes are found along the path ([`Takers`]).
+//! This is the exact reverse of [`WholeTrace::source`], [`WholeTrace::reading`],
+//! [`WholeTrace::copied`] and [`WholeTrace::taken`]: an execution uses a definition if one of these
+//! names the definition for it. Variables are followed along the path, because nothing is stored
+//! about them ([`Holders`]). Uses of memory and globals are searched for in the labels of later
+//! executions ([`Readers`]). Uses of tables and sizes are found along the path ([`Takers`]).
 
 mod far;
 mod held;
@@ -29,19 +29,19 @@ pub enum Definition {
     Result {
         /// The execution of its node.
         instance: Instance,
-        /// Its position.
+        /// The instruction's position.
         inst: usize,
     },
     /// A value that an instruction wrote to a memory or a global, or set in a table.
     Write {
         /// The execution of its node.
         instance: Instance,
-        /// Its position.
+        /// The instruction's position.
         inst: usize,
     },
-    /// The effects after an execution: the results of the call at its end, whichever function
-    /// returned them, and the host's writes in that call. For a throw, the reference to the
-    /// exception; for a rethrow, also all its values.
+    /// The effects at the end of an execution: the results of the call at its end, whichever
+    /// function returned them, and the host's writes in that call. For a throw, this is the
+    /// reference to the exception. For a rethrow, it also includes all values of the exception.
     After {
         /// The execution.
         instance: Instance,
@@ -63,8 +63,7 @@ impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Returns the executions that begin while variables hold the defined value, in the order of
-    /// time.
+    /// Returns the executions that begin while variables hold the defined value, in order of time.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -72,7 +71,7 @@ where
         Holders::new(self, definition)
     }
 
-    /// The executions that took a value set in a table or as a size, in order of time.
+    /// The executions that took a value that was set in a table or as a size, in order of time.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -80,7 +79,7 @@ where
         Takers::new(self, definition)
     }
 
-    /// The executions that read a value written to a memory or a global, in order of time.
+    /// The executions that read a value that was written to a memory or a global, in order of time.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.

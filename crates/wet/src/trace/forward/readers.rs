@@ -20,15 +20,15 @@ pub struct ReadBy {
     pub inst: usize,
     /// The node.
     pub node: NodeId,
-    /// The number of bytes; 0 means everything that it reads.
+    /// The number of bytes of the written data that it reads; 0 for everything that it reads.
     pub length: u64,
 }
 
 /// The number of blocks examined first.
 const NEAR: u64 = 1 << 12;
-/// Within this many blocks, the path is walked to find the executed nodes.
+/// For stretches of up to this many blocks, the path is walked to find the executed nodes.
 const WALKED: u64 = 1 << 16;
-/// The approximate number of uses found at once.
+/// The approximate number of uses found together.
 const MANY: usize = 1 << 12;
 /// Up to this many candidates are examined individually.
 const FEW: usize = 16;
@@ -38,19 +38,19 @@ const MOST_EPOCHS: usize = 8;
 /// The executions that read written data, in order of time.
 ///
 /// Stretches of the run are examined in order, short ones first. In each, only labels of inputs
-/// that name the write are searched: O(labels), a block at a time. The execution that an age
-/// denotes is computed only where it may match. An epoch that does not name the write costs its
-/// directory. Holds one epoch and a few thousand uses.
+/// that name the write are searched, in O(labels), one block at a time. The execution that an age
+/// denotes is computed only where it may match. An epoch that does not name the write costs only
+/// reading its directory. Memory is one epoch and a few thousand uses.
 pub struct Readers<'t, 'a, S: Segments, E> {
     trace: &'t WholeTrace<'a, S, E>,
-    /// The write, and the execution of its node.
+    /// The write to search for, and the execution of its node.
     sought: Option<(Target, u64)>,
-    /// Nodes that begin before this time were examined.
+    /// Nodes that begin before this time have been examined.
     at: u64,
     /// The number of blocks to examine next.
     width: u64,
     found: VecDeque<ReadBy>,
-    /// Stretches without stored data.
+    /// The stretches without stored data so far.
     unknown: Vec<RangeInclusive<u64>>,
 }
 
@@ -66,7 +66,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Whether the epoch covers no node that begins later.
+    /// Whether the epoch covers no node that begins after the stretch.
     fn ends(&self) -> bool {
         self.span.ends && self.last == self.span.last
     }
@@ -110,8 +110,8 @@ where
         }
     }
 
-    /// The number of readers from here on, without moving. Like calling [`next`](Self::next) to the
-    /// end, but does not determine their times.
+    /// The number of remaining readers. Does not move the iterator. Works like calling
+    /// [`next`](Self::next) to the end, but does not determine the readers' times.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -143,8 +143,8 @@ where
         &self.unknown
     }
 
-    /// The next stretch to examine, of at most `width` blocks; stretches without stored data are
-    /// recorded.
+    /// The next stretch to examine, of at most `width` blocks. Records stretches without stored
+    /// data.
     fn stretch(&mut self, at: u64, width: u64) -> Option<Stretch> {
         let epochs = self.trace.epochs;
         let length = self.trace.path.length();
@@ -212,7 +212,7 @@ where
                 });
             }
         }
-        // Pieces of one read stay in order.
+        // The sort is stable, so pieces of one read stay in order.
         reads.sort_by_key(|read| (read.time, read.inst));
         self.found.extend(reads);
         self.at = stretch.last.saturating_add(1);
@@ -222,7 +222,7 @@ where
         Ok(true)
     }
 
-    /// The reads of the data in a stretch: the executions for each place, in order, with the
+    /// The reads of the data in a stretch: for each place, the executions, in order, with the
     /// numbers of bytes.
     fn search(
         &self,
@@ -316,8 +316,8 @@ where
         Ok(executed)
     }
 
-    /// The executions of a node that begin in a stretch, possibly with others around them if that
-    /// is faster.
+    /// The executions of a node that begin in a stretch. May include other executions around them
+    /// if that is faster.
     fn executions(
         &self,
         stretch: Stretch,
@@ -360,7 +360,7 @@ where
         Ok(sought)
     }
 
-    /// Keeps the candidates that are the execution sought.
+    /// Keeps the candidates that name the execution sought.
     fn refine(
         &self,
         node: NodeId,
@@ -371,7 +371,7 @@ where
             return Ok(candidates);
         };
         let (readers, writers) = (self.trace.counted(node)?, self.trace.counted(writer)?);
-        // The age that names it when an execution begins.
+        // The age of the execution sought when an execution of the reading node begins.
         let age = |execution| {
             let begun = readers.select(execution).map_err(TraceError::Path)?;
             let begun = begun.ok_or(TraceError::Damaged("an execution that does not exist"))?;
@@ -379,7 +379,8 @@ where
             Ok::<_, Failure<S, E>>(count.checked_sub(sought.number))
         };
         let mut found = Vec::new();
-        // Ages grow with executions. The candidates are split until all or only few are decided.
+        // Ages grow with executions. The candidates are split until a part is decided as a whole,
+        // or is small.
         let mut work = vec![(candidates, sought.ages)];
         while let Some((mut part, (low, high))) = work.pop() {
             part.retain(|candidate| (low..=high).contains(&candidate.age));

@@ -13,23 +13,23 @@ use crate::trace::{Epochs, Failure, Instance, TraceError, WholeTrace};
 /// A use: by an instruction, or by the call at the end of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TakenBy {
-    /// The time of the first block of its node.
+    /// The time of the first block of the node.
     pub time: u64,
     /// The node.
     pub node: NodeId,
     /// The position of the instruction; `None` for the call at the node's end. If the run ends
     /// inside the node, the use is reported whether or not it was attempted.
     pub inst: Option<usize>,
-    /// The place from which it takes a value.
+    /// The place from which the value is taken.
     pub place: TableOrSize,
     /// The number of adjacent elements; 0 for a size.
     pub elements: u64,
 }
 
-/// The executions that used a set value, in order of time.
+/// The executions that used a value that was set in a table or as a size, in order of time.
 ///
 /// Walks along the executions that concern the same table or size, until everything has been set
-/// again. O(these), for elements with their operands.
+/// again. Linear in these executions; for elements, their operands are computed.
 pub struct Takers<'t, 'a, S: Segments, E> {
     trace: &'t WholeTrace<'a, S, E>,
     definition: Option<(Instance, usize)>,
@@ -140,7 +140,7 @@ where
         Ok(first.and_then(|(_, i)| self.ways[i].found.pop_front()))
     }
 
-    /// Moves to the first use in a node that begins at block T or later. Starts over.
+    /// Starts over at the first use in a node that begins at block T or later.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.

@@ -1,4 +1,5 @@
-//! The result of closing a list by definition: whole levels, one after another.
+//! The result of closing a list according to its definition, which folds whole levels, one after
+//! another.
 
 use afterimage_ids::NodeId;
 use proptest::collection::vec;
@@ -6,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Merges equal neighbours into a run.
+/// Merges equal neighbours into runs.
 fn runs(list: &[(Symbol, u64)]) -> Vec<(Symbol, u64)> {
     let mut runs: Vec<(Symbol, u64)> = Vec::new();
     for &(symbol, count) in list {
@@ -18,7 +19,7 @@ fn runs(list: &[(Symbol, u64)]) -> Vec<(Symbol, u64)> {
     runs
 }
 
-/// The level above.
+/// The blocks of a level, which form the next level.
 fn blocks(level: &[(Symbol, u64)]) -> Vec<Vec<(Symbol, u64)>> {
     let mut blocks = vec![vec![level[0]]];
     for at in 1..level.len() {
@@ -57,7 +58,7 @@ fn closed(list: &[(Symbol, u64)], rules: &mut Consing) -> Option<(Symbol, u64)> 
     (!level.is_empty()).then(|| one(&level, rules))
 }
 
-/// Lists of few and of many symbols, with recurring stretches and with slopes that have no local
+/// Lists of few or many symbols, with recurring stretches and with slopes that have no local
 /// minimum.
 fn lists() -> impl Strategy<Value = Vec<(Symbol, u64)>> {
     let stretch = prop_oneof![
@@ -78,7 +79,7 @@ fn lists() -> impl Strategy<Value = Vec<(Symbol, u64)>> {
 }
 
 proptest! {
-    /// Equal rules are created once, so equal symbols are equal trees.
+    /// Equal rules are created only once, so equal symbols represent equal trees.
     #[test]
     fn lists_are_folded_level_by_level(list in lists(), inner in lists()) {
         let mut rules = Consing::default();

@@ -3,25 +3,25 @@
 use crate::twpp::call_graph::CallId;
 use crate::twpp::compact::{MOST_BLOCKS, Twpp};
 
-/// Returns the contradiction, if any. O(subtrees + runs + bytes).
+/// Fails with the contradiction, if there is one. O(subtrees + runs + bytes).
 pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
     let mut executed = 0;
     for function in &twpp.functions {
-        // Neither exceeds MOST_BLOCKS.
+        // Neither summand exceeds `MOST_BLOCKS`.
         executed += function.executed()?;
         if executed > MOST_BLOCKS {
             return Err("it executes more blocks than a run can");
         }
     }
-    // The path traces of all functions in sequence: where those of each function begin, and the
-    // number of blocks of each.
+    // The path traces of all functions, in sequence: where the traces of each function begin, and
+    // the number of blocks of each trace.
     let mut begin = Vec::with_capacity(twpp.functions.len());
     let mut lengths = Vec::new();
     for function in &twpp.functions {
         begin.push(lengths.len());
         lengths.extend((0..function.paths.len()).map(|k| function.blocks(k)));
     }
-    // The position of a subtree's outermost call in that sequence.
+    // The position, in that sequence, of the trace of a subtree's outermost call.
     let place = |id: CallId| {
         let call = twpp.calls.call(id);
         let k = twpp

@@ -6,16 +6,16 @@ use afterimage_ids::FuncId;
 
 use crate::twpp::lzw::LzwError;
 
-/// Why a file, or a part of it, cannot be read.
+/// Why a file, or a part of a file, cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// It does not begin like a TWPP file.
+    /// The file does not begin like a TWPP file.
     #[error("not a timestamped whole program path")]
     NotTwpp,
-    /// It was written by an unknown version.
+    /// The file was written in an unknown version of the format.
     #[error("written in version {0} of the format, but this program reads {known}", known = super::layout::VERSION)]
     UnknownVersion(u32),
-    /// It ends in the middle of one of its parts.
+    /// The file ends in the middle of a part.
     #[error("{0} is cut off")]
     Truncated(Part),
     /// A part does not match its checksum.
@@ -35,7 +35,7 @@ pub enum FileError {
 /// A part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Header and directory.
+    /// The header and the directory.
     Directory,
     /// The dynamic call graph.
     Calls,

@@ -1,5 +1,5 @@
-//! The block of a function in a file: its traces, its dictionaries, and its path traces as pairs of
-//! both.
+//! The block of a function in a file: its traces, its dictionaries, and its path traces, each a
+//! pair of a trace and a dictionary.
 
 use afterimage_ids::FuncId;
 
@@ -22,7 +22,7 @@ pub(super) struct Lengths {
 pub(super) fn write(function: &FunctionTraces) -> Vec<u8> {
     let mut traces = Vec::new();
     varint::put(&mut traces, function.traces.len() as u64);
-    // The lengths are together, so that the traces can be located without reading them.
+    // The lengths are stored together, so that the traces can be located without reading them.
     for trace in &function.traces {
         varint::put(&mut traces, trace.as_bytes().len() as u64);
     }
@@ -65,7 +65,8 @@ fn write_dictionary(bytes: &mut Vec<u8>, dictionary: &Dictionary) {
     }
 }
 
-/// The lengths of the parts of a function's block, without reading them; `None` if it is malformed.
+/// The lengths of the parts of a function's block. Does not read the parts. `None` if the block is
+/// malformed.
 pub(super) fn lengths(bytes: &[u8]) -> Option<Lengths> {
     let mut rest = bytes;
     let traces = varint::take(&mut rest)?;
@@ -123,8 +124,8 @@ fn split<'a>(bytes: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
     Some(part)
 }
 
-/// The capacity to reserve for `count` items, as announced by a file, each with at least `each`
-/// bytes.
+/// The capacity to reserve for the `count` items that a file announces, each of which takes at
+/// least `each` bytes.
 fn room(count: u64, bytes: &[u8], each: usize) -> usize {
     count.min((bytes.len() / each) as u64) as usize
 }
@@ -132,7 +133,7 @@ fn room(count: u64, bytes: &[u8], each: usize) -> usize {
 fn read_traces(mut rest: &[u8]) -> Result<Vec<&[u8]>, &'static str> {
     let short = "its traces are cut off";
     let count = varint::take(&mut rest).ok_or(short)?;
-    // A length, and the numbers of steps and blocks.
+    // Each entry has a length, and the numbers of steps and blocks.
     let mut lengths = Vec::with_capacity(room(count, rest, 3));
     for _ in 0..count {
         lengths.push(varint::take(&mut rest).ok_or(short)?);

@@ -1,8 +1,8 @@
 //! The layout of a file.
 //!
-//! It consists of the header; a directory with an entry per function, ascending; the dynamic call
-//! graph; and a block per function, the most frequently called first. Fixed-width numbers are
-//! little-endian.
+//! A file consists of a header, a directory, the dynamic call graph, and function blocks. The
+//! directory has an entry per function, ascending. There is a block per function, the most
+//! frequently called function first. Fixed-width numbers are little-endian.
 
 use afterimage_ids::FuncId;
 
@@ -10,10 +10,11 @@ use afterimage_ids::FuncId;
 pub(super) const MAGIC: [u8; 8] = *b"TWPP\r\n\x1a\n";
 /// The version of the format.
 pub(super) const VERSION: u32 = 1;
-/// Magic, version, number of functions, compressed and plain length of the call graph, its
-/// checksum, and the checksum of everything before it and of the directory.
+/// The size of the header in bytes: magic, version, number of functions, compressed and plain
+/// length of the call graph, its checksum, and the checksum of all preceding fields and the
+/// directory.
 pub(super) const HEADER: usize = 40;
-/// The fields of a [`DirectoryEntry`], and its block's checksum.
+/// The size of an entry in bytes: the fields of a [`DirectoryEntry`], and its block's checksum.
 pub(super) const ENTRY: usize = 40;
 
 /// The contents of the header.
@@ -36,7 +37,7 @@ pub struct DirectoryEntry {
     pub length: u64,
     /// The number of calls.
     pub calls: u64,
-    /// The number of unique path traces that these took.
+    /// The number of unique path traces that these calls took.
     pub paths: u32,
     /// The block's checksum (CRC-32).
     pub(super) checksum: u32,
@@ -77,7 +78,7 @@ impl DirectoryEntry {
         bytes
     }
 
-    /// `None` if the function's number is reserved.
+    /// Reads an entry. `None` if the function's number is reserved.
     pub(super) fn from_bytes(bytes: &[u8; ENTRY]) -> Option<Self> {
         let function = Some(u32_at(bytes, 0)).filter(|&n| n < u32::MAX)?;
         Some(Self {
@@ -91,7 +92,7 @@ impl DirectoryEntry {
     }
 }
 
-/// The number at a constant place within a header or an entry.
+/// The number at a fixed offset in a header or an entry.
 pub(super) fn u32_at(bytes: &[u8; 40], at: usize) -> u32 {
     u32::from_le_bytes(std::array::from_fn(|k| bytes[at + k]))
 }

@@ -1,4 +1,4 @@
-//! Reads a file, or one function of it.
+//! Reads a file, or one function of a file.
 
 use afterimage_ids::FuncId;
 
@@ -12,7 +12,7 @@ use crate::twpp::compact::Twpp;
 use crate::twpp::lzw::LzwDecoder;
 use crate::twpp::plain_calls::{self, CallsError};
 
-/// An open TWPP file. Reads a function without reading the others or the call graph.
+/// An open TWPP file. Reads a function without reading other functions or the call graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -31,7 +31,7 @@ pub struct FileSizes {
     pub traces: u64,
     /// Dictionaries of dynamic basic blocks.
     pub dictionaries: u64,
-    /// The path traces as pairs of a trace and a dictionary, and the number of calls that took
+    /// The path traces, as pairs of a trace and a dictionary, and the number of calls that took
     /// each.
     pub paths: u64,
 }
@@ -44,10 +44,10 @@ impl FileSizes {
 }
 
 impl<'a> Reader<'a> {
-    /// Opens a file: checks header and directory. O(functions).
+    /// Opens a file, and checks its header and directory. O(functions).
     ///
     /// # Errors
-    /// If the bytes are not such a file, or header or directory are damaged.
+    /// If the bytes are not a TWPP file, or the header or the directory is damaged.
     pub fn open(bytes: &'a [u8]) -> Result<Self, FileError> {
         if bytes.first_chunk() != Some(&MAGIC) {
             return Err(FileError::NotTwpp);
@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The path traces of a function, if it was called. Reads only the directory and the function's
-    /// block. Linear in the block; the timestamps are read only for the checksum. [`StoredTraces`]
+    /// block. Linear in the block. The timestamps are read only for the checksum; [`StoredTraces`]
     /// checks them on demand.
     ///
     /// # Errors
@@ -125,8 +125,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads everything, with the call graph in at most `limit` bytes of memory. Checks that call
-    /// graph and path traces agree on every number of calls. O(calls + bytes).
+    /// Reads everything, with the call graph in at most `limit` bytes of memory. Checks that the
+    /// call graph and the path traces agree on every number of calls. O(calls + bytes).
     ///
     /// # Errors
     /// If a part is damaged, if the call graph exceeds the limit, or if the parts contradict each

@@ -7,11 +7,11 @@ use crate::twpp::compact::{CompactPath, FunctionTraces};
 use crate::twpp::dictionary::Dictionary;
 use crate::twpp::timestamped::TimestampedTrace;
 
-/// All path traces of a function in a file: the data that the paper extracts (Zhang and Gupta 2001,
-/// Table 4).
+/// All path traces of a function in a file. This is the data that the paper extracts (Zhang and
+/// Gupta 2001, Table 4).
 ///
-/// The timestamps stay in the file, in the form on which [`TimestampedTrace`] works. A trace is
-/// checked when it is requested, in one pass over its timestamps; [`Self::check`] checks all
+/// The timestamps stay in the file, in the form that [`TimestampedTrace`] uses. A trace is checked
+/// when it is requested, in one pass over its timestamps. [`Self::check`] checks all traces
 /// together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredTraces<'a> {
@@ -39,8 +39,8 @@ impl<'a> StoredTraces<'a> {
         &self.paths
     }
 
-    /// The timestamped sequence of dynamic basic blocks of a unique path trace, and their
-    /// expansions. O(its bytes).
+    /// The timestamped sequence of dynamic basic blocks of a unique path trace, and the dictionary
+    /// that expands them. Linear in the trace's bytes.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -60,7 +60,7 @@ impl<'a> StoredTraces<'a> {
     /// All path traces, with every timestamp checked. O(bytes).
     ///
     /// # Errors
-    /// If a trace is damaged, or all together execute more blocks than a run can.
+    /// If a trace is damaged, or all traces together execute more blocks than a run can.
     pub fn check(self) -> Result<FunctionTraces<&'a [u8]>, FileError> {
         let malformed = |what| FileError::Malformed(Part::Function(self.function), what);
         let traces = self.traces.into_iter().map(TimestampedTrace::from_file);

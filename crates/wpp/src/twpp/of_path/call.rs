@@ -13,17 +13,17 @@ use crate::{Kind, PathError, Root, Segments, WholePath};
 /// A call and its path trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallPath {
-    /// The time of its first block: the number of blocks executed before it, plus 1.
+    /// The time of its first block: the number of blocks executed before, plus 1.
     pub entered: u64,
     /// The blocks that it executed itself.
     pub trace: PathTrace,
-    /// Whether it returned; otherwise it was open when the run ended.
+    /// Whether the call returned. Otherwise, it was open when the run ended.
     pub returned: bool,
 }
 
-/// The k-th call of a function, counted from 1 in the order in which calls begin; `None` if it does
-/// not exist. Linear in the segment's grammar and the blocks of the trace. If the call continues in
-/// later segments, those in which it executes something are opened.
+/// The k-th call of a function, counted from 1 in the order in which calls begin; `None` if there
+/// is no such call. Linear in the segment's grammar and the blocks of the trace. If the call
+/// continues in later segments, those in which it executes something are opened.
 ///
 /// # Errors
 /// If a segment cannot be read, or a part of the call was left out of the path.
@@ -97,17 +97,18 @@ pub fn call_path<S: Segments>(
 struct Begin {
     /// The item of the root.
     item: usize,
-    /// The rule that represents it, if it ends in the segment.
+    /// The rule that represents the activation, if it ends in the segment.
     rule: Option<RuleId>,
-    /// The number of the segment's blocks executed before it.
+    /// The number of the segment's blocks executed before the activation.
     offset: u64,
 }
 
-/// The activation of a function that begins in a segment after `others` earlier ones.
+/// The beginning of an activation of a function in a segment, after `others` earlier activations of
+/// the function.
 fn find(measured: &Measured, function: FuncId, mut others: u64) -> Option<Begin> {
     let grammar = &measured.segment.grammar;
-    // The number that begin in each rule, itself included. Whatever is reachable from the root was
-    // counted; other sums may saturate.
+    // The number of activations that begin in each rule, itself included. Sums reachable from the
+    // root fit, because they have been verified. Other sums may saturate.
     let mut totals: Vec<u64> = Vec::with_capacity(grammar.rules.len());
     for (id, rule) in grammar.rules.iter() {
         let weights = grammar.symbols_of(id).iter().map(|symbol| {

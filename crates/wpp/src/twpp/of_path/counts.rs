@@ -1,4 +1,4 @@
-//! Counts the unique path traces of functions, without the traces.
+//! Counts the unique path traces of functions, without building them.
 
 use afterimage_ids::{FuncId, PrimaryMap, RuleId};
 use hashbrown::HashMap;
@@ -18,19 +18,19 @@ pub struct PathCounts {
     pub calls: u64,
     /// The number of calls that never returned.
     pub unfinished: u64,
-    /// The number of unique path traces that they took; `None` if blocks of the function were left
-    /// out of the path.
+    /// The number of unique path traces that the calls took; `None` if blocks of the function were
+    /// left out of the path.
     pub paths: Option<u64>,
-    /// The number of blocks that they executed themselves.
+    /// The number of blocks that the calls executed themselves.
     pub blocks: u64,
 }
 
 /// The counts of all functions that were called, ascending by function. Linear in the grammars,
 /// however long the traces are.
 ///
-/// Traces are distinguished by their lengths and 122-bit fingerprints with random keys. Among n
-/// traces of at most m blocks, two different ones are confused with a probability below n² m² /
-/// 2^121. For a million traces of a million blocks, that is one in 2^41. [`super::collect`]
+/// Traces are distinguished by their lengths and by 122-bit fingerprints with random keys. Among n
+/// traces of at most m blocks, the probability that two different traces are confused is below n²
+/// m² / 2^121. For a million traces of a million blocks, that is one in 2^41. [`super::collect`]
 /// compares the traces themselves.
 ///
 /// # Errors
@@ -71,7 +71,7 @@ pub fn count_paths<S: Segments>(
                     if times[id.as_u32() as usize] > 0 {
                         entry(&mut found, function).traces.insert(trace);
                     }
-                    // A caller's trace contains none of its blocks.
+                    // A caller's trace contains no block of the callee.
                     Fingerprint::EMPTY
                 }
             });

@@ -13,17 +13,18 @@ const PRIME: u64 = (1 << 61) - 1;
 pub(super) struct Fingerprint {
     length: u64,
     values: [u64; 2],
-    /// The points raised to the length.
+    /// The two points, each raised to the power of the length.
     powers: [u64; 2],
 }
 
-/// The two points. Chosen at random each time, so that nobody can construct colliding sequences.
+/// The two points. They are chosen at random each time, so that nobody can construct colliding
+/// sequences.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Points([u64; 2]);
 
 impl Points {
     pub(super) fn random() -> Self {
-        // Each has random keys of its own.
+        // Each `RandomState` has its own random keys.
         Self([0, 1].map(|number: u64| RandomState::new().hash_one(number) % (PRIME - 2) + 2))
     }
 
@@ -60,7 +61,7 @@ impl Fingerprint {
         }
     }
 
-    /// The fingerprint of this sequence repeated. O(log n).
+    /// The fingerprint of this sequence repeated `rounds` times. O(log n).
     pub(super) fn repeated(self, mut rounds: u64) -> Self {
         let (mut result, mut power) = (Self::EMPTY, self);
         while rounds > 0 {

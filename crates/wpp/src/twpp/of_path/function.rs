@@ -15,12 +15,12 @@ use crate::{Grammar, Node, Segments, Summary, WholePath};
 /// Returns the unique path traces of one function, and the number of calls that took each (Zhang
 /// and Gupta 2001, section 3, Table 4).
 ///
-/// Segments in which it is neither called nor executed are not opened. In the others, the rules
-/// that represent its calls, and their parts, are each examined once, however often they occur.
-/// Their callees are stepped over. Each sequence of nodes found is expanded once. Time is linear in
-/// these segments' grammars at the first query, later in the function's own part of them, plus the
-/// blocks of the sequences. The traces are in the order of discovery, which need not be the order
-/// of time.
+/// Segments in which the function is neither called nor executed are not opened. In other segments,
+/// the rules that represent its calls, and their parts, are each examined once, however often they
+/// occur. Callees are stepped over. Each sequence of nodes that is found is expanded once. At the
+/// first query, time is linear in these segments' grammars; later, it is linear in the function's
+/// part of them. The blocks of the sequences are added in both cases. The traces are in the order
+/// of discovery, which need not be the order of time.
 ///
 /// # Errors
 /// If a segment cannot be read, a part of the function was left out of the path, or there are too
@@ -76,9 +76,9 @@ pub(super) fn calls_in(summary: &Summary, function: FuncId) -> u64 {
 struct PathsOfFunction {
     table: PathTable,
     own: OwnTraces,
-    /// The number of the unique trace for each sequence in `own` that a rule represents.
+    /// The number of the unique trace for each sequence of `own` that a whole call executes.
     numbers: FxHashMap<Sequence, u32>,
-    /// For the trace of a rule; keeps its memory.
+    /// A reusable builder for the trace of a rule.
     scratch: PathBuilder,
 }
 

@@ -1,4 +1,4 @@
-//! Activations that cross a segment's end: their traces continue in later segments.
+//! Activations that are open at a segment's end, whose traces continue in later segments.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -11,7 +11,7 @@ use crate::{Grammar, Node, Root, Summary, Symbol};
 /// The open activations of a function, and the blocks that each has executed itself.
 #[derive(Default)]
 pub(super) struct Open {
-    /// The outermost first; each with the number of activations around it.
+    /// The activations, the outermost first, each with the number of activations around it.
     activations: Vec<(u32, PathBuilder)>,
 }
 
@@ -20,13 +20,13 @@ impl Open {
         self.activations.push((depth, trace));
     }
 
-    /// Whether there are none.
+    /// Whether no activation of the function is open.
     pub(super) fn is_empty(&self) -> bool {
         self.activations.is_empty()
     }
 
-    /// Skips a segment in which they execute nothing. Its summary determines which of them end;
-    /// these are returned, innermost first.
+    /// Skips a segment in which the activations execute nothing. The segment's summary determines
+    /// which of them end; their traces are returned, innermost first.
     pub(super) fn pass(&mut self, summary: &Summary) -> impl Iterator<Item = PathBuilder> {
         let ended = |&(depth, _): &(u32, _)| depth < summary.kept;
         let kept = self.activations.partition_point(ended);
@@ -34,7 +34,7 @@ impl Open {
     }
 
     /// Walks the root of a segment from an item on. Adds the activations of `function` that begin
-    /// there, and passes those that end to `ended`.
+    /// in the root, and passes those that end to `ended`.
     pub(super) fn follow(
         &mut self,
         measured: &Measured,

@@ -1,5 +1,5 @@
-//! The blocks that the calls of a function execute themselves, as sequences found once, however
-//! often they occur.
+//! The blocks that the calls of a function execute themselves, as sequences. Each sequence is found
+//! once, however often it occurs.
 
 use std::hash::BuildHasher;
 
@@ -11,24 +11,23 @@ use super::{Stop, whole};
 use crate::twpp::event::EventError;
 use crate::{Grammar, Kind, Node, Symbol};
 
-/// Longer stretches of a sequence become sequences themselves. So short sequences are equal if
-/// their nodes are, whichever rules they come from. Long ones are not copied into every sequence
-/// that contains them.
+/// Stretches of a sequence that are longer than this become sequences themselves. So short
+/// sequences are equal if their nodes are, regardless of the rules from which they come. Long
+/// sequences are not copied into every sequence that contains them.
 const STRETCH: usize = 16;
 
-/// The own parts of grammars: calls are removed from the rules, and the rest is kept once for all
-/// segments.
+/// The parts of grammars that a function executes itself. Calls are removed from the rules, and
+/// each distinct remainder is kept once for all segments.
 ///
-/// Equal sequences execute the same blocks. Different ones may, too, where grammars divide long
-/// traces differently.
+/// Equal sequences execute the same blocks. Different sequences may do so, too, if grammars divide
+/// long traces differently.
 #[derive(Default)]
 pub(super) struct OwnTraces {
     sequences: Vec<Repeated>,
-    /// The symbols of all sequences. A rule's number here is that of a sequence.
+    /// The symbols of all sequences. In these symbols, the number of a rule means a sequence.
     symbols: Vec<Symbol>,
     table: HashTable<u32>,
-    /// The place in `remains` of the rest of each rule of the segment, if the rule was examined in
-    /// this segment.
+    /// What remains of each rule of the segment, if the rule has been examined in this segment.
     rules: Vec<Remains>,
     remains: Vec<Symbol>,
     segment: u32,
@@ -37,11 +36,11 @@ pub(super) struct OwnTraces {
     frames: Vec<Frame>,
 }
 
-/// One of the sequences.
+/// The number of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sequence(u32);
 
-/// Repeated symbols.
+/// A sequence, repeated.
 #[derive(Clone, Copy)]
 struct Repeated {
     start: usize,
@@ -64,12 +63,12 @@ struct Frame {
     /// The next symbol, and the end, in the grammar's symbols.
     next: u32,
     end: u32,
-    /// The start of its found symbols.
+    /// The start of the rule's symbols in `found`.
     found: usize,
 }
 
 impl OwnTraces {
-    /// Begins a segment with this many rules.
+    /// Begins a segment that has this many rules.
     pub(super) fn begin_segment(&mut self, rules: usize) {
         self.segment += 1;
         self.remains.clear();
@@ -78,8 +77,8 @@ impl OwnTraces {
         }
     }
 
-    /// The sequence that a rule for a call executes itself. Linear in its parts, except for those
-    /// already examined in this segment.
+    /// The sequence that a call, represented by a rule, executes itself. Linear in the rule's
+    /// parts, except for parts that have already been examined in this segment.
     pub(super) fn of_call(
         &mut self,
         grammar: &Grammar,
@@ -157,7 +156,7 @@ impl OwnTraces {
         });
     }
 
-    /// Finishes a rule: the symbols found become part of the rule that contains it.
+    /// Finishes a rule. The symbols found become a part of the surrounding rule.
     fn leave(&mut self, grammar: &Grammar, rule: RuleId, found: usize) -> Result<(), Stop> {
         let times = match grammar.rules[rule].kind {
             Kind::Repeat(times) if self.found.len() > found => times,
@@ -169,7 +168,7 @@ impl OwnTraces {
             self.found.push(Symbol::rule(RuleId::from_u32(sequence.0)));
         }
         let remains = &self.found[found..];
-        // At most one stretch for each rule of the segment.
+        // A rule of the segment adds at most one stretch.
         self.rules[rule.as_u32() as usize] = Remains {
             segment: self.segment,
             start: self.remains.len() as u32,

@@ -6,20 +6,20 @@ use crate::{Grammar, Kind, Symbol};
 
 /// Receives the events of a walk.
 pub(super) trait Visitor {
-    /// The error that stops it.
+    /// The error that stops the walk.
     type Error;
 
     /// A node is executed `times` times in succession.
     fn node(&mut self, node: NodeId, times: u64) -> Result<(), Self::Error>;
 
-    /// A call begins; decides what to do with it.
+    /// A call begins. Returns how to treat the call.
     fn call(&mut self, rule: RuleId, function: FuncId) -> Way;
 
     /// A call that the walk entered has ended.
     fn called(&mut self, rule: RuleId) -> Result<(), Self::Error>;
 }
 
-/// The treatment of a call.
+/// How to treat a call.
 pub(super) enum Way {
     Into,
     Past,

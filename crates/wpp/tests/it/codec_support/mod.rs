@@ -34,8 +34,8 @@ pub struct Sample {
     pub contexts: Vec<NodeContext>,
 }
 
-/// Points with two to five paths each; the first path is taken with the probability `skew`, the
-/// others share the rest geometrically. Order 1. Points are visited as the paths lead.
+/// A source of order 1: points with two to five paths each, which lead to other points. The first
+/// path is taken with the probability `skew`; the other paths share the rest geometrically.
 pub fn markov(points: u32, skew: f64, length: usize, seed: u64) -> Sample {
     let mut random = Random(seed);
     let mut first = Vec::new();
@@ -43,7 +43,7 @@ pub fn markov(points: u32, skew: f64, length: usize, seed: u64) -> Sample {
     for start in 0..points {
         first.push(contexts.len() as u32);
         for _ in 0..2 + random.below(4) {
-            // Most paths lead near.
+            // Most paths lead to a nearby point.
             let next = if random.below(4) > 0 {
                 (start + random.below(6) as u32) % points
             } else {
@@ -83,8 +83,8 @@ pub fn markov(points: u32, skew: f64, length: usize, seed: u64) -> Sample {
     }
 }
 
-/// An interpreter: one path per operation; the interpreted program has basic blocks of operations
-/// that end with a branch of the given probability.
+/// An interpreter with one path per operation. The interpreted program has basic blocks of
+/// operations, which end with branches of the given probability.
 pub fn interpreter(operations: u32, skew: f64, length: usize, seed: u64) -> Sample {
     let mut random = Random(seed);
     let blocks: Vec<(Vec<u32>, [usize; 2])> = (0..80)
@@ -116,7 +116,7 @@ pub fn interpreter(operations: u32, skew: f64, length: usize, seed: u64) -> Samp
     }
 }
 
-/// The path as it is, without any rules.
+/// The path as a plain sequence, without any rules.
 pub fn flat(path: &[u32]) -> Segment {
     let root = path
         .iter()
@@ -148,20 +148,20 @@ pub fn built(path: &[u32]) -> Segment {
 /// A statement of a random program.
 enum Statement {
     Block(u32),
-    /// The first side with a probability.
+    /// A branch: the probability of the first side, and both sides.
     If(f64, Vec<Statement>, Vec<Statement>),
-    /// Header, how often the body is executed, body.
+    /// A loop: its header, how often the body is executed, and the body.
     Loop(u32, Trips, Vec<Statement>),
-    /// The block after the call, and the callee.
+    /// A call: the block after it, and the callee.
     Call(u32, usize),
 }
 
 #[derive(Clone, Copy)]
 enum Trips {
     Fixed(u64),
-    /// Uniform from the first to the second.
+    /// Uniformly distributed from the first number to the second.
     Between(u64, u64),
-    /// Goes on with a probability.
+    /// The loop continues with this probability.
     While(f64),
 }
 
@@ -190,14 +190,14 @@ pub struct ProgramRun {
     pub segment: Segment,
     pub contexts: Vec<NodeContext>,
     pub nodes: PrimaryMap<NodeId, Node>,
-    /// The information in its decisions.
+    /// The information in the run's decisions, in bits.
     pub bits: f64,
     pub blocks: u64,
     pub terminals: u64,
 }
 
-/// Runs a random program until `length` paths were executed. Branches go one way with a probability
-/// of about `skew`, loops are regular with a probability of `regular`.
+/// Runs a random program until `length` paths have been executed. Branches go one way with a
+/// probability of about `skew`. Loops are regular with a probability of `regular`.
 pub fn program(skew: f64, regular: f64, length: u64, seed: u64) -> ProgramRun {
     let mut program = Program {
         functions: Vec::new(),
@@ -352,7 +352,7 @@ impl Program {
         }
     }
 
-    /// The current path ends.
+    /// Ends the current path.
     fn cut(&mut self, next: u32, calls: bool) {
         self.executed += self.path.len() as u64;
         self.terminals += 1;

@@ -13,7 +13,7 @@ pub enum Event {
     Leave,
 }
 
-/// Nodes and a run of them.
+/// Nodes, and a run that executes them.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub nodes: PrimaryMap<NodeId, Node>,
@@ -21,19 +21,19 @@ pub struct Run {
     pub events: Vec<Event>,
 }
 
-/// An activation, by definition.
+/// An activation of the expanded run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activation {
     pub function: FuncId,
-    /// The number of blocks executed before it, plus 1.
+    /// The time of its first block: the number of blocks executed before, plus 1.
     pub entered: u64,
-    /// The number of blocks executed before it ended, if it did.
+    /// The number of blocks executed before its end, if it ended.
     pub ended: Option<u64>,
     /// The number of activations around it.
     pub depth: usize,
 }
 
-/// A node that was executed once.
+/// An execution of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visit {
     pub node: NodeId,
@@ -43,17 +43,17 @@ pub struct Visit {
     pub stack: Vec<usize>,
 }
 
-/// The whole run, written down.
+/// The whole run, expanded.
 #[derive(Clone, Debug, Default)]
 pub struct Naive {
     pub visits: Vec<Visit>,
-    /// In the order of their beginnings.
+    /// The activations, in the order in which they begin.
     pub activations: Vec<Activation>,
     pub length: u64,
 }
 
 impl Run {
-    /// Writes everything down.
+    /// Expands the whole run.
     pub fn naive(&self) -> Naive {
         let mut naive = Naive::default();
         let mut stack = Vec::new();
@@ -90,7 +90,7 @@ impl Run {
         naive
     }
 
-    /// Returns the builder's segments for it.
+    /// Returns the segments that the builder makes for this run.
     pub fn segments(&self, limit: usize) -> Vec<Segment> {
         let mut builder = Builder::new(Limits { symbols: limit });
         for (number, shape) in self.shapes.iter().enumerate() {
@@ -113,7 +113,7 @@ impl Run {
         segments
     }
 
-    /// The events, each execution for itself.
+    /// The events, with each execution as a separate event.
     pub fn single(&self) -> Vec<Event> {
         let mut single = Vec::new();
         for &event in &self.events {
@@ -187,7 +187,7 @@ fn stmts() -> impl Strategy<Value = Vec<Stmt>> {
     vec(stmt, 1..6)
 }
 
-/// A statement whose paths have numbers, in its loops.
+/// A statement with numbered paths, within its loops.
 enum Code {
     Path(NodeId),
     Loop(Vec<Code>),
@@ -240,7 +240,7 @@ impl Nodes {
                         Code::Loop(body)
                     }
                     Stmt::Either(one, other) => {
-                        // A branch begins no iteration, according to the shapes.
+                        // According to the shapes, a branch does not begin an iteration.
                         let one = self.number_inner(function, one, loops);
                         let other = self.number_inner(function, other, loops);
                         Code::Either(one, other)
@@ -407,7 +407,7 @@ pub fn chaos(events: usize) -> impl Strategy<Value = Run> {
         })
 }
 
-/// Both kinds.
+/// Both kinds of runs.
 pub fn runs(size: usize) -> impl Strategy<Value = Run> {
     prop_oneof![2 => programs(size), 1 => chaos(size)]
 }

@@ -11,9 +11,9 @@ use proptest::prelude::*;
 pub enum Item {
     Block(u8),
     Call(u8),
-    /// Repeats a number of the next statements a number of times.
+    /// A loop: the number of following statements to repeat, and the number of times.
     Loop(u8, u8),
-    /// Every second execution skips this number of statements.
+    /// Skips this number of statements at every second execution.
     Sometimes(u8),
     Return,
 }
@@ -28,12 +28,12 @@ fn item() -> impl Strategy<Value = Item> {
     ]
 }
 
-/// Calls from a greater depth are left out, or nearly all runs of recursive programs would be a
-/// descent.
+/// Calls at greater depths are left out. Otherwise, nearly all runs of recursive programs would
+/// only descend.
 const DEEP: usize = 7;
 
-/// Generates runs of random programs, which may call recursively. They end after at most `events`
-/// events, wherever they are.
+/// Generates runs of random programs, which may call recursively. A run ends after at most `events`
+/// events, wherever it is.
 pub fn run(events: usize) -> impl Strategy<Value = Vec<Event>> {
     let body = prop::collection::vec(item(), 0..16);
     let program = prop::collection::vec(body, 4);
@@ -119,7 +119,7 @@ pub fn collect(events: &[Event]) -> Wpp {
     collector.finish().expect("the run is small")
 }
 
-/// A call, seen the slow way.
+/// A call, found the slow way.
 #[derive(Clone, Debug)]
 pub struct NaiveCall {
     pub function: FuncId,
@@ -160,7 +160,8 @@ pub fn naive_calls(events: &[Event]) -> Vec<NaiveCall> {
     calls
 }
 
-/// The number of calls that took each path trace, and of these the number that never returned.
+/// For each path trace, the number of calls that took it, and the number of these calls that never
+/// returned.
 pub type Uses = HashMap<(FuncId, Vec<BlockId>), (u64, u64)>;
 
 /// The unique path traces of a run.
