@@ -35,8 +35,8 @@ pub struct Program {
     pub like: &'static str,
     /// Its source.
     pub source: Source,
-    /// Makes its input. A program without one exists only for its versions. Matching is tested on
-    /// it, but was not tuned on it.
+    /// Makes the program's input. A program without an input exists only for its versions: matching
+    /// is tested on it, but was not tuned on it.
     pub input: Option<fn() -> Input>,
     /// For programs built in several versions, makes a smaller input, with which the program
     /// executes at most some 200 million statements even without optimisation.

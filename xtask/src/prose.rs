@@ -159,7 +159,7 @@ impl Group {
     }
 }
 
-/// Writes the report. The code is a failure if a limit is passed.
+/// Writes the report. The exit code reports a failure if a limit is exceeded.
 fn report(groups: &BTreeMap<String, Group>, show: usize) -> (String, ExitCode) {
     let mut failed = Vec::new();
     let mut lines = vec!["sentences    mean  longest  page, or doc comments of a crate".to_owned()];

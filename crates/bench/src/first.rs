@@ -292,7 +292,7 @@ fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
 fn report(results: &Results) -> String {
     let (machine, rows) = (&results.machine, &results.rows);
     let mut out = format!(
-        "{}, {} cores, {} GiB, {}, {}; whole runs; the plain program and recording it {} times in turn, medians; each question once, about a fresh copy of the recording, right after the plain program, compiled code kept.\n",
+        "{}, {} cores, {} GiB, {}, {}; whole runs; the plain program and recording it {} times in turn, medians; each question is asked once, about a fresh copy of the recording, right after a run of the plain program, with compiled code in the cache.\n",
         machine.processor,
         machine.cores,
         machine.memory_gib,
@@ -324,10 +324,10 @@ fn report(results: &Results) -> String {
         Column::cost("record", 2, |row: &Row| {
             row.record.median / row.plain.median
         }),
-        Column::fact("first of all, code not kept, s", 1, |row: &Row| {
+        Column::fact("very first, without cached code, s", 1, |row: &Row| {
             row.uncached
         }),
-        Column::fact("code that watches bytes, if not kept, s", 1, |row: &Row| {
+        Column::fact("compiling code that watches bytes, s", 1, |row: &Row| {
             row.watching
         }),
     ];
@@ -342,7 +342,7 @@ fn report(results: &Results) -> String {
         row.bytes[1] as f64 / 1e6
     }));
     out += &table(
-        "The first answer about a bare recording, time that passes less half a second, as a ratio to the plain program; of several such questions the slowest",
+        "The first answer about a bare recording: elapsed time less half a second, as a ratio to the plain program; the slowest of several such questions",
         rows,
         |row| &row.name,
         &columns,
@@ -352,7 +352,7 @@ fn report(results: &Results) -> String {
         Column::cost(kind, 2, later)
     });
     out += &table(
-        "The next question of that kind, about another place, seconds that pass",
+        "The next question of that kind, about a different place: elapsed seconds",
         rows,
         |row| &row.name,
         &later,

@@ -338,9 +338,9 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Determines where to wait for this function's overflow: at the call that led to it, if that
-    /// names the function. Otherwise at the function's entry, which other calls and tail calls may
-    /// also reach.
+    /// Determines where to wait for this function's overflow. This is the call that led to the
+    /// overflow, if that call names the function, and otherwise the function's entry, which other
+    /// calls and tail calls may also reach.
     fn armed(&self, overflowed: FuncId) -> Armed {
         let call = || {
             let caller = self

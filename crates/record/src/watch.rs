@@ -98,7 +98,7 @@ fn cut_elsewhere() -> RecordError {
     }
 }
 
-/// Records what a run writes.
+/// Records which bytes of the region a run writes.
 pub(crate) struct Watching {
     /// The place of the marks.
     at: WatchedAt,

@@ -148,7 +148,7 @@ impl Clang {
             .arg(source))
     }
 
-    /// Links objects into a module. It passes no optimisation level.
+    /// Links objects into a module. This passes no optimisation level.
     ///
     /// # Errors
     /// The linker's output, if it fails.

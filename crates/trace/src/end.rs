@@ -95,7 +95,7 @@ impl fmt::Display for Interrupter {
     }
 }
 
-/// The cause that stopped a run.
+/// Who or what stopped a run from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupter {
     /// The user, with Ctrl-C (SIGINT).
@@ -116,7 +116,7 @@ macro_rules! trap_codes {
         )*}
 
         impl TrapCode {
-            /// All of them.
+            /// All kinds of traps.
             pub const ALL: &[TrapCode] = &[$(TrapCode::$name),*];
 
             fn code(self) -> u8 {

@@ -39,7 +39,7 @@ pub enum Event {
         /// CRC-32 (IEEE) of the bytes read, concatenated in order.
         read_digest: u32,
     },
-    /// The guest asked for a larger memory. The guest's own code says which one.
+    /// The guest asked for a larger memory. The guest's own code says which memory.
     MemoryGrow {
         /// Whether the engine granted it.
         granted: bool,

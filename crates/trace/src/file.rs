@@ -98,7 +98,7 @@ impl TraceFile {
         })
     }
 
-    /// Whether a path still leads to this file, and not to another one put there.
+    /// Whether a path still leads to this file, and not to a file that has replaced it.
     pub fn is_at(&self, path: &Path) -> bool {
         let identity = self.inner.identity;
         identity.is_some_and(|identity| identity.is_at(path).unwrap_or(false))

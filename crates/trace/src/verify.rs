@@ -99,7 +99,8 @@ impl Report {
         }
     }
 
-    /// The value, or `None` and a finding under the rule that the error belongs to.
+    /// Returns the value. For an error, returns `None` and adds a finding under the rule to which
+    /// the error belongs.
     fn check<T>(&mut self, result: Result<T>) -> Option<T> {
         let error = match result {
             Ok(value) => return Some(value),

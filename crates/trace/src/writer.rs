@@ -28,9 +28,9 @@ pub(crate) const CHUNK: usize = 1 << 20;
 
 /// Writes a trace file, or appends to one. Sections may be written from several threads.
 ///
-/// Nothing counts until [`TraceWriter::commit`]. A writer of a new file that is dropped without a
-/// commit leaves the file unchanged, as a recording that was cut off. A writer that appends removes
-/// its own additions.
+/// Nothing that is written counts until [`TraceWriter::commit`]. A writer of a new file that is
+/// dropped without a commit leaves the file unchanged, as a recording that was cut off. A writer
+/// that appends removes its own additions.
 #[derive(Debug)]
 pub struct TraceWriter {
     core: Shared,

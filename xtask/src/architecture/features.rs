@@ -1,6 +1,6 @@
 //! Checks that the engine is built only once: the command line, the benchmark and the tests use the
 //! same features of everything outside the workspace. Otherwise Cargo compiles the engine again,
-//! for minutes, whenever one of them follows another.
+//! for minutes, whenever one of them is built after another.
 
 use anyhow::Result;
 use std::collections::BTreeSet;

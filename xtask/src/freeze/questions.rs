@@ -25,7 +25,7 @@ struct Subjects {
     variables: Vec<String>,
 }
 
-/// The questions about `recording`. Comparisons are with others of `all`.
+/// The questions about `recording`. Comparisons are with other recordings in `all`.
 ///
 /// # Errors
 /// If afterimage cannot be run, or prints no profile.

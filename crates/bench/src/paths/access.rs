@@ -169,7 +169,7 @@ fn occurrences(path: &RecordedPath, random: &mut Random) -> Result<(f64, f64, f6
 
 pub(crate) fn report(rows: &[Row]) -> String {
     table(
-        "Reading the stored path: opening it; decoding and checking all of it, in millions of blocks a second; a random position in a path just opened (cold) and with all segments open (ns); a step to the next and the previous node; the first question after a node's executions, and rank and select after that",
+        "Reading the stored path: opening it; decoding and checking all of it, in millions of blocks a second; a random position in a path just opened (cold) and with all segments open (ns); a step to the next and the previous node; the first question about a node's executions, and rank and select afterwards",
         rows,
         name,
         &[

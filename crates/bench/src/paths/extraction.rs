@@ -177,7 +177,7 @@ fn by_trace(paths: &FunctionPaths, numbers: &BlockNumbers) -> FxHashMap<Vec<u32>
 
 pub(crate) fn report(rows: &[Row]) -> String {
     let mut out = table(
-        "2001, Table 4: milliseconds to extract one function's path traces. Raw: all of the raw trace is scanned (in memory, a chunk at a time; the paper's U). File: the compacted file, in memory, is opened, the function's block found, its checksum verified, and its traces are there in compacted form, as they stand in the file (the paper's C). Checked: every series of every trace is decoded and checked, besides. Expanded: every trace is a sequence of blocks, besides. Recording: the traces from the recording itself, its segments being open and their calls listed, those of at most 16384 blocks as sequences of blocks and longer ones timestamped",
+        "2001, Table 4: milliseconds to extract one function's path traces. Raw: the whole raw trace is scanned (in memory, a chunk at a time; the paper's U). File: the compacted file, in memory, is opened, the function's block is found and its checksum verified, and its traces are available in their compacted form (the paper's C). Checked: also, every series of every trace is decoded and checked. Expanded: also, every trace is expanded to a sequence of blocks. Recording: the traces come from the recording itself, with its segments open and their calls listed; those of at most 16384 blocks become sequences of blocks, and longer traces are timestamped",
         rows,
         name,
         &[
@@ -206,7 +206,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         ],
     );
     out += &format!(
-        "\nFile and checked: means over all functions that were called, and the geometric mean of how many times faster each is read from the file. Otherwise over {READ} functions at equal distances in the order of how often they were called (all, where fewer were called), the raw trace scanned for {SCANNED} of them; functions whose unique traces have more than {LONGEST} blocks together are left out there: expanded, they would not fit. All ways gave the same traces and counts.\n",
+        "\nFile and checked: means over all called functions, and the geometric mean of the factors by which reading each from the file is faster. The other columns are over {READ} functions at equal distances in the order of their numbers of calls (or all, if fewer were called); the raw trace is scanned for {SCANNED} of them. There, functions whose unique traces have more than {LONGEST} blocks in total are left out, because they would not fit into memory when expanded. All methods gave the same traces and counts.\n",
     );
     out
 }

@@ -13,7 +13,7 @@ pub(crate) struct Tape {
     whole: bool,
 }
 
-/// A path, as defined.
+/// A path, as passed to `define`.
 struct Path {
     function: FuncId,
     blocks: Box<[BlockId]>,

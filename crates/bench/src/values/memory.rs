@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &MemoryOptions) -> Result<()> {
 
 pub(crate) fn report(rows: &[Row]) -> String {
     table(
-        "The most memory of a process that only builds, in MiB: all of it, the guest's memory, the shadow of that, and what is left",
+        "The peak memory of a process that only builds, in MiB: the total, the guest's memory, the shadow of that memory, and the rest",
         rows,
         name,
         &[

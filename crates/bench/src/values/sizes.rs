@@ -179,7 +179,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         Column::cost(title, 4, move |row: &Row| of(&row.sizes) / row.statements())
     };
     let mut out = table(
-        "Bytes per executed statement: all that questions are answered from; labels of reads, of far variables, values that are kept, copies, directories, the index and the file's own; checkpoints; the path, the same as it is opened, the log. Wider: calls, returns and jumps are statements, too",
+        "Bytes per executed statement: everything from which questions are answered; labels of reads and of far variables, kept values, copies, directories, the index and the file's own bytes; checkpoints; the path, its opened grammars, the printed output, the log. Wider: calls, returns and jumps count as statements, too",
         rows,
         name,
         &[
@@ -201,7 +201,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         ],
     );
     out += &table(
-        "Times smaller than the papers' original form: 4 bytes of time per statement, 4 bytes (true: as many as it has) per value, 8 bytes per dependence; control dependences are one per statement, or one per block; by Tables I and III: as if a statement had the 15.5 bytes, and the 1.09 dependences of 8 bytes, that it has in the paper. The last columns: shares of what is stored (Figure 14)",
+        "The factor by which the trace is smaller than the papers' original form: 4 bytes of time per statement, 4 bytes per value (true: the value's own width), 8 bytes per dependence. There is one control dependence per statement, or one per block. By Tables I and III: as if a statement had the 15.5 bytes, and the 1.09 dependences of 8 bytes, that it has in the paper. The last columns are shares of the stored bytes (Figure 14)",
         rows,
         name,
         &[

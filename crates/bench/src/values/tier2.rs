@@ -189,7 +189,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         };
         out += &table(
             &format!(
-                "Streams of {title}: bits per number of a sample of stretches, each coded alone by our codecs and by the paper's bidirectional predictors, all in one frame by zstd -19; how many times larger the others are; and of all streams the share of bytes by codec"
+                "Streams of {title}: bits per number of a sample of stretches. Our codecs and the paper's bidirectional predictors code each stretch alone; zstd -19 codes all in one frame. Then the factors by which the other two are larger and, for all streams, the share of bytes by codec"
             ),
             rows,
             name,

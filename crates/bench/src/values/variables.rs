@@ -23,9 +23,9 @@ enum Writer {
 /// The origins of operands, counting each variable once per execution of a node.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Uses {
-    /// A node of the same activation, at most 64 nodes before: found by the path.
+    /// Written by a node of the same activation, at most 64 nodes before: found by the path.
     pub path: u64,
-    /// Anything further away.
+    /// Written further away.
     pub far: u64,
     /// An argument that the guest passed: found by the call.
     pub arguments: u64,

@@ -180,7 +180,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
         Ok(())
     }
 
-    /// Ends the current stretch. Returns false if nothing was executed in it.
+    /// Ends the current stretch. Returns false if nothing was executed in that stretch.
     fn end_stretch(&mut self) -> Result<bool, RecordError> {
         let (before, time) = (self.stretch.before, self.counter.time());
         if time == before {
@@ -354,7 +354,7 @@ pub(crate) struct WordReader {
     section: SectionReader,
     /// The number of chunks read so far.
     read: usize,
-    /// Whether a re-execution wrote the words, so that they are complete.
+    /// Whether a re-execution wrote the words, in which case they are complete.
     pub(crate) repeated: bool,
 }
 
