@@ -72,7 +72,7 @@ enum Task {
     Corpus(CorpusArguments),
     /// Build one real program and show its exact profile
     Demo,
-    /// Build three of these programs with a bug each, for docs/sessions
+    /// Build three programs of the corpus with a bug each, for docs/sessions
     Planted,
     /// Build the programs that the tests need, and run all tests
     Test {

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 const MEAN: f64 = 18.0;
 /// The largest number of words in a page's longest sentence.
 const LONGEST: usize = 45;
-/// The same limits for the doc comments of a crate.
+/// The limits on the mean and on the longest sentence for the doc comments of a crate.
 const COMMENTS: (f64, usize) = (18.0, 90);
 
 /// Pages that a chore writes, and pages that quote the output of programs.

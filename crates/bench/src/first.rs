@@ -51,12 +51,12 @@ struct Row {
 #[derive(Debug, Serialize)]
 struct Answer {
     asked: Vec<String>,
-    /// Seconds of the plain program, measured right before.
+    /// Seconds of the plain program, measured right before the question.
     plain: f64,
-    /// Seconds until its answer, for a recording without earlier questions but with cached code.
+    /// Seconds until the answer, for a recording without earlier questions but with cached code.
     first: f64,
-    /// The same for a second question of the kind, which uses existing data but needs other
-    /// stretches.
+    /// Seconds until the answer to a second question of the kind, which uses existing data but
+    /// needs different stretches.
     later: f64,
 }
 
@@ -166,8 +166,8 @@ fn measure(entry: &Entry, command: &Path, arguments: &Arguments) -> Result<Row> 
     })
 }
 
-/// Seconds to compile the code that watches bytes, and to execute a little of it. The recording has
-/// snapshots.
+/// Seconds to compile the code that watches bytes, and to execute a little of that code. The
+/// recording has snapshots.
 fn compile_watching(at: &Path, cache: &Path) -> Result<f64> {
     let session = Session::open(at)?;
     let file = session.file();

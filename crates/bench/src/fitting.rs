@@ -27,17 +27,17 @@ pub(crate) struct Options {
     /// The number of gradient steps each time
     #[arg(long, value_name = "N", default_value_t = 300)]
     steps: usize,
-    /// How strongly the weights of a kind are drawn towards the common ones
+    /// How strongly the weights of a kind are drawn towards the common weights
     #[arg(long, default_value_t = 0.01)]
     pull: f32,
-    /// Also match each program by weights that were fitted only to the others
+    /// Also match each program with weights that were fitted only to the other programs
     #[arg(long)]
     leave_out: bool,
 }
 
 /// The columns of the weights: stages times kinds.
 const COLUMNS: usize = 2 * KINDS;
-/// The largest number of a statement's candidates, besides the right ones.
+/// The largest number of a statement's wrong candidates.
 const MOST: usize = 24;
 /// The length of a gradient step.
 const STEP: f32 = 0.03;
@@ -121,7 +121,7 @@ impl Examples {
     }
 }
 
-/// Fits weights to examples, starting from given weights.
+/// Fits weights to examples, starting from the weights `from`.
 fn fit(examples: &[&Examples], from: &Weights, options: &Options) -> Weights {
     let features = Feature::ALL.len();
     let stage = |column: usize| column / KINDS;

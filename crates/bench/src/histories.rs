@@ -24,7 +24,7 @@ pub(crate) struct Options {
     /// Recordings with their paths
     #[arg(value_name = "FILE.aft", required = true)]
     recordings: Vec<PathBuf>,
-    /// The predictor to simulate besides caches
+    /// The branch predictor to simulate
     #[arg(long, default_value = "--branch-predictor gshare")]
     predictor: String,
     /// The caches

@@ -55,20 +55,21 @@ struct Row {
     /// with a true counterpart; then the same for unchanged functions.
     found: [u64; 2],
     found_of_unchanged: [u64; 2],
-    /// By the stated likelihood of the match: the number of matches, and the number of right ones.
+    /// By the stated likelihood of the match: the number of matches, and the number of right
+    /// matches.
     by_likelihood: [[u64; 2]; LIKELY.len() + 1],
     equivalent: u64,
     /// The number of wrong matches with a copy of a true counterpart's values.
     copies: u64,
-    /// The right matches, and those of unchanged functions, if the counterparts of all others are
-    /// given.
+    /// The right matches, and those of unchanged functions, if the counterparts of all other
+    /// statements are known.
     others: Option<[u64; 2]>,
     same_line: u64,
     /// Statements whose counterpart is determined by line and column alone, and how many of them
     /// have a match by line and column.
     of_column: [u64; 2],
-    /// Statements of functions that are the same in both versions, and those of these matched with
-    /// themselves.
+    /// Statements of functions that are the same in both versions, and the number of these
+    /// statements that are matched with themselves.
     unchanged: [u64; 2],
     sketching_seconds: f64,
     matching_seconds: f64,
@@ -80,12 +81,12 @@ impl Row {
         self.true_counterpart + self.unchanged[0]
     }
 
-    /// Returns the number of these statements with a correct match among their matches.
+    /// Returns the number of statements counted by `all` with a correct match among their matches.
     fn all_found(&self) -> u64 {
         self.found[0] + self.found_of_unchanged[0]
     }
 
-    /// Their mean number of matches.
+    /// Returns the mean number of matches of the statements counted by `all`.
     fn all_matches(&self) -> f64 {
         let matches = self.found[1] + self.found_of_unchanged[1];
         matches as f64 / self.all().max(1) as f64
@@ -148,7 +149,7 @@ fn recorded(entry: &Entry, corpus: &Path) -> Result<Loaded> {
     })
 }
 
-/// Compares the versions in the corpus: the optimised ones with the unoptimised ones.
+/// Compares the optimised versions in the corpus with the unoptimised versions.
 fn of_corpus(options: &Options) -> Result<Vec<Row>> {
     let common = &options.common;
     let all = entries(common)?;

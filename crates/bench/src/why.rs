@@ -175,7 +175,7 @@ fn positions(blocks: &[BlockId], block: BlockId) -> Vec<u64> {
         .collect()
 }
 
-/// Asks each question several times, going through all of them in turn.
+/// Asks all questions in turn, several times.
 fn timed(
     command: &Path,
     at: &Path,

@@ -21,7 +21,7 @@ use crate::snapshots::Capturing;
 use crate::weights::{self, weighted_plan};
 use wasmtime::Engine;
 
-/// The largest number of entries of a function between two polls to try in search of the one that
+/// The largest number of entries of a function between two polls to try in search of the entry that
 /// overflowed.
 const OVERFLOW_TRIES: u64 = 256;
 

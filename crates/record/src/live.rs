@@ -265,7 +265,7 @@ pub struct Uncertain {
 pub struct Launch<'l> {
     /// The module.
     pub bytes: &'l [u8],
-    /// The same, parsed.
+    /// The parsed module.
     pub program: &'l Program,
     /// What is run, and what it may use.
     pub command: &'l Command,

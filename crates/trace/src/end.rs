@@ -32,7 +32,7 @@ pub enum Ending {
     Returned,
     /// The guest asked to exit.
     Exited {
-        /// Its exit code.
+        /// The guest's exit code.
         code: i32,
     },
     /// An operator trapped.
@@ -171,7 +171,7 @@ trap_codes! {
 /// One activation on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its function.
+    /// The activation's function.
     pub function: FuncId,
     /// The operator's offset in the original module, or the start of the function's body at its
     /// entry.

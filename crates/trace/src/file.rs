@@ -45,7 +45,7 @@ enum Data {
 pub struct SectionInfo {
     /// The kind of its contents.
     pub kind: Kind,
-    /// Its name, if it has one.
+    /// The section's name, if it has one.
     pub name: Option<String>,
     /// The number of its chunks.
     pub chunks: u64,
@@ -159,7 +159,7 @@ impl TraceFile {
             .map_err(|fault| whole.malformed(fault))
     }
 
-    /// Exact edge counts: the latest ones, or `None` if there are none.
+    /// The latest exact edge counts, or `None` if the file has no counts.
     pub fn counts(&self) -> Result<Option<CountsLens>> {
         let mut sections = self.inner.state.sections.iter();
         let Some(position) =

@@ -245,7 +245,7 @@ fn write(mut section: SectionWriter, chunks: Receiver<Chunk>) -> Result<SectionW
 pub struct LogPlace {
     /// The number of chunks read.
     pub chunks: u64,
-    /// The position in the last of these.
+    /// The position in the chunk read last.
     pub at: u64,
     /// The number of events before it.
     pub events: u64,
@@ -382,8 +382,8 @@ impl LogReader {
     }
 
     /// Gathers the `length` bytes of an event that begins at `body` in the current chunk and
-    /// continues in the next ones. `false` if the log ends before the event does. Memory grows with
-    /// the bytes found, not with the announced length.
+    /// continues in the next chunks. `false` if the log ends before the event does. Memory grows
+    /// with the bytes found, not with the announced length.
     fn collect(&mut self, body: usize, length: usize) -> Result<bool> {
         self.parts.clear();
         self.at = body;

@@ -34,7 +34,7 @@ pub enum Rule {
     Required,
     /// META, LOG, END, COUNTS and SOURCES can be decoded.
     Decode,
-    /// The SHA-256 of MODULE equals the one in META.
+    /// The SHA-256 of MODULE equals the digest in META.
     ModuleDigest,
     /// Every return from the guest has a matching call into it, and a host call that did not return
     /// is the last event.

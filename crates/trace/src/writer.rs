@@ -163,8 +163,8 @@ impl TraceWriter {
         self.begin(kind, name, codec::FAST)
     }
 
-    /// Makes everything written so far part of the file, by an index and a footer. A killed process
-    /// loses none of it; for a power failure see [`TraceWriter::commit_durable`].
+    /// Makes everything written so far part of the file, by an index and a footer. If the process
+    /// is killed, nothing is lost; for a power failure, see [`TraceWriter::commit_durable`].
     pub fn commit(&self) -> Result<()> {
         lock(&self.core).commit(false)
     }

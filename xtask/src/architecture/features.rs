@@ -5,7 +5,7 @@
 use anyhow::Result;
 use std::collections::BTreeSet;
 
-/// The packages that users build separately, besides the tests of the whole workspace.
+/// The packages that users build separately, in addition to the tests of the whole workspace.
 const SELECTIONS: &[&str] = &["afterimage", "afterimage-cli", "bench"];
 
 /// The violations. `cargo` runs Cargo and returns its output.

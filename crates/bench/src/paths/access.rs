@@ -128,8 +128,8 @@ fn walk<'a>(
     Ok((start.elapsed().as_secs_f64() * 1e9, nodes, blocks))
 }
 
-/// Milliseconds of a node's first question and nanoseconds of the others, for nodes from the most
-/// frequent to rare ones.
+/// Milliseconds of a node's first question and nanoseconds of later questions, for nodes from the
+/// most frequent to rare nodes.
 fn occurrences(path: &RecordedPath, random: &mut Random) -> Result<(f64, f64, f64)> {
     let mut counts = std::collections::BTreeMap::new();
     for summary in path.segments().summaries() {

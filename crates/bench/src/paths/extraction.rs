@@ -35,7 +35,7 @@ impl Milliseconds {
     }
 }
 
-/// The times.
+/// The times of each way of extraction.
 #[derive(Debug, Serialize)]
 pub(crate) struct Extraction {
     /// Scanning the raw trace in memory.
@@ -43,14 +43,14 @@ pub(crate) struct Extraction {
     /// Reading a function in the compacted file, for all functions that were called: it is found,
     /// its checksum is verified, and its traces are available in their compacted form.
     pub file: Milliseconds,
-    /// The same, plus decoding and checking every series of every trace.
+    /// As for [`Self::file`], plus decoding and checking every series of every trace.
     pub checked: Milliseconds,
     /// The factor by which [`Self::file`] is faster than the scan: the geometric mean over all
     /// functions.
     pub faster: f64,
-    /// Reading a function there, and expanding all its traces to blocks.
+    /// Reading a function in the compacted file, and expanding all its traces to blocks.
     pub expanded: Milliseconds,
-    /// Finding its traces in the recording, with its segments open and their calls listed.
+    /// Finding a function's traces in the recording, with the segments open and their calls listed.
     pub recording: Milliseconds,
     /// The number of functions expanded, and the number called.
     read: usize,
@@ -59,7 +59,7 @@ pub(crate) struct Extraction {
 
 /// The number of functions to measure in every way, most frequently called first.
 const READ: usize = 20;
-/// The number of these to search for in the raw trace, which takes the same time for each.
+/// The number of functions to search for in the raw trace, which takes the same time for each.
 const SCANNED: usize = 3;
 /// Functions whose unique path traces have more blocks than this in total are skipped: expanded,
 /// they would not fit into memory.

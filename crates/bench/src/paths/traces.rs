@@ -30,10 +30,10 @@ pub(crate) struct Traces {
     pub timestamped: u64,
     dictionaries: u64,
     call_graph_compressed: u64,
-    /// The same as a file, with numbers as short as possible.
+    /// The size of the compacted form as a file, with numbers as short as possible.
     pub file: u64,
     file_call_graph: u64,
-    /// Vertices and edges of all functions' control-flow graphs, and of all dynamic ones.
+    /// Vertices and edges of all functions' control-flow graphs, and of all dynamic graphs.
     static_nodes: u64,
     static_edges: u64,
     dynamic_nodes: u64,

@@ -25,11 +25,11 @@ pub(crate) struct Built {
     pub processor_seconds: f64,
     /// The number of bytes added to the file.
     pub growth: u64,
-    /// The number of these that are checkpoints.
+    /// The number of added bytes that are checkpoints.
     pub checkpoints: u64,
-    /// The number of these that are the opened grammars of the whole path.
+    /// The number of added bytes that are the opened grammars of the whole path.
     pub grammars: u64,
-    /// The number of these that are program output.
+    /// The number of added bytes that are program output.
     pub printed: u64,
     /// The progress by epoch.
     pub epochs: Vec<Grown>,

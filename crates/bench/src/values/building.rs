@@ -27,7 +27,7 @@ struct Row {
     processor: Sample,
     /// Seconds to follow alone.
     follow: Sample,
-    /// The same with checkpoints.
+    /// Seconds to follow with checkpoints.
     follow_and_check: Sample,
 }
 

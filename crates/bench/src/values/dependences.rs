@@ -41,7 +41,7 @@ pub(crate) struct Dependences {
     again: u64,
     /// The first use of a variable as an operand.
     variables: Uses,
-    /// Explicitly stored definitions of variables: distant ones, where they change.
+    /// Explicitly stored definitions of variables: distant definitions, where they change.
     far: Group,
     /// Reads of data that the same execution of the node wrote, without exception in the epoch
     /// (OPT-1b).
@@ -55,7 +55,7 @@ pub(crate) struct Dependences {
     shared: Group,
     /// Reads with a label each.
     explicit: Group,
-    /// The part of these that selects one of several writers.
+    /// The part of the labels that selects one of several writers.
     choices: u64,
     /// Runs of elements that memory copies read.
     copies: Group,

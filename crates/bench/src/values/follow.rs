@@ -25,7 +25,7 @@ pub(crate) struct Follow {
     /// Writing the time of every statement into a buffer.
     pub forward: f64,
     pub backward: f64,
-    /// The same without writing, node by node.
+    /// Walking over every statement without writing its time, node by node.
     walk_forward: f64,
     walk_backward: f64,
     /// Values of all loads, instruction by instruction.

@@ -30,7 +30,7 @@ pub(crate) struct LastWriters {
     /// For times after the last checkpoint, where only following helps. A run that is traced whole
     /// has none.
     behind: Times,
-    /// The percentage of these questions.
+    /// The percentage of questions after the last checkpoint.
     share: f64,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Memory {
     peak: f64,
     /// The guest's memories at the end.
     guest: f64,
-    /// The builder's shadow of them.
+    /// The builder's shadow of the guest's memories.
     shadow: f64,
 }
 

@@ -56,10 +56,10 @@ pub(crate) struct Questions {
     pub open: Times,
     /// A value of a random execution of a random statement, in a file that was just opened.
     pub cold: Times,
-    /// The same in an open file, each statement for the first time.
+    /// A value in an open file, each statement for the first time.
     pub first: Times,
-    /// The same again with the statement's executions already counted, for another part of the
-    /// samples.
+    /// A value in an open file with the statement's executions already counted, for another part of
+    /// the samples.
     pub warm: Times,
     /// Direct data dependences.
     pub data: Times,

@@ -48,7 +48,7 @@ impl Sizes {
         path + self.of_values() + self.of_labels() + beside as f64
     }
 
-    /// Returns the size of values: stored ones, and those from the host.
+    /// Returns the size of values: stored values, and values from the host.
     pub(crate) fn of_values(&self) -> f64 {
         self.values as f64 + self.log
     }
@@ -98,7 +98,7 @@ pub(crate) fn measure(
 /// The share of the log that covers the first `calls` host calls, by the contents of events before
 /// compression.
 fn read_share(subject: &Subject, calls: u64) -> Result<f64> {
-    /// The approximate size of an event, besides its written bytes.
+    /// The approximate size of an event without its written bytes.
     const EVENT: u64 = 16;
     let (mut seen, mut read, mut all) = (0, 0u64, 0u64);
     for event in subject.file.log()? {

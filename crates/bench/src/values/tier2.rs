@@ -30,7 +30,7 @@ pub(crate) struct Class {
     streams: u64,
     numbers: u64,
     bytes: u64,
-    /// Streams that equal another one of their node and are stored as a reference.
+    /// Streams that equal another stream of their node and are stored as a reference.
     shared: u64,
     /// The bytes by codec.
     codecs: BTreeMap<String, u64>,
@@ -40,7 +40,7 @@ pub(crate) struct Class {
 /// Sizes of a sample in bytes. Ours also codes each stretch separately.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Sample {
-    /// The number of short streams, and of parts of long ones.
+    /// The number of short streams, and of parts of long streams.
     stretches: u64,
     numbers: u64,
     ours: u64,
@@ -49,7 +49,7 @@ struct Sample {
     bidirectional: u64,
     /// All in one frame, with 4 or 8 bytes per number, depending on the stretch.
     zstd: u64,
-    /// The same before compression.
+    /// The size of that frame before compression.
     plain: u64,
 }
 

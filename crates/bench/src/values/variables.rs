@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// The distance to which the path is searched for a definition; more distant ones are stored
+/// The distance to which the path is searched for a definition; more distant definitions are stored
 /// explicitly.
 const NEAR: u64 = 64;
 

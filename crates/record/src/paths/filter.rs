@@ -142,7 +142,7 @@ pub(super) struct FilterSink<F> {
     /// grammar was last informed.
     left_out: Vec<u64>,
     /// Gap nodes, by the surrounding function and path and the binary logarithm of the length.
-    /// Other lengths are sums of these, so there are few nodes.
+    /// Other lengths are sums of gaps, so there are few nodes.
     gaps: HashMap<(FuncId, Option<NodeId>, u32), NodeId>,
     numbering: Numbering,
     time: u64,

@@ -245,8 +245,8 @@ impl<T: NodeCounts> WordWriter<'_, T> {
         }
     }
 
-    /// Returns the activations open at a boundary where a stretch just ended, except the
-    /// [known](StretchDirectory::known_before) ones.
+    /// Returns the activations open at a boundary where a stretch just ended, except those that are
+    /// [known](StretchDirectory::known_before).
     fn open_at(&self, boundary: &Boundary) -> Vec<OpenActivation> {
         let known = self.stretches.last().map(StretchDirectory::known_before);
         let waiting = boundary.waiting.iter();
