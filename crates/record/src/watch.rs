@@ -94,7 +94,7 @@ fn watched_at(rewritten: &Rewritten, memory: u32) -> Result<WatchedAt, RecordErr
 fn cut_elsewhere() -> RecordError {
     RecordError::Diverged {
         event: 0,
-        what: "it does not reach a moment that it reached before".to_owned(),
+        what: "it does not reach a moment that the earlier re-execution reached".to_owned(),
     }
 }
 
