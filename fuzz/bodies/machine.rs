@@ -1,5 +1,5 @@
-//! Runs the machine along arbitrary nodes and an arbitrary log that more or less fit a module. It
-//! may refuse; it must not panic, nor take memory out of proportion.
+//! Runs the machine along arbitrary nodes and an arbitrary log that more or less fit a module. The
+//! machine may refuse, but it must not panic or take disproportionate memory.
 
 #[path = "machine/events.rs"]
 pub mod events;

@@ -4,7 +4,7 @@
 use afterimage_ids::OrigOffset;
 use afterimage_program::{Names, OperatorIndex, Program, SourceMap, Ssa, dump};
 
-/// Reads everything.
+/// Reads everything in the bytes.
 pub fn read_everything(bytes: &[u8]) {
     let source = SourceMap::build(bytes);
     let rows = source.rows();

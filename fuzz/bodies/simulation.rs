@@ -1,5 +1,5 @@
 //! Reads bytes as a history of misses, and text as a description of a simulation. Both may be
-//! refused; nothing may panic or take memory out of proportion, and accepted input must be
+//! refused, but nothing may panic or take disproportionate memory, and accepted input must be
 //! consistent.
 
 use afterimage_simulate::{Epoch, Misses, Spec, Summary};
@@ -21,14 +21,14 @@ pub fn read_history(bytes: &[u8], two: bool) {
     }
 }
 
-/// Reads a text; its meaning, written again, must read the same.
+/// Reads a text, writes what it means, and reads that again: the meaning must be the same.
 pub fn read_spec(text: &str) {
     if let Ok(spec) = text.parse::<Spec>() {
         assert_eq!(spec.to_string().parse(), Ok(spec));
     }
 }
 
-/// Reads a summary; its meaning, written again, must read the same.
+/// Reads a summary, writes what it means, and reads that again: the meaning must be the same.
 pub fn read_summary(bytes: &[u8]) {
     if let Ok(summary) = Summary::decode(bytes) {
         assert_eq!(Summary::decode(&summary.encode()), Ok(summary.clone()));

@@ -1,5 +1,5 @@
-//! Reads bytes as a coded stream in every way. They may be refused; nothing may panic or take
-//! memory out of proportion, and all ways must agree.
+//! Reads bytes as a coded stream in every way. The bytes may be refused, but nothing may panic or
+//! take disproportionate memory, and all ways must agree.
 
 use afterimage_streams::Stream;
 

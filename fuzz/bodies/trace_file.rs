@@ -1,5 +1,5 @@
-//! Reads everything in a trace file. It may refuse; it must not panic, nor take memory out of
-//! proportion.
+//! Reads everything in a trace file. The reader may refuse, but it must not panic or take
+//! disproportionate memory.
 
 use afterimage_trace::TraceFile;
 
@@ -57,7 +57,7 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
         let stored = u16::from_le_bytes([header[24], header[25]]) as usize % (after.len() + 1);
         let (payload, next) = after.split_at_mut(stored);
         header[..4].copy_from_slice(b"AFTC");
-        // Five kinds are known; some chunks have another.
+        // Five kinds are known; some chunks have an unknown kind.
         header[5] = 0;
         header[4] %= 8;
         header[24..28].copy_from_slice(&(stored as u32).to_le_bytes());

@@ -1,5 +1,6 @@
-//! Asks epochs of a whole execution trace, sound or not, every possible question about a small run.
-//! They may refuse; nothing may panic, take memory out of proportion, or run for ever.
+//! Queries the epochs of a whole execution trace of a small run, sound or not, in every possible
+//! way. A question may be refused, but nothing may panic, take disproportionate memory, or run for
+//! ever.
 
 #[path = "values/epochs.rs"]
 mod epochs;
@@ -109,7 +110,7 @@ impl Guest {
         epochs
     }
 
-    /// Asks everything. Returns the numbers of answered and of refused questions.
+    /// Asks every question. Returns the numbers of answered and of refused questions.
     pub fn ask(&self, epochs: &[(u64, Vec<u8>)]) -> (u32, u32) {
         let mut all = InEpochs {
             end: self.path.length(),

@@ -46,7 +46,7 @@ pub fn quietly(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -
     quietly_at(corpus, cache, name, binary, optimised)
 }
 
-/// Like [`quietly`], at another level.
+/// Like [`quietly`], at a given level of optimisation.
 ///
 /// # Errors
 /// As for [`quietly`].

@@ -37,7 +37,7 @@ pub fn folder(
     Ok(())
 }
 
-/// No change.
+/// Returns the contents unchanged.
 ///
 /// # Errors
 /// Never.

@@ -90,7 +90,8 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
 pub enum Version {
     /// For measurements: C code at -O2, with the input that takes a third of a second.
     Measured,
-    /// One of several versions, with the small input. Its own code is compiled at this level.
+    /// One of several versions, with the small input. The program's own code is compiled at this
+    /// level.
     Level(u8),
 }
 
@@ -103,7 +104,7 @@ impl Version {
         }
     }
 
-    /// Returns how much its own code is optimised; `c` is true for C.
+    /// Returns how much the program's own code is optimised; `c` is true for C.
     fn optimised(self, c: bool) -> Optimised {
         match (self, c) {
             (Self::Measured, false) => Optimised::Release,
@@ -114,8 +115,8 @@ impl Version {
     }
 }
 
-/// The versions of a program to build. Without `all`, there is one, unless the program exists only
-/// for its versions.
+/// The versions of a program to build. Without `all`, there is one version to build, or none if the
+/// program exists only for its versions.
 fn versions(program: &Program, all: bool) -> Vec<Version> {
     match all {
         false => Vec::from_iter(program.input.map(|_| Version::Measured)),

@@ -64,7 +64,7 @@ pub fn run(arguments: &DapArguments) -> Result<ExitCode> {
         node.arg(&afterimage).arg(&program).arg(&source).arg(line);
         if !node.status().context("cannot run node")?.success() {
             bail!(
-                "{} at -O{level}: the client is not content",
+                "{} at -O{level}: the client found an error",
                 source.display()
             );
         }

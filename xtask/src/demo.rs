@@ -15,8 +15,9 @@ const FUNCTION: &str = "pulldown_cmark_escape::escape_html_scalar";
 /// The call with which the demonstration begins to show the path.
 const CALL: &str = "pulldown_cmark::parse::Parser::new_ext#7";
 
-/// Builds the tool and the program, records one run of it, and shows the most executed functions
-/// and source lines. Every command is printed as it can be typed in the workspace's root.
+/// Builds the tool and the program, records one run of the program, and shows the functions and
+/// source lines that were executed most. Every command is printed as it can be typed in the
+/// workspace's root.
 ///
 /// # Errors
 /// If something cannot be built or the tool fails.

@@ -2,8 +2,9 @@
 //! the sessions of docs/sessions, and checks the types of its scripts. With `--measure`, measures
 //! how long clicks take.
 //!
-//! npm supplies the browser driver, the page's judge (axe-core) and the type checker; the browser
-//! is the machine's Chromium. Missing tools are named, and the checks that need them are skipped.
+//! npm supplies the browser driver, the accessibility checker (axe-core) and the type checker; the
+//! browser is the machine's Chromium. Missing tools are named, and the checks that need them are
+//! skipped.
 
 pub mod browser;
 mod page;

@@ -186,7 +186,7 @@ impl<'a> Visit<'a> {
         Ok(Vec::new())
     }
 
-    /// Copies the programs into the folder, and returns the ones that the page uses, with digests.
+    /// Copies the programs into the folder, and returns those that the page uses, with digests.
     /// `None` if a compiler is missing.
     fn programs(&self, page: &Page) -> Result<Option<String>> {
         let commands = Vec::from_iter(page.exchanges().map(|exchange| &*exchange.command));

@@ -72,7 +72,7 @@ enum Task {
     Corpus(CorpusArguments),
     /// Build one real program and show its exact profile
     Demo,
-    /// Build three of these programs with a bug each, for docs/sessions
+    /// Build three programs of the corpus with a bug each, for docs/sessions
     Planted,
     /// Build the programs that the tests need, and run all tests
     Test {
@@ -157,7 +157,7 @@ enum Task {
     Architecture,
 }
 
-/// The client's task.
+/// Whether to check the server or to measure it.
 #[derive(clap::Args)]
 struct DapArguments {
     /// The program afterimage [default: build it]
@@ -247,7 +247,7 @@ struct GuiltyArguments {
     tool: Option<PathBuf>,
 }
 
-/// The subject of the clients' questions.
+/// The program and recordings that the clients ask about.
 #[derive(clap::Args)]
 struct McpArguments {
     /// Ask this program instead of the one built from the checkout

@@ -152,7 +152,7 @@ fn inspect(inspector: &Path, program: &Path, root: &Path) -> Result<()> {
                 String::from_utf8_lossy(&ran.stderr)
             );
         }
-        serde_json::from_slice(&ran.stdout).context("the inspector says no JSON")
+        serde_json::from_slice(&ran.stdout).context("the inspector prints no JSON")
     };
     let listed = ask(&["--method", "tools/list"])?;
     let count = listed["tools"].as_array().map_or(0, Vec::len);
@@ -169,9 +169,9 @@ fn inspect(inspector: &Path, program: &Path, root: &Path) -> Result<()> {
     let called = ask(&words)?;
     let text = called["content"][0]["text"].as_str().unwrap_or_default();
     if count != 11 || !text.contains("bank.rs:") {
-        bail!("the inspector lists {count} tools, and why says: {text}");
+        bail!("the inspector lists {count} tools, and why answers: {text}");
     }
-    println!("npm's inspector lists {count} tools, and has an answer of why");
+    println!("npm's inspector lists {count} tools and gets an answer from why");
     Ok(())
 }
 
@@ -188,7 +188,7 @@ fn latencies(program: &Path, recording: &Path, calls: &Path) -> Result<()> {
     measure(program, recording, &asked)
 }
 
-/// The same about any recording, with the questions that its own answers suggest.
+/// Measures the same for any recording, with the questions that its own answers suggest.
 fn latencies_of(program: &Path, recording: &Path) -> Result<()> {
     let recording = std::path::absolute(recording)?;
     let root = recording.parent().context("a recording is in a folder")?;

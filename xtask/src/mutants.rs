@@ -252,7 +252,7 @@ impl Mutants<'_> {
             );
         }
         serde_json::from_slice(&ran.stdout)
-            .with_context(|| format!("afterimage {} says something else", words[0]))
+            .with_context(|| format!("cannot parse the output of afterimage {}", words[0]))
     }
 }
 

@@ -76,8 +76,8 @@ const PARTS: [Part; 7] = [
 /// The program for `--quick` unless others are named.
 const QUICK: &str = "bzip2";
 
-/// Builds the programs, and measures part after part. The exit code reports whether one failed; the
-/// others are still measured.
+/// Builds the programs, and measures part after part. The exit code reports whether a part failed;
+/// the other parts are still measured.
 ///
 /// # Errors
 /// If the corpus or the benchmark cannot be built.

@@ -152,7 +152,7 @@ fn build_one(bug: &Bug, guests: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The source `text` with the bug in it.
+/// Returns the source `text` with the bug planted.
 ///
 /// # Errors
 /// If the line does not contain the text to replace exactly once.

@@ -14,7 +14,7 @@ pub enum Source {
     },
     /// A package that ships the module, pinned in `corpus/NAME`.
     Shipped {
-        /// The registry that has it.
+        /// The registry that has the package.
         registry: Registry,
         /// The module inside the package.
         module: &'static str,
@@ -27,16 +27,16 @@ pub enum Source {
 
 /// One program.
 pub struct Program {
-    /// Its short name: the stem of its files.
+    /// The program's short name: the stem of its files.
     pub name: &'static str,
     /// The language of the program proper.
     pub language: &'static str,
     /// The SPEC program that it replaces.
     pub like: &'static str,
-    /// Its source.
+    /// The origin of the program.
     pub source: Source,
-    /// Makes its input. A program without one exists only for its versions. Matching is tested on
-    /// it, but was not tuned on it.
+    /// Makes the program's input. A program without an input exists only for its versions: matching
+    /// is tested on it, but was not tuned on it.
     pub input: Option<fn() -> Input>,
     /// For programs built in several versions, makes a smaller input, with which the program
     /// executes at most some 200 million statements even without optimisation.

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 const MEAN: f64 = 18.0;
 /// The largest number of words in a page's longest sentence.
 const LONGEST: usize = 45;
-/// The same limits for the doc comments of a crate.
+/// The limits on the mean and on the longest sentence for the doc comments of a crate.
 const COMMENTS: (f64, usize) = (18.0, 90);
 
 /// Pages that a chore writes, and pages that quote the output of programs.
@@ -159,7 +159,7 @@ impl Group {
     }
 }
 
-/// Writes the report. The code is a failure if a limit is passed.
+/// Writes the report. The exit code reports a failure if a limit is exceeded.
 fn report(groups: &BTreeMap<String, Group>, show: usize) -> (String, ExitCode) {
     let mut failed = Vec::new();
     let mut lines = vec!["sentences    mean  longest  page, or doc comments of a crate".to_owned()];

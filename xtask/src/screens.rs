@@ -25,7 +25,7 @@ const ROWS: usize = 24;
 const NARROW: u16 = 80;
 const WIDE: u16 = 140;
 
-/// Makes the pages, or compares them with the kept ones.
+/// Makes the pages, or compares them with the kept pages.
 ///
 /// # Errors
 /// If a program cannot be built or recorded, a command that should succeed fails, or a page cannot

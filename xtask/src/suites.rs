@@ -87,8 +87,8 @@ pub fn run(folder: Option<&Path>) -> Result<ExitCode> {
     })
 }
 
-/// The folders of the package to use. The others have older scripts, which contradict these where
-/// later versions allow more.
+/// The folders of the package to use. The other folders have older scripts, which contradict these
+/// where later versions allow more.
 const IN_PACKAGE: [&str; 11] = [
     "wasm-latest",
     "proposals/custom-page-sizes",

@@ -43,7 +43,7 @@ fn has_wasm_target() -> Result<bool> {
 
 /// The one C compiler of the whole corpus.
 const CLANG: &str = "clang-19";
-/// Its archiver: the system's own may not support WebAssembly objects.
+/// The compiler's archiver: the system's own may not support WebAssembly objects.
 const ARCHIVER: &str = "llvm-ar-19";
 /// The headers of WASI's C library.
 const HEADERS: &str = "/usr/include/wasm32-wasi";

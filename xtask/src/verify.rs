@@ -141,7 +141,7 @@ fn verify(tool: &Path, entry: &Entry, folder: &Path, at: &Path) -> Result<Verifi
         .with_context(|| format!("cannot run {}", tool.display()))?;
     let verifying = start.elapsed().as_secs_f64();
     let verdict: Verdict = serde_json::from_slice(&verified.stdout)
-        .context("afterimage verify says something else")?;
+        .context("cannot parse the output of afterimage verify --format json")?;
     let statements = verdict.values.iter().flatten().map(|row| row.statements);
     let statements: u64 = statements.sum();
     let ratio = verdict.bytes as f64 / statements.max(1) as f64;

@@ -51,12 +51,12 @@ struct Row {
 #[derive(Debug, Serialize)]
 struct Answer {
     asked: Vec<String>,
-    /// Seconds of the plain program, measured right before.
+    /// Seconds of the plain program, measured right before the question.
     plain: f64,
-    /// Seconds until its answer, for a recording without earlier questions but with cached code.
+    /// Seconds until the answer, for a recording without earlier questions but with cached code.
     first: f64,
-    /// The same for a second question of the kind, which uses existing data but needs other
-    /// stretches.
+    /// Seconds until the answer to a second question of the kind, which uses existing data but
+    /// needs different stretches.
     later: f64,
 }
 
@@ -166,8 +166,8 @@ fn measure(entry: &Entry, command: &Path, arguments: &Arguments) -> Result<Row> 
     })
 }
 
-/// Seconds to compile the code that watches bytes, and to execute a little of it. The recording has
-/// snapshots.
+/// Seconds to compile the code that watches bytes, and to execute a little of that code. The
+/// recording has snapshots.
 fn compile_watching(at: &Path, cache: &Path) -> Result<f64> {
     let session = Session::open(at)?;
     let file = session.file();
@@ -292,7 +292,7 @@ fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
 fn report(results: &Results) -> String {
     let (machine, rows) = (&results.machine, &results.rows);
     let mut out = format!(
-        "{}, {} cores, {} GiB, {}, {}; whole runs; the plain program and recording it {} times in turn, medians; each question once, about a fresh copy of the recording, right after the plain program, compiled code kept.\n",
+        "{}, {} cores, {} GiB, {}, {}; whole runs; the plain program and recording it {} times in turn, medians; each question is asked once, about a fresh copy of the recording, right after a run of the plain program, with compiled code in the cache.\n",
         machine.processor,
         machine.cores,
         machine.memory_gib,
@@ -324,10 +324,10 @@ fn report(results: &Results) -> String {
         Column::cost("record", 2, |row: &Row| {
             row.record.median / row.plain.median
         }),
-        Column::fact("first of all, code not kept, s", 1, |row: &Row| {
+        Column::fact("very first, without cached code, s", 1, |row: &Row| {
             row.uncached
         }),
-        Column::fact("code that watches bytes, if not kept, s", 1, |row: &Row| {
+        Column::fact("compiling code that watches bytes, s", 1, |row: &Row| {
             row.watching
         }),
     ];
@@ -342,7 +342,7 @@ fn report(results: &Results) -> String {
         row.bytes[1] as f64 / 1e6
     }));
     out += &table(
-        "The first answer about a bare recording, time that passes less half a second, as a ratio to the plain program; of several such questions the slowest",
+        "The first answer about a bare recording: elapsed time less half a second, as a ratio to the plain program; the slowest of several such questions",
         rows,
         |row| &row.name,
         &columns,
@@ -352,7 +352,7 @@ fn report(results: &Results) -> String {
         Column::cost(kind, 2, later)
     });
     out += &table(
-        "The next question of that kind, about another place, seconds that pass",
+        "The next question of that kind, about a different place: elapsed seconds",
         rows,
         |row| &row.name,
         &later,

@@ -27,17 +27,17 @@ pub(crate) struct Options {
     /// The number of gradient steps each time
     #[arg(long, value_name = "N", default_value_t = 300)]
     steps: usize,
-    /// How strongly the weights of a kind are drawn towards the common ones
+    /// How strongly the weights of a kind are drawn towards the common weights
     #[arg(long, default_value_t = 0.01)]
     pull: f32,
-    /// Also match each program by weights that were fitted only to the others
+    /// Also match each program with weights that were fitted only to the other programs
     #[arg(long)]
     leave_out: bool,
 }
 
 /// The columns of the weights: stages times kinds.
 const COLUMNS: usize = 2 * KINDS;
-/// The largest number of a statement's candidates, besides the right ones.
+/// The largest number of a statement's wrong candidates.
 const MOST: usize = 24;
 /// The length of a gradient step.
 const STEP: f32 = 0.03;
@@ -45,15 +45,16 @@ const STEP: f32 = 0.03;
 /// Statements with their candidates, stored flat.
 #[derive(Default)]
 struct Examples {
-    /// For each statement, the column of its weights, and where its candidates end.
+    /// For each statement, the column of its weights, and the position where its candidates end.
     statements: Vec<(u8, u32)>,
-    /// For each candidate, whether it is right, and where its features end.
+    /// For each candidate, whether it is right, and the position where its features end.
     candidates: Vec<(bool, u32)>,
     features: Vec<(u8, f32)>,
 }
 
 impl Examples {
-    /// Adds a statement. Without both a right and a wrong candidate, nothing can be learnt from it.
+    /// Adds a statement. Nothing can be learnt from a statement without both a right and a wrong
+    /// candidate.
     fn push(&mut self, told: &StageRecord, weights: &Weights, right: impl Fn(u32) -> bool) {
         let column = weights.column(told.column);
         let scored = told.candidates.iter().map(|candidate| {
@@ -120,7 +121,7 @@ impl Examples {
     }
 }
 
-/// Fits weights to examples, starting from given weights.
+/// Fits weights to examples, starting from the weights `from`.
 fn fit(examples: &[&Examples], from: &Weights, options: &Options) -> Weights {
     let features = Feature::ALL.len();
     let stage = |column: usize| column / KINDS;
@@ -290,12 +291,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let pairs = Vec::from_iter(pairs.map(|pair| [pair[0].clone(), pair[1].clone()]));
     let mut weights = Weights::default();
     let mut found = matched(&pairs, |_| weights.clone())?;
-    report("By the weights that are in use:", &found);
+    report("With the weights in use:", &found);
     for _ in 0..options.rounds {
         let examples = Vec::from_iter(found.iter().map(|found| &found.examples));
         weights = fit(&examples, &weights, options);
         found = matched(&pairs, |_| weights.clone())?;
-        report("By weights fitted to all:", &found);
+        report("With weights fitted to all programs:", &found);
     }
     for &feature in Feature::ALL {
         let columns =
@@ -319,7 +320,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         });
         let of = Vec::from_iter(of);
         report(
-            "Each by weights fitted to the other programs:",
+            "Each program with weights fitted to the others:",
             &matched(&pairs, |at| of[at].clone())?,
         );
     }

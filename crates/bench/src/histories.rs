@@ -24,7 +24,7 @@ pub(crate) struct Options {
     /// Recordings with their paths
     #[arg(value_name = "FILE.aft", required = true)]
     recordings: Vec<PathBuf>,
-    /// The predictor to simulate besides caches
+    /// The branch predictor to simulate
     #[arg(long, default_value = "--branch-predictor gshare")]
     predictor: String,
     /// The caches
@@ -128,7 +128,7 @@ fn measure(recorded: &Recording, options: &Options) -> Result<Row> {
 fn report(results: &Results) -> String {
     let machine = &results.machine;
     let mut out = format!(
-        "{}, {} cores, {} GiB, {}; whole runs; seconds are of processor time, of one thread, following the run included.\n\
+        "{}, {} cores, {} GiB, {}; whole runs; seconds are the processor time of one thread and include following the run.\n\
          Simulated: {} and {}. The paper keeps one bit for each execution, uncompressed (9.46 MB for branches, 11.74 for loads, 5.81 for stores on average, of 647 million statements); the next column has the size kept here.\n",
         machine.processor,
         machine.cores,

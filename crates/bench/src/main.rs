@@ -55,7 +55,7 @@ enum Command {
     Slices(slices::Options),
     /// Matching of versions: accuracy and time
     Matching(matching::Options),
-    /// Fits the weights by which versions are matched
+    /// Fit the weights by which versions are matched
     Fitting(fitting::Options),
     /// Redundant loads and expressions of recordings, and what queries cost
     Redundancy(redundancy::Options),
@@ -67,9 +67,9 @@ enum Command {
     Why(why::Options),
     /// Measure the time of conditions, steps by line and states
     Moments(moments::Options),
-    /// Exporting the values of recordings as Parquet files: rows a second, bytes a row
+    /// Exporting the values of recordings as Parquet files: rows per second, bytes per row
     Parquet(parquet::Options),
-    /// What splitting an edge costs on this engine: run time under several charges
+    /// The cost of splitting an edge on this engine: run time under several charges
     Calibrate(Arguments),
     /// Run a part of the benchmark of paths as its own process
     #[command(hide = true)]

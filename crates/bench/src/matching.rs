@@ -55,20 +55,21 @@ struct Row {
     /// with a true counterpart; then the same for unchanged functions.
     found: [u64; 2],
     found_of_unchanged: [u64; 2],
-    /// By the stated likelihood of the match: the number of matches, and the number of right ones.
+    /// By the stated likelihood of the match: the number of matches, and the number of right
+    /// matches.
     by_likelihood: [[u64; 2]; LIKELY.len() + 1],
     equivalent: u64,
     /// The number of wrong matches with a copy of a true counterpart's values.
     copies: u64,
-    /// The right matches, and those of unchanged functions, if the counterparts of all others are
-    /// given.
+    /// The right matches, and those of unchanged functions, if the counterparts of all other
+    /// statements are known.
     others: Option<[u64; 2]>,
     same_line: u64,
     /// Statements whose counterpart is determined by line and column alone, and how many of them
     /// have a match by line and column.
     of_column: [u64; 2],
-    /// Statements of functions that are the same in both versions, and those of these matched with
-    /// themselves.
+    /// Statements of functions that are the same in both versions, and the number of these
+    /// statements that are matched with themselves.
     unchanged: [u64; 2],
     sketching_seconds: f64,
     matching_seconds: f64,
@@ -80,12 +81,12 @@ impl Row {
         self.true_counterpart + self.unchanged[0]
     }
 
-    /// Returns the number of these statements with a correct match among their matches.
+    /// Returns the number of statements counted by `all` with a correct match among their matches.
     fn all_found(&self) -> u64 {
         self.found[0] + self.found_of_unchanged[0]
     }
 
-    /// Their mean number of matches.
+    /// Returns the mean number of matches of the statements counted by `all`.
     fn all_matches(&self) -> f64 {
         let matches = self.found[1] + self.found_of_unchanged[1];
         matches as f64 / self.all().max(1) as f64
@@ -148,7 +149,7 @@ fn recorded(entry: &Entry, corpus: &Path) -> Result<Loaded> {
     })
 }
 
-/// Compares the versions in the corpus: the optimised ones with the unoptimised ones.
+/// Compares the optimised versions in the corpus with the unoptimised versions.
 fn of_corpus(options: &Options) -> Result<Vec<Row>> {
     let common = &options.common;
     let all = entries(common)?;
@@ -377,14 +378,14 @@ fn report(results: &Results) -> String {
     let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
     let mut text = String::from(
         "# Matching of versions\n\n\
-         Function names are not used. A statement of the optimised run (executed at least once, in a function whose code differs between the versions) has a *true counterpart* if the\n\
-         unoptimised run executed one from the same position, of the same operator, with some value or some difference between values in common; it is right if its match comes from that\n\
-         position. A position is a file, line and column in an instance of a function (`branch<u8>` and `branch<char>` have the same lines and are two), through the same inlined calls as far as both versions inlined, as the debug information of both tells it. The next\n\
-         column counts, too, matches with a statement that did exactly the same as a true counterpart: operator, every value and address, in the same parts of the run. An optimiser that finds a common subexpression keeps one position of\n\
-         several. *Or a copy* counts besides what gave the same values in the same order as a true counterpart, through the same calls, wherever it read or wrote them: no comparison of values tells these apart. *By line and column* any instance counts. The columns under *all* count functions that are the same in both versions, too, such as those of the C library: there the true counterpart is\n\
+         Function names are not used. A statement counts if the optimised run executed it at least once, in a function whose code differs between the versions. It has a *true counterpart*\n\
+         if the unoptimised run executed a statement of the same operator from the same position, with some value or some difference between values in common. A match is *right* if it comes from that\n\
+         position. A position is a file, line and column in an instance of a function, through the same inlined calls as far as both versions inlined them, as the debug information of both shows. (`branch<u8>` and `branch<char>` have the same lines and are two instances.)\n\
+         *Did the same* also counts matches with a statement that did exactly the same as a true counterpart: operator, every value and address, in the same parts of the run. An optimiser that finds a common subexpression keeps one position of\n\
+         several. *Or a copy* also counts statements that gave the same values in the same order as a true counterpart, through the same calls, wherever they read or wrote them: no comparison of values distinguishes these. *By line and column* counts any instance. The columns under *all* also count functions that are the same in both versions, such as those of the C library: there the true counterpart is\n\
          the same operator of the function of the same name, if both versions executed it.\n\n\
-         *Right* is about the one match that is likeliest. *Found* is the measure of Zhang and Gupta (2005, Table IX): a statement of the optimised run is matched with one or more, and it counts if one of these is right. Those that are at least a tenth as likely\n\
-         as the likeliest are its matches; *matches each* tells how many that are in the mean.\n\n\
+         *Right* is about the likeliest match alone. *Found* is the measure of Zhang and Gupta (2005, Table IX): a statement of the optimised run is matched with one or more statements, and it counts if one of these is right. Its matches are those at least a tenth as likely\n\
+         as the likeliest; *matches each* is their mean number.\n\n\
          | pair | statements executed (M) | distinct | own | with a true counterpart | matched | right | right, or did the same | right, or a copy | right line | by line and column | all with a true counterpart | all right | all right, or did the same | found | matches each | all found | all matches each | following both (s) | matching (s) |\n\
          |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
@@ -441,7 +442,7 @@ fn report(results: &Results) -> String {
         let each = rows().map(Row::all_matches).sum::<f64>() / rows().count() as f64;
         let _ = writeln!(
             text,
-            "Found: {:.1} %; of all **{:.1} %**, with {each:.2} matches each.",
+            "Found: {:.1} %, or **{:.1} %** of all, with {each:.2} matches each.",
             mean(|row| row.found[0], own),
             mean(Row::all_found, Row::all),
         );
@@ -457,8 +458,8 @@ fn report(results: &Results) -> String {
 fn how_likely(rows: &[Row]) -> String {
     let mut text = String::from(
         "\n## How likely\n\n\
-         By how likely a match is said to be, how many are right, of those above with a true counterpart, all pairs together.\n\n\
-         | said to be right | matches | right |\n|---|---|---|\n",
+         For each stated likelihood of a match: how many matches are right, among the statements above with a true counterpart, all pairs together.\n\n\
+         | stated likelihood | matches | right |\n|---|---|---|\n",
     );
     let bounds = LIKELY.map(|bound| format!("{:.0} %", 100.0 * bound));
     for band in 0..=LIKELY.len() {
@@ -482,11 +483,11 @@ fn how_likely(rows: &[Row]) -> String {
 }
 
 /// Returns the number of matches that would be right if the counterparts of all other statements
-/// were given.
+/// were known.
 fn if_others_were_right(rows: &[Row]) -> String {
     let mut text = String::from(
         "\n## If all others were right\n\n\
-         Each statement matched once more, by the same weights, with the true counterparts of all other statements given, as far as they are candidates: what is then wrong is not wrong because of what is around it.\n\n\
+         Each statement is matched once more, with the same weights, and with the true counterparts of all other statements known, as far as they are candidates. Matches that are wrong even then are not wrong because of their surroundings.\n\n\
          | pair | right | all right |\n|---|---|---|\n",
     );
     let mut sums = [0.0; 2];

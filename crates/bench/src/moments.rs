@@ -188,7 +188,7 @@ fn report(results: &Results) -> String {
         results.times,
     );
     out += &table(
-        "Milliseconds that pass: the median of the questions of a kind, the fastest and the slowest",
+        "Elapsed milliseconds: the median of the questions of a kind, the fastest and the slowest",
         &results.rows,
         |row| &row.asked,
         &[

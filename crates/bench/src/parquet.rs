@@ -27,7 +27,7 @@ pub(crate) struct Options {
     /// The blocks of a window
     #[arg(long, value_name = "N", default_value_t = 1 << 20)]
     window_blocks: u64,
-    /// How often each is measured; the fastest time counts
+    /// How many times to measure each; the fastest time counts
     #[arg(long, value_name = "N", default_value_t = 3)]
     runs: usize,
     /// Recordings with their values

@@ -40,7 +40,7 @@ struct Row {
     edges: u64,
     /// The number of executed blocks; calls end blocks.
     executed_blocks: u64,
-    /// The same if calls did not end blocks.
+    /// The number of executed blocks if calls did not end blocks.
     executed_native_blocks: u64,
     seconds: Vec<(&'static str, Sample)>,
     ratios: Vec<(&'static str, Sample)>,

@@ -54,8 +54,8 @@ struct RedundancyFigures {
     within: u64,
     /// Processor time, including following the run.
     seconds: f64,
-    /// For the hottest ones: the executions, and those that are redundant exactly, in the same
-    /// call, and by path.
+    /// For the hottest loads or expressions: the executions, and those that are redundant exactly,
+    /// in the same call, and by path.
     asked: u64,
     asked_within: u64,
     by_path: u64,
@@ -153,7 +153,7 @@ fn found(
 fn report(results: &Results) -> String {
     let machine = &results.machine;
     let mut out = format!(
-        "{}, {} cores, {} GiB, {}; whole runs; seconds are of processor time, of one thread, following the run included.\n",
+        "{}, {} cores, {} GiB, {}; whole runs; seconds are the processor time of one thread and include following the run.\n",
         machine.processor, machine.cores, machine.memory_gib, machine.date,
     );
     let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
@@ -205,7 +205,7 @@ fn report(results: &Results) -> String {
         ("expressions", |row| &row.expressions),
     ] {
         let title = format!(
-            "Queries for the {} {what} with the most redundant executions (2001, sections 4.2 and 4.3.1; sizes of the graphs they are asked on, Table 6, are in the benchmark of paths): executions asked about, redundant in the same call exactly and by the path alone, \
+            "Queries for the {} {what} with the most redundant executions (2001, sections 4.2 and 4.3.1; the benchmark of paths has the sizes of their graphs, Table 6): executions asked about, redundant in the same call exactly and by the path alone, \
              queries ⟨timestamps, node⟩, executions answered by each query, steps gone through one by one where too little was regular",
             results.hottest
         );

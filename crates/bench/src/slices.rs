@@ -142,7 +142,7 @@ fn measure(entry: &Entry, arguments: &Options) -> Result<Row> {
             slices.executions.push(slice.executions());
             slices.operators.push(slice.operators.len());
         }
-        eprintln!("  {:.2} s in the mean", slices.mean_seconds());
+        eprintln!("  {:.2} s on average", slices.mean_seconds());
         Ok::<_, anyhow::Error>(slices)
     };
     let end = (*last.start(), *last.end());
@@ -227,7 +227,7 @@ fn report(results: &Results) -> String {
     );
     let millions = |n: f64| n / 1e6;
     out += &table(
-        "Backward slices of random executions of instructions (2005, Table VIII; there 14.3 s after tier 1, 91 s after tier 2, traces of 114 to 139 million statements): seconds that passed, in the mean and at most, on two threads. Full slices, of executions in the last hundredth of the trace; anywhere in it; along data only; thin",
+        "Backward slices of random executions of instructions (2005, Table VIII; there 14.3 s after tier 1, 91 s after tier 2, traces of 114 to 139 million statements): elapsed seconds, mean and worst, on two threads. Full slices of executions in the last hundredth of the trace; full slices of executions anywhere in it; slices along data only; thin slices",
         rows,
         |row| &row.name,
         &[
@@ -242,7 +242,7 @@ fn report(results: &Results) -> String {
         ],
     );
     out += &table(
-        "How large these are in the mean: executions of statements, in millions, and statements",
+        "Mean size of these slices: executed statements in millions, and distinct statements",
         rows,
         |row| &row.name,
         &[

@@ -175,7 +175,7 @@ fn positions(blocks: &[BlockId], block: BlockId) -> Vec<u64> {
         .collect()
 }
 
-/// Asks each question several times, going through all of them in turn.
+/// Asks all questions in turn, several times.
 fn timed(
     command: &Path,
     at: &Path,
@@ -203,7 +203,7 @@ fn timed(
 }
 
 /// The milliseconds from the start of the command to its first and second lines; `None` if it
-/// refused to answer. The command is then killed.
+/// refused to answer. Kills the command after its second line.
 fn lines(command: &Path, at: &Path, asked: &[String; 2]) -> Result<Option<[f64; 2]>> {
     let start = Instant::now();
     #[expect(clippy::disallowed_methods, reason = "afterimage itself")]
@@ -232,7 +232,7 @@ fn lines(command: &Path, at: &Path, asked: &[String; 2]) -> Result<Option<[f64; 
 fn report(results: &Results) -> String {
     let (machine, rows) = (&results.machine, &results.rows);
     let mut out = format!(
-        "{}, {} cores, {} GiB, {}; whole runs; {} random bytes of what each printed and {} random executions of statements with a value, each asked {} times.\n",
+        "{}, {} cores, {} GiB, {}; whole runs; {} random printed bytes and {} random executions of statements with a value for each program, each asked {} times.\n",
         machine.processor,
         machine.cores,
         machine.memory_gib,
@@ -256,14 +256,15 @@ fn report(results: &Results) -> String {
     let (printed, executed): (Questions, Questions) = (|row| &row.printed, |row| &row.executed);
     let lines: [(&str, Line); 2] = [
         ("its first line", |question| &question.milliseconds),
-        ("its second line, where the value comes from", |question| {
-            &question.origin
-        }),
+        (
+            "its second line, which names the origin of the value",
+            |question| &question.origin,
+        ),
     ];
     for (what, line) in lines {
         out += &table(
             &format!(
-                "From starting `why` to {what}, milliseconds that pass, in the median of the times that a question is asked: the median of the questions, and the slowest of them"
+                "Elapsed milliseconds from the start of `why` to {what}. Each question counts with its median; shown are the median question and the slowest"
             ),
             rows,
             |row| &row.name,

@@ -26,7 +26,8 @@ pub(crate) enum Effect {
     /// Writes pointers to the command-line arguments at argument `.0`, and their strings at
     /// argument `.1`.
     Arguments(usize, usize),
-    /// Does the same for the environment.
+    /// Writes pointers to the environment variables at argument `.0`, and their strings at argument
+    /// `.1`.
     Environment(usize, usize),
 }
 
@@ -151,7 +152,7 @@ fn vectors(memory: &[u8], at: u64, count: u64) -> impl Iterator<Item = Span> + '
     })
 }
 
-/// Determines what the host will read. Call it before the function runs.
+/// Determines what the host will read. Call this before the function runs.
 pub(crate) fn reads(effects: &[Effect], args: &[RawValue], memory: &[u8], out: &mut Vec<HostRead>) {
     out.clear();
     let mut add = |span: Option<Span>| {
@@ -189,8 +190,8 @@ pub(crate) fn reads(effects: &[Effect], args: &[RawValue], memory: &[u8], out: &
     }
 }
 
-/// Lists the vectors that the host may fill, in order. Call it before the function runs, because
-/// the host may overwrite them.
+/// Lists the vectors that the host may fill, in order. Call this before the function runs, because
+/// the host may overwrite the list.
 pub(crate) fn targets(effects: &[Effect], args: &[RawValue], memory: &[u8], out: &mut Vec<Span>) {
     out.clear();
     for effect in effects {
@@ -200,7 +201,7 @@ pub(crate) fn targets(effects: &[Effect], args: &[RawValue], memory: &[u8], out:
     }
 }
 
-/// Facts from before a call that its writes depend on.
+/// Facts, taken before a call, on which the call's writes depend.
 #[derive(Clone, Copy)]
 pub(crate) struct BeforeCall<'t> {
     /// The vectors that the host may fill: see [`targets`].
@@ -211,7 +212,7 @@ pub(crate) struct BeforeCall<'t> {
     pub environment: Strings,
 }
 
-/// Determines what the host wrote. Call it after the function succeeded.
+/// Determines what the host wrote. Call this after the function has succeeded.
 pub(crate) fn writes(
     effects: &[Effect],
     args: &[RawValue],

@@ -120,7 +120,8 @@ pub(crate) struct Doubt {
 }
 
 impl Doubt {
-    /// Returns the best-known place of the trap while it is unsettled. Its block is right.
+    /// Returns the best-known place of the trap while the operator is uncertain. The block of that
+    /// place is certain.
     pub(crate) fn known(&self) -> Option<Frame> {
         Some(Frame {
             function: self.function,
@@ -496,8 +497,8 @@ pub(crate) fn open_frames(
     Ok(open)
 }
 
-/// Returns the function for which the stack had no room. It need not be the one that its caller
-/// called, because a tail call may have replaced that one.
+/// Returns the function for which the stack had no room. This need not be the function that its
+/// caller called, because a tail call may have replaced that function.
 pub(crate) fn not_entered(standing: &[Activation]) -> Vec<FuncId> {
     let prologues = standing
         .iter()

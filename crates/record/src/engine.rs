@@ -32,10 +32,11 @@ pub fn engine_description() -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub stack: usize,
-    /// Whether it is on; off only to measure its cost.
+    /// Whether NaNs are canonical and relaxed SIMD is deterministic; off only to measure the cost.
     pub deterministic: bool,
     pub epochs: bool,
-    /// Off for modules with functions that would take too long; see `deep`.
+    /// Whether the engine optimises; off for modules with functions that would take too long, see
+    /// `deep`.
     pub optimised: bool,
     /// Whether to enable the debugger, which shows locals and operands.
     pub debugger: bool,

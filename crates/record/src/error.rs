@@ -60,9 +60,9 @@ pub enum RecordError {
     Arguments {
         /// The function.
         export: String,
-        /// Its parameters.
+        /// The function's parameters.
         expected: String,
-        /// The fault of the given arguments.
+        /// The fault of the arguments after the function's name.
         given: String,
     },
     /// A granted folder or a file for standard input cannot be opened.

@@ -21,7 +21,7 @@ use crate::snapshots::Capturing;
 use crate::weights::{self, weighted_plan};
 use wasmtime::Engine;
 
-/// The largest number of entries of a function between two polls to try in search of the one that
+/// The largest number of entries of a function between two polls to try in search of the entry that
 /// overflowed.
 const OVERFLOW_TRIES: u64 = 256;
 
@@ -338,9 +338,9 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Determines where to wait for this function's overflow: at the call that led to it, if that
-    /// names the function. Otherwise at the function's entry, which other calls and tail calls may
-    /// also reach.
+    /// Determines where to wait for this function's overflow. This is the call that led to the
+    /// overflow, if that call names the function, and otherwise the function's entry, which other
+    /// calls and tail calls may also reach.
     fn armed(&self, overflowed: FuncId) -> Armed {
         let call = || {
             let caller = self

@@ -191,8 +191,8 @@ impl Live {
     }
 }
 
-/// Grants growth up to the limits of the module, of recordings and of the system. The outcome is
-/// known at the next event.
+/// Grants growth up to the limits of the module, of recordings and of the system. Whether a growth
+/// succeeds is known only at the next event.
 impl ResourceLimiter for Live {
     fn memory_growing(
         &mut self,
@@ -265,7 +265,7 @@ pub struct Uncertain {
 pub struct Launch<'l> {
     /// The module.
     pub bytes: &'l [u8],
-    /// The same, parsed.
+    /// The parsed module.
     pub program: &'l Program,
     /// What is run, and what it may use.
     pub command: &'l Command,

@@ -148,7 +148,7 @@ impl ResourceLimiter for Host {
         Ok(self.growth(true, from, to)?)
     }
 
-    /// It did not fail in the recording.
+    /// Reports a divergence, because this growth did not fail in the recording.
     fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
         let what = format!("a memory of the guest cannot grow as it did: {error}");
         Err(self.diverged(what).into())

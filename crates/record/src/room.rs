@@ -67,7 +67,7 @@ impl Room {
         grow(&mut self.memory, MAX_MEMORY, from, to, &mut self.last)
     }
 
-    /// Takes back the last growth, which failed in the engine.
+    /// Undoes the last growth, which failed in the engine.
     pub fn memory_failed(&mut self) {
         self.memory -= std::mem::take(&mut self.last);
     }
@@ -77,7 +77,7 @@ impl Room {
         grow(&mut self.elements, MAX_ELEMENTS, from, to, &mut self.last)
     }
 
-    /// Takes back the last growth, which failed in the engine.
+    /// Undoes the last growth, which failed in the engine.
     pub fn table_failed(&mut self) {
         self.elements -= std::mem::take(&mut self.last);
     }

@@ -16,7 +16,7 @@ pub(crate) struct Unsettled<'a> {
     pub bytes: &'a [u8],
     pub program: &'a Program,
     pub index: &'a OperatorIndex<'a>,
-    /// Its ending.
+    /// How the run ended.
     pub ending: &'a Ending,
     pub doubt: &'a Doubt,
 }

@@ -15,8 +15,8 @@ use crate::sleep;
 /// The module name of WASI preview 1.
 pub(crate) const MODULE: &str = "wasi_snapshot_preview1";
 
-/// The number of bytes that any host call may copy, as in the engine's own command line. With a
-/// larger memory, the guest may pass all of it.
+/// The number of bytes that any host call may copy, as in the engine's own command line. A guest
+/// with a larger memory may pass the whole memory.
 const LEAST_FUEL: usize = 128 << 20;
 
 trait IntoRaw: Copy {

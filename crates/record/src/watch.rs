@@ -94,11 +94,11 @@ fn watched_at(rewritten: &Rewritten, memory: u32) -> Result<WatchedAt, RecordErr
 fn cut_elsewhere() -> RecordError {
     RecordError::Diverged {
         event: 0,
-        what: "it does not reach a moment that it reached before".to_owned(),
+        what: "it does not reach a moment that the earlier re-execution reached".to_owned(),
     }
 }
 
-/// Records what a run writes.
+/// Records which bytes of the region a run writes.
 pub(crate) struct Watching {
     /// The place of the marks.
     at: WatchedAt,

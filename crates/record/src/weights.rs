@@ -6,7 +6,7 @@ use afterimage_trace::CountsLens;
 
 use crate::Cache;
 
-/// The number of increments from which a run's counts are kept. Shorter runs would not pay for
+/// The least number of increments for which a run's counts are kept. Shorter runs would not pay for
 /// compiling the module again with other counters.
 const MANY: u64 = 1 << 23;
 

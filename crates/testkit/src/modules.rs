@@ -16,7 +16,7 @@ pub use handwritten::{HANDWRITTEN, WANDERER};
 pub struct ModuleConfig {
     /// The number of random bytes from which a module is grown, a rough measure of its size.
     pub entropy: usize,
-    /// The largest number of functions; the smallest is half of it.
+    /// The largest number of functions; the smallest number is half of that.
     pub max_functions: usize,
     /// The maximum number of instructions in a function, not counting those for `fuel`.
     pub max_instructions: usize,

@@ -29,7 +29,7 @@ struct Activation {
     decision: Option<u32>,
     /// The edges to the handler that caught an exception, if one did.
     caught: Vec<EdgeId>,
-    /// Whether a tail call is about to replace it.
+    /// Whether a tail call is about to replace the activation.
     leaving: bool,
     /// Whether the function called by its block was replaced by another.
     handed_on: bool,
@@ -70,8 +70,8 @@ pub enum Finish {
     Stopped,
 }
 
-/// Why an observer stops: an event is impossible, because the guest, the graph or the observer is
-/// wrong. Or the observer was asked to stop here.
+/// Why an observer stops. Either an event is impossible, because the guest, the graph or the
+/// observer is wrong, or the observer was asked to stop here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Surprise {
     /// The wanted number of blocks was executed.

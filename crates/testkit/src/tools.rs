@@ -1,8 +1,9 @@
 //! Starts external programs so that their behaviour depends only on their input.
 //!
-//! In: the name of a program. Out: a [`Command`] with its own environment. So a test has the same
-//! result for everybody, whatever their `RUSTFLAGS`, `CPATH`, `NODE_OPTIONS`, locale or dotfiles.
-//! Only this module starts programs in tests; `clippy.toml` enforces this.
+//! Each function takes the name of a program and returns a [`Command`] with an environment of its
+//! own. So a test has the same result for everybody, whatever their `RUSTFLAGS`, `CPATH`,
+//! `NODE_OPTIONS`, locale or dotfiles. Only this module starts programs in tests; `clippy.toml`
+//! enforces this.
 
 use std::env;
 use std::ffi::OsStr;
@@ -148,7 +149,7 @@ impl Clang {
             .arg(source))
     }
 
-    /// Links objects into a module. It passes no optimisation level.
+    /// Links objects into a module. This passes no optimisation level.
     ///
     /// # Errors
     /// The linker's output, if it fails.

@@ -32,7 +32,7 @@ pub enum Ending {
     Returned,
     /// The guest asked to exit.
     Exited {
-        /// Its exit code.
+        /// The guest's exit code.
         code: i32,
     },
     /// An operator trapped.
@@ -95,7 +95,7 @@ impl fmt::Display for Interrupter {
     }
 }
 
-/// The cause that stopped a run.
+/// Who or what stopped a run from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupter {
     /// The user, with Ctrl-C (SIGINT).
@@ -116,7 +116,7 @@ macro_rules! trap_codes {
         )*}
 
         impl TrapCode {
-            /// All of them.
+            /// All kinds of traps.
             pub const ALL: &[TrapCode] = &[$(TrapCode::$name),*];
 
             fn code(self) -> u8 {
@@ -171,7 +171,7 @@ trap_codes! {
 /// One activation on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its function.
+    /// The activation's function.
     pub function: FuncId,
     /// The operator's offset in the original module, or the start of the function's body at its
     /// entry.

@@ -31,8 +31,8 @@ pub enum TraceError {
     /// The output exists and the caller did not allow overwriting it.
     #[error("the file already exists")]
     Exists,
-    /// Another file, or none, is at the path where the file belongs. A complete copy is kept beside
-    /// it.
+    /// A different file, or no file, is at the path where the file belongs. A complete copy is kept
+    /// beside that path.
     #[error(
         "{path}: the file was replaced or removed while it was written; all of it is kept in \
          {kept}"
@@ -46,7 +46,7 @@ pub enum TraceError {
     /// The file was moved while it was written.
     #[error("{path}: the file was moved while it was written; what was added is in the moved file")]
     Moved {
-        /// Its former path.
+        /// The file's former path.
         path: PathBuf,
     },
     /// The path is a folder, a device or something else that is not a regular file.
@@ -63,9 +63,9 @@ pub enum TraceError {
          afterimage verify --repair -o COPY.aft FILE.aft"
     )]
     Hidden {
-        /// Its start in the file.
+        /// The start of that data in the file.
         at: FileOffset,
-        /// Its length.
+        /// The length of that data.
         bytes: u64,
     },
     /// The work was stopped.

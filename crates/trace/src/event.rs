@@ -16,21 +16,21 @@ pub enum Event {
     Enter {
         /// The function called.
         function: FuncId,
-        /// Its arguments.
+        /// The arguments of the call.
         args: Vec<RawValue>,
     },
     /// The innermost [`Event::Enter`] returned.
     Leave {
-        /// Its results.
+        /// The results of the call.
         results: Vec<RawValue>,
     },
     /// The guest called an import, which returned.
     HostCall {
         /// The import called.
         import: ImportId,
-        /// Its arguments.
+        /// The arguments of the call.
         args: Vec<RawValue>,
-        /// Its results.
+        /// The results of the call.
         results: Vec<RawValue>,
         /// Guest bytes that the host wrote, in order.
         writes: Vec<HostWrite>,
@@ -39,7 +39,7 @@ pub enum Event {
         /// CRC-32 (IEEE) of the bytes read, concatenated in order.
         read_digest: u32,
     },
-    /// The guest asked for a larger memory. The guest's own code says which one.
+    /// The guest asked for a larger memory. The guest's own code says which memory.
     MemoryGrow {
         /// Whether the engine granted it.
         granted: bool,
@@ -53,7 +53,7 @@ pub enum Event {
     HostStop {
         /// The import called.
         import: ImportId,
-        /// Its arguments.
+        /// The arguments of the call.
         args: Vec<RawValue>,
         /// Guest bytes that the host read, in order.
         reads: Vec<HostRead>,
@@ -132,9 +132,9 @@ pub struct HostWriteRef<'a> {
 pub struct HostCallRef<'a> {
     /// The import called.
     pub import: ImportId,
-    /// Its arguments.
+    /// The arguments of the call.
     pub args: &'a [RawValue],
-    /// Its results.
+    /// The results of the call.
     pub results: &'a [RawValue],
     /// Guest bytes that the host wrote, in order.
     pub writes: &'a [HostWriteRef<'a>],

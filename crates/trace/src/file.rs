@@ -45,7 +45,7 @@ enum Data {
 pub struct SectionInfo {
     /// The kind of its contents.
     pub kind: Kind,
-    /// Its name, if it has one.
+    /// The section's name, if it has one.
     pub name: Option<String>,
     /// The number of its chunks.
     pub chunks: u64,
@@ -98,7 +98,7 @@ impl TraceFile {
         })
     }
 
-    /// Whether a path still leads to this file, and not to another one put there.
+    /// Whether a path still leads to this file, and not to a file that has replaced it.
     pub fn is_at(&self, path: &Path) -> bool {
         let identity = self.inner.identity;
         identity.is_some_and(|identity| identity.is_at(path).unwrap_or(false))
@@ -159,7 +159,7 @@ impl TraceFile {
             .map_err(|fault| whole.malformed(fault))
     }
 
-    /// Exact edge counts: the latest ones, or `None` if there are none.
+    /// The latest exact edge counts, or `None` if the file has no counts.
     pub fn counts(&self) -> Result<Option<CountsLens>> {
         let mut sections = self.inner.state.sections.iter();
         let Some(position) =

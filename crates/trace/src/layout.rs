@@ -1,4 +1,4 @@
-//! The fixed-size pieces: file header, chunk header, footer. All integers little-endian.
+//! The fixed-size pieces: file header, chunk header, footer. All integers are little-endian.
 
 use std::fmt;
 
@@ -7,9 +7,10 @@ use crate::{Result, TraceError};
 /// The first eight bytes of every trace file. The high bit, the two line endings and the
 /// end-of-file character reveal a transfer that was not binary, as in PNG.
 pub const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
-/// Version of the format: a reader refuses a greater one.
+/// Major version of the format: a reader refuses a greater version.
 pub const VERSION_MAJOR: u16 = 1;
-/// Additions that an older reader may ignore: new kinds of section.
+/// Minor version: it counts additions that an older reader may ignore, which are new kinds of
+/// section.
 pub const VERSION_MINOR: u16 = 11;
 /// Length of the file header, in every version.
 pub(crate) const HEADER_LEN: usize = 16;

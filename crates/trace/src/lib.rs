@@ -1,5 +1,6 @@
 //! The `.aft` file, version 1, in both directions: the contents of a recording, and their layout on
-//! disk. No engine, no analysis. `docs/FORMAT.md` describes the same bytes in prose.
+//! disk. This crate contains no engine and no analysis. `docs/FORMAT.md` describes the same bytes
+//! in prose.
 //!
 //! A file is append-only: a header, then checksummed chunks, then an index and a footer. Chunks
 //! belong to sections ([`Kind`]), and chunks of different sections may interleave. Adding a section
@@ -10,8 +11,8 @@
 //! - [`TraceFile`] maps a file and reads it; each chunk is verified when it is read.
 //! - [`TraceFile::verify`] reads the whole file and checks the invariants one by one ([`Rule`]).
 //!
-//! Rejected: a database file (SQLite) would be ten times the size of this crate, and rewrites pages
-//! in place. One file per section would lose the atomic commit. An archive (zip, tar) has no
+//! We rejected three alternatives. SQLite is ten times the size of this crate, and it rewrites
+//! pages in place. One file per section would lose the atomic commit. An archive (zip, tar) has no
 //! checksummed append.
 
 mod codec;

@@ -22,8 +22,8 @@ const PIECE: usize = 1 << 20;
 const WAITING: usize = 8;
 
 /// Writes the boundary log. Events reach the file in chunks of 128 KiB before compression. A
-/// separate thread compresses and writes them, so the run waits only if the disk is slower. The
-/// next call returns an error of that thread.
+/// separate thread compresses and writes the chunks, so the run waits only if the disk is slower.
+/// If that thread fails, the next call returns its error.
 #[derive(Debug)]
 pub struct LogWriter {
     queue: Arc<Mutex<Queue>>,
@@ -42,7 +42,7 @@ pub struct LogFlusher {
 struct Queue {
     /// `None` once the thread has ended.
     chunks: Option<SyncSender<Chunk>>,
-    /// Returns the section, or the error.
+    /// The writing thread, which returns the section or its error.
     thread: Option<JoinHandle<Result<SectionWriter>>>,
     /// Events not yet handed over.
     raw: Vec<u8>,
@@ -57,7 +57,7 @@ struct Queue {
 struct Chunk {
     /// The number of events before this chunk.
     first: u64,
-    /// The number of events up to its end.
+    /// The number of events up to the chunk's end.
     end: u64,
     raw: Vec<u8>,
     /// Notified when the chunk has been written.
@@ -184,7 +184,7 @@ impl Queue {
         }
     }
 
-    /// Passes them on without error handling. Returns whether the thread still runs.
+    /// Passes the waiting events on without error handling. Returns whether the thread still runs.
     fn send(&mut self, written: Option<SyncSender<()>>) -> bool {
         let Some(chunks) = &self.chunks else {
             return false;
@@ -245,7 +245,7 @@ fn write(mut section: SectionWriter, chunks: Receiver<Chunk>) -> Result<SectionW
 pub struct LogPlace {
     /// The number of chunks read.
     pub chunks: u64,
-    /// The position in the last of these.
+    /// The position in the chunk read last.
     pub at: u64,
     /// The number of events before it.
     pub events: u64,
@@ -382,8 +382,8 @@ impl LogReader {
     }
 
     /// Gathers the `length` bytes of an event that begins at `body` in the current chunk and
-    /// continues in the next ones. `false` if the log ends before the event does. Memory grows with
-    /// the bytes found, not with the announced length.
+    /// continues in the next chunks. `false` if the log ends before the event does. Memory grows
+    /// with the bytes found, not with the announced length.
     fn collect(&mut self, body: usize, length: usize) -> Result<bool> {
         self.parts.clear();
         self.at = body;

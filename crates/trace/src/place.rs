@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use crate::{Result, TraceError};
 
-/// The treatment of a file that already has the name of a new one.
+/// The action to take if a file with the new file's name already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and the new file is refused.
+    /// The existing file stays, and the new file is refused.
     Kept,
-    /// The new file replaces it.
+    /// The new file replaces the existing one.
     Replaced,
 }
 

@@ -62,7 +62,7 @@ impl FoundSection {
         self.taken == self.section.chunks.len()
     }
 
-    /// Excludes it; the first reason given is kept.
+    /// Excludes the section; the first reason is kept.
     fn lose(&mut self, why: &str) {
         self.taken = 0;
         if self.why.is_empty() {
@@ -71,7 +71,7 @@ impl FoundSection {
     }
 }
 
-/// Writes a copy of a trace file with everything intact in it. The original stays unchanged.
+/// Writes a copy of a trace file that contains everything intact. The original stays unchanged.
 ///
 /// # Errors
 /// [`TraceError::Damaged`] or [`TraceError::Missing`] if the module or the description of the run

@@ -59,13 +59,13 @@ impl Section {
 /// A complete state of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
-    /// By first chunk.
+    /// The sections, ordered by first chunk.
     pub sections: Vec<Section>,
-    /// The footer that ends it; `None` in a first recording without a commit.
+    /// The footer that ends the state; `None` in a first recording without a commit.
     pub footer: Option<Footer>,
-    /// Its end in the file.
+    /// The state's end in the file.
     pub end: u64,
-    /// The number of bytes after it that are not part of it.
+    /// The number of bytes after the state that are not part of it.
     pub ignored: u64,
     /// Whether these bytes were, by their headers, left by an interrupted addition or first
     /// recording: no damage.

@@ -34,7 +34,7 @@ pub enum Rule {
     Required,
     /// META, LOG, END, COUNTS and SOURCES can be decoded.
     Decode,
-    /// The SHA-256 of MODULE equals the one in META.
+    /// The SHA-256 of MODULE equals the digest in META.
     ModuleDigest,
     /// Every return from the guest has a matching call into it, and a host call that did not return
     /// is the last event.
@@ -99,7 +99,8 @@ impl Report {
         }
     }
 
-    /// The value, or `None` and a finding under the rule that the error belongs to.
+    /// Returns the value. For an error, returns `None` and adds a finding under the rule to which
+    /// the error belongs.
     fn check<T>(&mut self, result: Result<T>) -> Option<T> {
         let error = match result {
             Ok(value) => return Some(value),

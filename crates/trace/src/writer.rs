@@ -28,9 +28,9 @@ pub(crate) const CHUNK: usize = 1 << 20;
 
 /// Writes a trace file, or appends to one. Sections may be written from several threads.
 ///
-/// Nothing counts until [`TraceWriter::commit`]. A writer of a new file that is dropped without a
-/// commit leaves the file unchanged, as a recording that was cut off. A writer that appends removes
-/// its own additions.
+/// Nothing that is written counts until [`TraceWriter::commit`]. A writer of a new file that is
+/// dropped without a commit leaves the file unchanged, as a recording that was cut off. A writer
+/// that appends removes its own additions.
 #[derive(Debug)]
 pub struct TraceWriter {
     core: Shared,
@@ -163,8 +163,8 @@ impl TraceWriter {
         self.begin(kind, name, codec::FAST)
     }
 
-    /// Makes everything written so far part of the file, by an index and a footer. A killed process
-    /// loses none of it; for a power failure see [`TraceWriter::commit_durable`].
+    /// Makes everything written so far part of the file, by an index and a footer. If the process
+    /// is killed, nothing is lost; for a power failure, see [`TraceWriter::commit_durable`].
     pub fn commit(&self) -> Result<()> {
         lock(&self.core).commit(false)
     }

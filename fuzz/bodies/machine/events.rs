@@ -138,7 +138,7 @@ impl<'a> Forms<'a> {
         })
     }
 
-    /// Applies an action to all of them.
+    /// Applies an action to all three machines.
     pub fn all<T>(&mut self, mut action: impl FnMut(&mut Machine<'a>) -> T) -> T {
         action(&mut self.slow);
         action(&mut self.full);

@@ -8,9 +8,9 @@ use afterimage_wet::{Epoch, Epochs, HostCalls, LeftOut};
 /// The epochs of one or several consecutive traces.
 #[derive(Default)]
 pub struct InEpochs {
-    /// The number of blocks executed before each.
+    /// The number of blocks executed before each epoch.
     pub before: Vec<u64>,
-    /// The number of blocks executed until the end of the last one.
+    /// The number of blocks executed until the end of the last epoch.
     pub end: u64,
     /// The epochs.
     pub epochs: Vec<Arc<Epoch>>,

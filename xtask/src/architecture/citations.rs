@@ -22,7 +22,7 @@ const PLACES: &[&str] = &[
 /// The endings of files that are cited without a folder.
 const ENDINGS: &[&str] = &[".md", ".rs", ".toml"];
 
-/// Files of the program's users.
+/// Files that belong to the program's users.
 const OF_USERS: [&str; 2] = [".afterimage.toml", "FILE.notes.md"];
 
 /// The violations in the documents and in the comments of the sources.

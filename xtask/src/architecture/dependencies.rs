@@ -7,9 +7,10 @@ use std::collections::{HashMap, VecDeque};
 /// A crate of the workspace, with the workspace crates that it may depend on.
 struct Rule {
     name: &'static str,
-    /// Under `[dependencies]`.
+    /// The crates that it may depend on under `[dependencies]`.
     may_use: &'static [&'static str],
-    /// Only under `[dev-dependencies]`, besides [`TESTKIT`].
+    /// The crates, in addition to [`TESTKIT`], that it may depend on only under
+    /// `[dev-dependencies]`.
     tests_may_use: &'static [&'static str],
     engine: bool,
 }
@@ -205,7 +206,7 @@ struct DependencyKind {
 }
 
 impl Dependency {
-    /// Whether it exists outside tests.
+    /// Whether the dependency exists outside tests.
     fn ships(&self) -> bool {
         self.dep_kinds
             .iter()

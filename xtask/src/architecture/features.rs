@@ -1,11 +1,11 @@
 //! Checks that the engine is built only once: the command line, the benchmark and the tests use the
 //! same features of everything outside the workspace. Otherwise Cargo compiles the engine again,
-//! for minutes, whenever one of them follows another.
+//! for minutes, whenever one of them is built after another.
 
 use anyhow::Result;
 use std::collections::BTreeSet;
 
-/// The packages that users build separately, besides the tests of the whole workspace.
+/// The packages that users build separately, in addition to the tests of the whole workspace.
 const SELECTIONS: &[&str] = &["afterimage", "afterimage-cli", "bench"];
 
 /// The violations. `cargo` runs Cargo and returns its output.

@@ -63,8 +63,8 @@ impl Browser {
         self.program.is_some()
     }
 
-    /// Runs a script of this folder. Its arguments are the first ones given, the browser, and the
-    /// last ones given.
+    /// Runs a script of this folder. The script's arguments are those in `before`, the browser, and
+    /// those in `after`.
     pub fn run(&self, script: &str, before: &[&str], after: &[&str]) -> Result<bool> {
         let program = self.program.as_deref().context("there is no browser")?;
         let mut node = tool::start("node");

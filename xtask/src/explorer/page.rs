@@ -17,7 +17,7 @@ const OFTEN: Duration = Duration::from_millis(50);
 /// A page that is served until this is dropped.
 pub struct Page {
     child: Child,
-    /// Its address.
+    /// The page's address.
     pub url: String,
     /// The peak memory up to now, in bytes.
     most: Arc<AtomicU64>,

@@ -38,7 +38,7 @@ pub enum Difference {
     Facts,
 }
 
-/// Asks the questions in order: later answers may use what earlier ones added to the recording.
+/// Asks the questions in order: later answers may use what earlier answers added to the recording.
 ///
 /// # Errors
 /// If afterimage cannot be run.

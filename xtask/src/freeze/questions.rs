@@ -21,11 +21,11 @@ struct Subjects {
     lines: Vec<String>,
     /// Lines that were not executed.
     never: Vec<String>,
-    /// Source variables in some of these lines.
+    /// Source variables in some of the executed lines.
     variables: Vec<String>,
 }
 
-/// The questions about `recording`. Comparisons are with others of `all`.
+/// The questions about `recording`. Comparisons are with other recordings in `all`.
 ///
 /// # Errors
 /// If afterimage cannot be run, or prints no profile.
@@ -230,7 +230,7 @@ fn of_a_variable(asked: &mut Asked, line: &str, variable: &str) {
     asked.ask(&["slice", "--at", &last, "--var", variable, "--limit", "30"]);
 }
 
-/// Returns the other recordings to compare one with.
+/// Returns the recordings with which to compare a recording.
 fn pairs(name: &str, all: &[Recording]) -> Vec<String> {
     let others = all.iter().map(|one| one.name);
     let of_one_source =

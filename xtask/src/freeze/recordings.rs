@@ -54,8 +54,8 @@ const ORDERS: &str =
 const OTHER_ORDERS: &str = "ann + 100\nbob + 20\nann - 30\nbob - 15\nann % 0\ncid + 5\nann - 70\n";
 const WORDS: &str = "the cat and the dog and the bird\n";
 
-/// All languages and all endings. Pairs with the same name and different endings are compared with
-/// each other.
+/// The programs, which cover all languages and all ways to end. Pairs with the same name and
+/// different endings are compared with each other.
 const PROGRAMS: &[Program] = &[
     Program {
         name: "bank",

@@ -31,13 +31,13 @@ use std::process::{ExitCode, ExitStatus, Stdio};
 struct Subject {
     /// The guest of the corpus.
     guest: &'static str,
-    /// Its binary that prints the whole result.
+    /// The guest's binary that prints the whole result.
     binary: &'static str,
     /// The package whose lines are mutated.
     package: &'static str,
     /// The folder that contains these lines.
     folder: &'static str,
-    /// Whether it is written in C.
+    /// Whether the program is written in C.
     c: bool,
     /// The file that Cargo must consider changed in order to compile the package's files again.
     touched: &'static str,
@@ -212,7 +212,7 @@ struct Program<'p> {
     guests: &'p Path,
     /// The package as it was published.
     original: PathBuf,
-    /// Its copy.
+    /// The copy of the package.
     package: PathBuf,
 }
 

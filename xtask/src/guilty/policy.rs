@@ -41,7 +41,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// How the questions ended, if not by an answer.
+    /// Describes how the questions ended, if not with an answer.
     pub fn ended(&self) -> String {
         let failed = self.failed.as_ref();
         failed.map_or_else(String::new, |why| format!(": {why}"))
@@ -49,7 +49,7 @@ impl Outcome {
 }
 
 /// Follows the policy until the guilty line is in an answer. A server that fails or does not answer
-/// has not shown it.
+/// has not shown the line.
 pub fn follow(client: &mut Client, recording: &str, about: &About, guilty: &Line) -> Outcome {
     let mut state = Followed {
         client,

@@ -4,7 +4,7 @@
 use super::rng::Rng;
 use std::fmt::Write;
 
-/// Generates a formula of `clauses` clauses, each over three different ones of at least three
+/// Generates a formula of `clauses` clauses, each over three different variables of at least three
 /// `variables`.
 pub fn generate(seed: u64, variables: usize, clauses: usize) -> String {
     let mut rng = Rng::new(seed);

@@ -35,7 +35,7 @@ impl Rng {
         choices[self.below(choices.len())]
     }
 
-    /// One of `choices`, early ones more often: text repeats itself, and compressors and parsers
+    /// One of `choices`, early choices more often: text repeats itself, and compressors and parsers
     /// depend on that.
     pub fn favour<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
         let bound = choices.len();

@@ -14,7 +14,7 @@ const WORDS: &[&str] = &[
     "writer", "zone", "digest",
 ];
 
-/// One word, common ones more often.
+/// One word, common words more often.
 pub fn word(rng: &mut Rng) -> &'static str {
     rng.favour(WORDS)
 }

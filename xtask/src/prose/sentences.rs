@@ -15,7 +15,7 @@ pub struct Sentence {
 }
 
 impl Sentence {
-    /// Its first words.
+    /// Returns the sentence's first words.
     pub fn beginning(&self) -> String {
         let words: Vec<&str> = self.text.split(' ').take(9).collect();
         words.join(" ")
@@ -179,7 +179,7 @@ impl<'a> Paragraphs<'a> {
     }
 }
 
-/// The words of a sentence: a piece of code is one, a number is none.
+/// Counts the words of a sentence: a piece of code counts as one word, a number as none.
 fn words(sentence: &str) -> usize {
     sentence
         .split_whitespace()
@@ -207,7 +207,7 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// Mark links and emphasis.
+/// The characters that mark links and emphasis.
 const MARKS: [char; 4] = ['[', ']', '*', '_'];
 
 /// Splits a paragraph into sentences: they end in a period, a question mark or an exclamation mark,

@@ -8,7 +8,7 @@ pub struct Program {
     /// The name of the page.
     pub name: &'static str,
     pub title: &'static str,
-    /// Its purpose, and its bug.
+    /// The program's purpose, and its bug.
     pub about: &'static str,
     pub source: &'static str,
     pub compile: &'static [&'static str],

@@ -20,7 +20,7 @@ pub struct Shown {
     pub status: ExitStatus,
 }
 
-/// Runs `command` in a terminal with `width` columns. `settle` sees each line first.
+/// Runs `command` in a terminal with `width` columns. Each line is first passed through `settle`.
 ///
 /// # Errors
 /// If there is no terminal, or the command cannot be run.

@@ -128,8 +128,8 @@ fn walk<'a>(
     Ok((start.elapsed().as_secs_f64() * 1e9, nodes, blocks))
 }
 
-/// Milliseconds of a node's first question and nanoseconds of the others, for nodes from the most
-/// frequent to rare ones.
+/// Milliseconds of a node's first question and nanoseconds of later questions, for nodes from the
+/// most frequent to rare nodes.
 fn occurrences(path: &RecordedPath, random: &mut Random) -> Result<(f64, f64, f64)> {
     let mut counts = std::collections::BTreeMap::new();
     for summary in path.segments().summaries() {
@@ -169,7 +169,7 @@ fn occurrences(path: &RecordedPath, random: &mut Random) -> Result<(f64, f64, f6
 
 pub(crate) fn report(rows: &[Row]) -> String {
     table(
-        "Reading the stored path: opening it; decoding and checking all of it, in millions of blocks a second; a random position in a path just opened (cold) and with all segments open (ns); a step to the next and the previous node; the first question after a node's executions, and rank and select after that",
+        "Reading the stored path: opening it; decoding and checking all of it, in millions of blocks a second; a random position in a path just opened (cold) and with all segments open (ns); a step to the next and the previous node; the first question about a node's executions, and rank and select afterwards",
         rows,
         name,
         &[

@@ -35,7 +35,7 @@ impl From<Sample> for Cell {
 enum Worse {
     Larger,
     Smaller,
-    /// Neither, because the value is not a merit.
+    /// Neither, because the value has no better or worse.
     Neither,
 }
 
@@ -80,7 +80,7 @@ impl<'a, R> Column<'a, R> {
         Self::new(title, digits, Worse::Smaller, value)
     }
 
-    /// Neither, because its mean is meaningless.
+    /// A fact: neither a cost nor a gain, and its mean is meaningless.
     pub(crate) fn fact<C: Into<Cell>>(
         title: impl Into<String>,
         digits: usize,

@@ -35,7 +35,7 @@ impl Milliseconds {
     }
 }
 
-/// The times.
+/// The times of each way of extraction.
 #[derive(Debug, Serialize)]
 pub(crate) struct Extraction {
     /// Scanning the raw trace in memory.
@@ -43,14 +43,14 @@ pub(crate) struct Extraction {
     /// Reading a function in the compacted file, for all functions that were called: it is found,
     /// its checksum is verified, and its traces are available in their compacted form.
     pub file: Milliseconds,
-    /// The same, plus decoding and checking every series of every trace.
+    /// As for [`Self::file`], plus decoding and checking every series of every trace.
     pub checked: Milliseconds,
     /// The factor by which [`Self::file`] is faster than the scan: the geometric mean over all
     /// functions.
     pub faster: f64,
-    /// Reading a function there, and expanding all its traces to blocks.
+    /// Reading a function in the compacted file, and expanding all its traces to blocks.
     pub expanded: Milliseconds,
-    /// Finding its traces in the recording, with its segments open and their calls listed.
+    /// Finding a function's traces in the recording, with the segments open and their calls listed.
     pub recording: Milliseconds,
     /// The number of functions expanded, and the number called.
     read: usize,
@@ -59,7 +59,7 @@ pub(crate) struct Extraction {
 
 /// The number of functions to measure in every way, most frequently called first.
 const READ: usize = 20;
-/// The number of these to search for in the raw trace, which takes the same time for each.
+/// The number of functions to search for in the raw trace, which takes the same time for each.
 const SCANNED: usize = 3;
 /// Functions whose unique path traces have more blocks than this in total are skipped: expanded,
 /// they would not fit into memory.
@@ -177,7 +177,7 @@ fn by_trace(paths: &FunctionPaths, numbers: &BlockNumbers) -> FxHashMap<Vec<u32>
 
 pub(crate) fn report(rows: &[Row]) -> String {
     let mut out = table(
-        "2001, Table 4: milliseconds to extract one function's path traces. Raw: all of the raw trace is scanned (in memory, a chunk at a time; the paper's U). File: the compacted file, in memory, is opened, the function's block found, its checksum verified, and its traces are there in compacted form, as they stand in the file (the paper's C). Checked: every series of every trace is decoded and checked, besides. Expanded: every trace is a sequence of blocks, besides. Recording: the traces from the recording itself, its segments being open and their calls listed, those of at most 16384 blocks as sequences of blocks and longer ones timestamped",
+        "2001, Table 4: milliseconds to extract one function's path traces. Raw: the whole raw trace is scanned (in memory, a chunk at a time; the paper's U). File: the compacted file, in memory, is opened, the function's block is found and its checksum verified, and its traces are available in their compacted form (the paper's C). Checked: also, every series of every trace is decoded and checked. Expanded: also, every trace is expanded to a sequence of blocks. Recording: the traces come from the recording itself, with its segments open and their calls listed; those of at most 16384 blocks become sequences of blocks, and longer traces are timestamped",
         rows,
         name,
         &[
@@ -206,7 +206,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         ],
     );
     out += &format!(
-        "\nFile and checked: means over all functions that were called, and the geometric mean of how many times faster each is read from the file. Otherwise over {READ} functions at equal distances in the order of how often they were called (all, where fewer were called), the raw trace scanned for {SCANNED} of them; functions whose unique traces have more than {LONGEST} blocks together are left out there: expanded, they would not fit. All ways gave the same traces and counts.\n",
+        "\nFile and checked: means over all called functions, and the geometric mean of the factors by which reading each from the file is faster. The other columns are over {READ} functions at equal distances in the order of their numbers of calls (or all, if fewer were called); the raw trace is scanned for {SCANNED} of them. There, functions whose unique traces have more than {LONGEST} blocks in total are left out, because they would not fit into memory when expanded. All methods gave the same traces and counts.\n",
     );
     out
 }

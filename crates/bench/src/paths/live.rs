@@ -74,13 +74,13 @@ fn columns<'a>() -> Vec<(&'static str, Column<'a, Row>)> {
         ),
         (
             "",
-            cost("words alone in a file, time that passes", |row| {
+            cost("only words in a file, elapsed time", |row| {
                 row.live.kept_wall
             }),
         ),
         (
             "1.6",
-            cost("a file that can be sought in, time that passes", |row| {
+            cost("a file that can be searched, elapsed time", |row| {
                 row.live.sought_wall
             }),
         ),

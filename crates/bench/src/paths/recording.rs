@@ -146,7 +146,7 @@ pub(crate) struct Live {
     pub kept_wall: Sample,
     /// The same with the position of the run stored every few words, which makes the file seekable.
     pub sought_wall: Sample,
-    /// Processor time of its guest.
+    /// Processor time of the guest in the runs of `sought_wall`.
     pub sought_cpu: Sample,
 }
 

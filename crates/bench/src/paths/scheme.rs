@@ -15,7 +15,7 @@ use super::words::WordReader;
 
 /// A way of recording. To add another, add a line to [`SCHEMES`].
 pub(crate) struct Scheme {
-    /// Its name in the tables.
+    /// The scheme's name in the tables.
     pub name: &'static str,
     plan: fn(&Program, &Counts) -> Result<Plan, PlanError>,
 }

@@ -45,7 +45,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         })
     };
     table(
-        "Stored size of the whole run, in bits per executed block: the segments, with their directory, and what they add to the file; beside a bit for each branch and the entropy of each branch's outcomes. The raw trace has 32",
+        "Stored size of the whole run, in bits per executed block: the segments, the segments with their directory, and the growth of the file; for comparison, a bit for each branch, and the entropy of each branch's outcomes. The raw trace has 32",
         rows,
         name,
         &[

@@ -83,7 +83,7 @@ pub(crate) fn measure(subject: &Subject, scheme: &Prepared, runs: usize) -> Resu
 
 pub(crate) fn report(rows: &[Row]) -> String {
     table(
-        "Speed in millions of executed blocks a second and core: regeneration alone; with a grammar; that grammar coded; all of it (compaction)",
+        "Speed in millions of executed blocks per second and core: regeneration alone; regeneration into a grammar; coding that grammar; everything together (compaction)",
         rows,
         name,
         &[

@@ -115,7 +115,7 @@ impl Subject {
         Ok(())
     }
 
-    /// Opens the path again, with nothing of it in memory.
+    /// Opens the path again, with none of its data in memory.
     pub(crate) fn reopened(&self) -> Result<RecordedPath> {
         recorded_path(&self.file, &self.program)?.context("the path is not there")
     }

@@ -31,7 +31,7 @@ fn targets<'a>() -> Vec<Target<'a>> {
             "1.6",
             "1.2",
             Column::cost(
-                "with a complete file that can be sought in, time that passes, ratio",
+                "with a complete file that can be searched, elapsed time, ratio",
                 3,
                 |row: &Row| row.recording.sought_wall,
             ),
@@ -40,7 +40,7 @@ fn targets<'a>() -> Vec<Target<'a>> {
             "",
             "",
             Column::cost(
-                "with the words alone in a file, time that passes, ratio",
+                "with only the words in a file, elapsed time, ratio",
                 3,
                 |row: &Row| row.recording.kept_wall,
             ),
@@ -49,7 +49,7 @@ fn targets<'a>() -> Vec<Target<'a>> {
             "",
             "",
             Column::cost(
-                "with compaction meanwhile, time that passes, ratio",
+                "with compaction at the same time, elapsed time, ratio",
                 3,
                 |row: &Row| row.recording.live_wall,
             ),
@@ -130,7 +130,7 @@ fn targets<'a>() -> Vec<Target<'a>> {
             "1024",
             "256",
             Column::cost(
-                "memory while recording, MiB, the guest's included",
+                "memory while recording, including the guest's, MiB",
                 0,
                 |row: &Row| row.memory.recording,
             ),

@@ -13,7 +13,7 @@ pub(crate) struct Tape {
     whole: bool,
 }
 
-/// A path, as defined.
+/// A path, as passed to `define`.
 struct Path {
     function: FuncId,
     blocks: Box<[BlockId]>,
@@ -46,8 +46,8 @@ impl Tape {
         self.whole
     }
 
-    /// Passes all of it to a sink, or only as much as executes at least `blocks` blocks. Returns
-    /// their number.
+    /// Passes the tape to a sink: all of it, or only as much as executes at least `blocks` blocks.
+    /// Returns the number of blocks passed.
     pub(crate) fn play(&self, blocks: u64, sink: &mut impl Sink) -> u64 {
         let mut fresh = self.paths.iter();
         let mut names = Vec::new();

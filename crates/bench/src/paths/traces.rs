@@ -30,10 +30,10 @@ pub(crate) struct Traces {
     pub timestamped: u64,
     dictionaries: u64,
     call_graph_compressed: u64,
-    /// The same as a file, with numbers as short as possible.
+    /// The size of the compacted form as a file, with numbers as short as possible.
     pub file: u64,
     file_call_graph: u64,
-    /// Vertices and edges of all functions' control-flow graphs, and of all dynamic ones.
+    /// Vertices and edges of all functions' control-flow graphs, and of all dynamic graphs.
     static_nodes: u64,
     static_edges: u64,
     dynamic_nodes: u64,
@@ -153,7 +153,7 @@ fn factor<'a>(
 
 pub(crate) fn report(rows: &[Row]) -> String {
     let mut out = table(
-        "2001, Table 1: original sizes in megabytes, and how long it takes to collect all path traces from the recording, its segments being open, and to compact them and make the file",
+        "2001, Table 1: original sizes in megabytes, and the time to collect all path traces from the recording, with its segments open, and to compact them and make the file",
         rows,
         name,
         &[
@@ -168,7 +168,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         ],
     );
     out += &table(
-        "2001, Table 2: path traces after each transformation, in megabytes, and how many times smaller each makes them",
+        "2001, Table 2: path traces after each transformation, in megabytes, and the factor by which each makes them smaller",
         rows,
         name,
         &[
@@ -199,7 +199,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         ],
     );
     out += &table(
-        "2001, Table 6: control-flow graphs of all functions, dynamic ones of all unique path traces, and timestamps of a node on average, before and after compaction",
+        "2001, Table 6: control-flow graphs of all functions, dynamic graphs of all unique path traces, and the mean number of a node's timestamps before and after compaction",
         rows,
         name,
         &[

@@ -23,13 +23,13 @@ pub(crate) struct Built {
     pub seconds: f64,
     /// Processor time of all threads.
     pub processor_seconds: f64,
-    /// The number of bytes it added to the file.
+    /// The number of bytes added to the file.
     pub growth: u64,
-    /// The number of these that are checkpoints.
+    /// The number of added bytes that are checkpoints.
     pub checkpoints: u64,
-    /// The number of these that are the opened grammars of the whole path.
+    /// The number of added bytes that are the opened grammars of the whole path.
     pub grammars: u64,
-    /// The number of these that are program output.
+    /// The number of added bytes that are program output.
     pub printed: u64,
     /// The progress by epoch.
     pub epochs: Vec<Grown>,
@@ -38,11 +38,11 @@ pub(crate) struct Built {
 /// The progress when an epoch was written.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Grown {
-    /// The number of blocks before it.
+    /// The number of blocks before the epoch.
     pub before: u64,
-    /// The number of bytes until its end.
+    /// The number of bytes until the epoch's end.
     pub bytes: u64,
-    /// The number of seconds until its end.
+    /// The number of seconds until the epoch's end.
     pub seconds: f64,
 }
 
@@ -176,7 +176,7 @@ fn processor_seconds() -> f64 {
 
 pub(crate) fn report(rows: &[Row]) -> String {
     table(
-        "Building: millions of executed statements a second, by the time that passes (one thread follows, one finds out who wrote what, as many code as there are processors) by the processor time of all, and the time that passes as a ratio to the plain program's for as many of its blocks",
+        "Building: millions of executed statements per second of elapsed time (one thread follows, one determines the writers of values, and as many as there are processors code the result) and per second of the processor time of all; and the elapsed time as a ratio to the plain program's for the same number of blocks",
         rows,
         name,
         &[

@@ -27,7 +27,7 @@ struct Row {
     processor: Sample,
     /// Seconds to follow alone.
     follow: Sample,
-    /// The same with checkpoints.
+    /// Seconds to follow with checkpoints.
     follow_and_check: Sample,
 }
 
@@ -100,7 +100,7 @@ fn of(entry: &Entry, arguments: &super::Options) -> Result<Row> {
 fn report(results: &Results) -> String {
     let machine = &results.machine;
     let text = table(
-        "Building whole execution traces. Seconds that pass, and processor time in nanoseconds a statement; as ratios to the plain program's time for as many blocks: the time that passes, half of the processor time (what two processors take that never wait), and the time of the thread that follows if all that it tells is thrown away, with checkpoints and without",
+        "Building whole execution traces: elapsed seconds, and processor time in nanoseconds per statement. As ratios to the plain program's time for the same number of blocks: the elapsed time; half of the processor time, which is what two processors would take if they never waited; and the time of the following thread alone, with its results dropped, with and without checkpoints",
         &results.rows,
         |row| &row.name,
         &[

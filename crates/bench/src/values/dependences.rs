@@ -41,7 +41,7 @@ pub(crate) struct Dependences {
     again: u64,
     /// The first use of a variable as an operand.
     variables: Uses,
-    /// Explicitly stored definitions of variables: distant ones, where they change.
+    /// Explicitly stored definitions of variables: distant definitions, where they change.
     far: Group,
     /// Reads of data that the same execution of the node wrote, without exception in the epoch
     /// (OPT-1b).
@@ -55,7 +55,7 @@ pub(crate) struct Dependences {
     shared: Group,
     /// Reads with a label each.
     explicit: Group,
-    /// The part of these that selects one of several writers.
+    /// The part of the labels that selects one of several writers.
     choices: u64,
     /// Runs of elements that memory copies read.
     copies: Group,
@@ -202,7 +202,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         })
     };
     let mut out = table(
-        "Dependences that need no label, in percent of all dependences, data and control (one per statement): all control dependences, by the path; operands that are results of the same block (OPT-1a), of the same node (OPT-2b), variables used already in the node (OPT-2a); variables found by the path up to 64 nodes back, further back, by calls and returns, in the log",
+        "Dependences that need no label, in percent of all dependences, data and control (one control dependence per statement): all control dependences, which the path gives; operands that are results of the same block (OPT-1a) or of the same node (OPT-2b), and variables already used in the node (OPT-2a); variables found through the path up to 64 nodes back, further back, through calls and returns, or in the log",
         rows,
         name,
         &[
@@ -218,7 +218,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         ],
     );
     out += &table(
-        "The others, in percent of all dependences: reads of what the same node's execution wrote, always in an epoch (OPT-1b), of what nobody wrote, by one rule for an epoch, with another read's labels (OPT-3), and what is explicit: labels of reads, far variables where they change, runs of copies. The last columns: explicit ones in percent of all, and of data dependences",
+        "The other dependences, in percent of all: reads that throughout an epoch take data written by the same execution of the node (OPT-1b), reads of data that nobody wrote, reads with one rule for an epoch, reads with another read's labels (OPT-3), and explicit dependences: labels of reads, far variables where they change, runs of copies. The last columns: explicit dependences in percent of all, and of data dependences",
         rows,
         name,
         &[
@@ -239,7 +239,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         })
     };
     out += &table(
-        "Bytes of their streams per statement; choices: which of several writers it was, a part of labels",
+        "Bytes of the streams of these dependences per statement; choices: the part of labels that selects one of several writers",
         rows,
         name,
         &[

@@ -37,7 +37,7 @@ pub(crate) struct Totals {
     pub in_block: u64,
     /// Operands that are results of another block of the node (OPT-2b).
     pub in_node: u64,
-    /// Operands that are variables which already are another operand of the node (OPT-2a).
+    /// Operands that are variables already used as another operand of the node (OPT-2a).
     pub again: u64,
     /// Operands of calls and returns, which are not statements here.
     pub passed: u64,
@@ -222,7 +222,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         })
     };
     table(
-        "The executed program. A statement is an instruction of the machine: an operator that computes, reads, writes or decides. Calls, returns and jumps are statements by the wider definition. The columns from values on are per statement; width: bytes of a value that is one",
+        "The executed program. A statement is an instruction of the machine: an operator that computes, reads, writes or decides. Calls, returns and jumps are statements by the wider definition. The columns from `values` on are per statement; width: the mean width of a value in bytes",
         rows,
         name,
         &[

@@ -25,7 +25,7 @@ pub(crate) struct Follow {
     /// Writing the time of every statement into a buffer.
     pub forward: f64,
     pub backward: f64,
-    /// The same without writing, node by node.
+    /// Walking over every statement without writing its time, node by node.
     walk_forward: f64,
     walk_backward: f64,
     /// Values of all loads, instruction by instruction.
@@ -226,7 +226,7 @@ impl Observer for Addresses<'_> {
 
 pub(crate) fn report(rows: &[Row]) -> String {
     table(
-        "Extracting whole traces, in megabytes a second with 4 bytes a number: control flow, the time of every statement written into a buffer, forward and backward, and only walked over; values of all loads and addresses of all loads and stores, by instruction, following the run from its beginning; following it alone, in millions of statements a second",
+        "Extracting whole traces, in megabytes per second with 4 bytes per number. Control flow: the time of every statement written into a buffer, forward and backward, and the walk without writing. Values of all loads, and addresses of all loads and stores, by instruction: following the run from its beginning. The last column is following alone, in millions of statements per second",
         rows,
         name,
         &[

@@ -30,7 +30,7 @@ pub(crate) struct LastWriters {
     /// For times after the last checkpoint, where only following helps. A run that is traced whole
     /// has none.
     behind: Times,
-    /// The percentage of these questions.
+    /// The percentage of questions after the last checkpoint.
     share: f64,
 }
 
@@ -202,7 +202,7 @@ pub(crate) fn measure(subject: &Subject, opened: &Opened<'_>, blocks: u64) -> Re
 
 pub(crate) fn report(rows: &[Row]) -> String {
     table(
-        "The last writer of an address before a time, in microseconds, median and 99th percentile: of random writes, at random times after them; the whole execution trace says where it wrote, or following the run from a checkpoint does. A window ends after its last checkpoint. Questions about later times can only be answered by following the run, so they have a row of their own, with their share. Every answer was compared with the run followed from its beginning",
+        "The last writer of an address before a time, in microseconds, median and 99th percentile, for random writes and random later times. The answer comes from the whole execution trace, or from following the run from a checkpoint. A window ends after its last checkpoint; questions about later times can be answered only by following the run, so they have columns of their own, with their share. Every answer was compared with the run followed from its beginning",
         rows,
         name,
         &[

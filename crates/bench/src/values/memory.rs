@@ -24,7 +24,7 @@ pub(crate) struct Memory {
     peak: f64,
     /// The guest's memories at the end.
     guest: f64,
-    /// The builder's shadow of them.
+    /// The builder's shadow of the guest's memories.
     shadow: f64,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &MemoryOptions) -> Result<()> {
 
 pub(crate) fn report(rows: &[Row]) -> String {
     table(
-        "The most memory of a process that only builds, in MiB: all of it, the guest's memory, the shadow of that, and what is left",
+        "The peak memory of a process that only builds, in MiB: the total, the guest's memory, the shadow of that memory, and the rest",
         rows,
         name,
         &[

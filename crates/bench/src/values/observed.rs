@@ -26,7 +26,7 @@ pub(crate) struct Observed {
     pub host_calls: u64,
     /// The size of the guest's memories at the end, in bytes.
     pub guest: u64,
-    /// The builder's shadow of them.
+    /// The builder's shadow of the guest's memories.
     pub shadow: u64,
     pub samples: Vec<Sample>,
     /// The number of statements executed until the beginning of each epoch, and until the end.
@@ -61,7 +61,7 @@ struct Watcher<'a> {
     host_calls: u64,
     statements: u64,
     node: NodeId,
-    /// The time of the current node, if a value of it is wanted.
+    /// The time of the current node, if a value that it computes is wanted.
     wanted: Option<u64>,
     random: Random,
     samples: Vec<Sample>,
@@ -150,7 +150,7 @@ impl Observer for Watcher<'_> {
     }
 }
 
-/// Follows the first `blocks` blocks, until the node with the last of them ends.
+/// Follows the first `blocks` blocks, until the node with the last block ends.
 pub(crate) fn observe(
     subject: &Subject,
     facts: &Facts,

@@ -56,10 +56,10 @@ pub(crate) struct Questions {
     pub open: Times,
     /// A value of a random execution of a random statement, in a file that was just opened.
     pub cold: Times,
-    /// The same in an open file, each statement for the first time.
+    /// A value in an open file, each statement for the first time.
     pub first: Times,
-    /// The same again with the statement's executions already counted, for another part of the
-    /// samples.
+    /// A value in an open file with the statement's executions already counted, for another part of
+    /// the samples.
     pub warm: Times,
     /// Direct data dependences.
     pub data: Times,
@@ -244,7 +244,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         row.questions.compared as u64
     }));
     table(
-        "Questions, in microseconds, median and 99th percentile: the value of a random execution of a random statement, for which the statement's executions have to be counted first, or are already (warm); direct data dependences of a random execution, its number being known and its statement's executions counted, with the operands' values, and after that what decided that it was executed; a value in a file just opened (cold). Opening is in milliseconds. Every value was compared with what the machine computes",
+        "Questions, in microseconds, median and 99th percentile. The value of a random execution of a random statement, whose executions have to be counted first, or have already been counted (warm). The direct data dependences of a random execution with the operands' values, with its number known and its statement's executions counted; then the decision that caused the execution. A value in a file just opened (cold). Opening is in milliseconds. Every value was compared with the machine's",
         rows,
         name,
         &columns,

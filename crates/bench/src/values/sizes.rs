@@ -48,7 +48,7 @@ impl Sizes {
         path + self.of_values() + self.of_labels() + beside as f64
     }
 
-    /// Returns the size of values: stored ones, and those from the host.
+    /// Returns the size of values: stored values, and values from the host.
     pub(crate) fn of_values(&self) -> f64 {
         self.values as f64 + self.log
     }
@@ -98,7 +98,7 @@ pub(crate) fn measure(
 /// The share of the log that covers the first `calls` host calls, by the contents of events before
 /// compression.
 fn read_share(subject: &Subject, calls: u64) -> Result<f64> {
-    /// The approximate size of an event, besides its written bytes.
+    /// The approximate size of an event without its written bytes.
     const EVENT: u64 = 16;
     let (mut seen, mut read, mut all) = (0, 0u64, 0u64);
     for event in subject.file.log()? {
@@ -179,7 +179,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         Column::cost(title, 4, move |row: &Row| of(&row.sizes) / row.statements())
     };
     let mut out = table(
-        "Bytes per executed statement: all that questions are answered from; labels of reads, of far variables, values that are kept, copies, directories, the index and the file's own; checkpoints; the path, the same as it is opened, the log. Wider: calls, returns and jumps are statements, too",
+        "Bytes per executed statement: everything from which questions are answered; labels of reads and of far variables, kept values, copies, directories, the index and the file's own bytes; checkpoints; the path, its opened grammars, the printed output, the log. Wider: calls, returns and jumps count as statements, too",
         rows,
         name,
         &[
@@ -201,7 +201,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         ],
     );
     out += &table(
-        "Times smaller than the papers' original form: 4 bytes of time per statement, 4 bytes (true: as many as it has) per value, 8 bytes per dependence; control dependences are one per statement, or one per block; by Tables I and III: as if a statement had the 15.5 bytes, and the 1.09 dependences of 8 bytes, that it has in the paper. The last columns: shares of what is stored (Figure 14)",
+        "The factor by which the trace is smaller than the papers' original form: 4 bytes of time per statement, 4 bytes per value (true: the value's own width), 8 bytes per dependence. There is one control dependence per statement, or one per block. By Tables I and III: as if a statement had the 15.5 bytes, and the 1.09 dependences of 8 bytes, that it has in the paper. The last columns are shares of the stored bytes (Figure 14)",
         rows,
         name,
         &[

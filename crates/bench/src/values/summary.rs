@@ -98,7 +98,7 @@ fn targets<'a>() -> Vec<Target<'a>> {
             "60",
             "30",
             Column::cost(
-                "building, time that passes as a ratio to the plain program",
+                "building, elapsed time as a ratio to the plain program",
                 1,
                 Row::building_to_plain,
             ),
@@ -179,7 +179,7 @@ fn targets<'a>() -> Vec<Target<'a>> {
             "2048",
             "1024",
             Column::cost(
-                "most memory while building beyond the guest's and its shadow, MiB",
+                "peak memory of building, without the guest's and its shadow, MiB",
                 0,
                 |row: &Row| row.memory.beyond(),
             ),

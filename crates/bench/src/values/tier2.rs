@@ -30,7 +30,7 @@ pub(crate) struct Class {
     streams: u64,
     numbers: u64,
     bytes: u64,
-    /// Streams that equal another one of their node and are stored as a reference.
+    /// Streams that equal another stream of their node and are stored as a reference.
     shared: u64,
     /// The bytes by codec.
     codecs: BTreeMap<String, u64>,
@@ -40,7 +40,7 @@ pub(crate) struct Class {
 /// Sizes of a sample in bytes. Ours also codes each stretch separately.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Sample {
-    /// The number of short streams, and of parts of long ones.
+    /// The number of short streams, and of parts of long streams.
     stretches: u64,
     numbers: u64,
     ours: u64,
@@ -49,7 +49,7 @@ struct Sample {
     bidirectional: u64,
     /// All in one frame, with 4 or 8 bytes per number, depending on the stretch.
     zstd: u64,
-    /// The same before compression.
+    /// The size of that frame before compression.
     plain: u64,
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         };
         out += &table(
             &format!(
-                "Streams of {title}: bits per number of a sample of stretches, each coded alone by our codecs and by the paper's bidirectional predictors, all in one frame by zstd -19; how many times larger the others are; and of all streams the share of bytes by codec"
+                "Streams of {title}: bits per number of a sample of stretches. Our codecs and the paper's bidirectional predictors code each stretch alone; zstd -19 codes all in one frame. Then the factors by which the other two are larger and, for all streams, the share of bytes by codec"
             ),
             rows,
             name,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// The distance to which the path is searched for a definition; more distant ones are stored
+/// The distance to which the path is searched for a definition; more distant definitions are stored
 /// explicitly.
 const NEAR: u64 = 64;
 
@@ -23,9 +23,9 @@ enum Writer {
 /// The origins of operands, counting each variable once per execution of a node.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Uses {
-    /// A node of the same activation, at most 64 nodes before: found by the path.
+    /// Written by a node of the same activation, at most 64 nodes before: found by the path.
     pub path: u64,
-    /// Anything further away.
+    /// Written further away.
     pub far: u64,
     /// An argument that the guest passed: found by the call.
     pub arguments: u64,

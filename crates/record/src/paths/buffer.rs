@@ -30,7 +30,7 @@ pub(crate) enum Message {
     Words(FullHalf),
     /// The last word, which was not full.
     Last(u64),
-    /// A cut of the path: the words since the last message, the last of them possibly incomplete,
+    /// A cut of the path: the words since the last message, of which the last may be incomplete,
     /// and the state of the engine.
     Cut(Vec<u64>, Box<Captured>),
     /// The end of the run: the lines of memory written since the last cut.
@@ -99,7 +99,7 @@ struct Shared {
     reading: Arc<Reading>,
     /// The number of words in a half.
     half_words: usize,
-    /// Each unread captured state holds a clone.
+    /// A counter of the captured states that the consumer has not read: each holds a clone.
     waiting: Arc<()>,
     state: Mutex<State>,
 }
@@ -288,7 +288,7 @@ impl Producer {
         self.exchange(&mut self.state())
     }
 
-    /// Hands over the guest's half and waits for the other one.
+    /// Hands over the guest's half and waits for the other half.
     fn exchange(&self, state: &mut State) -> Result<(), HandOverError> {
         self.hand_over(state, self.0.half_words)?;
         let other = 1 - state.current;

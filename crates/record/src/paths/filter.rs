@@ -118,7 +118,7 @@ struct NodeFacts {
     first: BlockId,
     last: BlockId,
     wanted: bool,
-    /// The number of start marks in it.
+    /// The number of start marks in the node.
     starts: u64,
     stops: u64,
 }
@@ -127,7 +127,7 @@ struct NodeFacts {
 pub(super) struct FilterSink<F> {
     filter: Filter,
     grammar: GrammarSink<F>,
-    /// Indexed by the regenerator's nodes.
+    /// Facts about each node, indexed by the regenerator's nodes.
     nodes: Vec<NodeFacts>,
     /// The loops around each node.
     loops: Vec<Box<[BlockId]>>,
@@ -142,7 +142,7 @@ pub(super) struct FilterSink<F> {
     /// grammar was last informed.
     left_out: Vec<u64>,
     /// Gap nodes, by the surrounding function and path and the binary logarithm of the length.
-    /// Other lengths are sums of these, so there are few nodes.
+    /// Other lengths are sums of gaps, so there are few nodes.
     gaps: HashMap<(FuncId, Option<NodeId>, u32), NodeId>,
     numbering: Numbering,
     time: u64,
@@ -156,9 +156,9 @@ pub(super) struct FilterSink<F> {
 #[derive(Clone, Copy)]
 struct Open {
     function: FuncId,
-    /// Its number among all activations of its function, from 1.
+    /// The activation's number among all activations of its function, from 1.
     number: u64,
-    /// The block that it executed last.
+    /// The block that the activation executed last.
     last: Option<BlockId>,
 }
 

@@ -28,9 +28,9 @@ pub struct LivePath<'a> {
 /// A stretch of a path. The rest of the path is represented only by numbers of blocks.
 #[derive(Debug)]
 pub struct Stretch {
-    /// Its nodes.
+    /// The nodes of the stretch.
     pub directory: Directory,
-    /// Its segments.
+    /// The segments of the stretch.
     pub segments: Vec<Segment>,
 }
 

@@ -33,7 +33,7 @@ struct Places {
 
 /// Store data that may hold a [`PathHost`].
 pub(crate) trait HasPaths {
-    /// Returns it if the run is traced.
+    /// Returns the host's state for the path probes, if the run is traced.
     fn paths(&mut self) -> Option<&mut PathHost>;
 }
 
@@ -47,7 +47,7 @@ impl PathHost {
         }
     }
 
-    /// Adapts it to a guest that calls [`half_is_full`](Self::half_is_full).
+    /// Adapts the state to a guest that calls [`half_is_full`](Self::half_is_full).
     pub(crate) fn unguarded(self) -> Self {
         Self {
             guarded: false,

@@ -161,7 +161,7 @@ pub struct Stretches {
     file: TraceFile,
     module: Arc<Module>,
     plan: PathPlan,
-    /// A reader for its words.
+    /// A reader for the path's words.
     words: WordReader,
     /// The ids of the directory's nodes, built by the first call of [`load`](Self::load).
     nodes: OnceLock<NodeIds>,

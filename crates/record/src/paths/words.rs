@@ -180,7 +180,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
         Ok(())
     }
 
-    /// Ends the current stretch. Returns false if nothing was executed in it.
+    /// Ends the current stretch. Returns false if nothing was executed in that stretch.
     fn end_stretch(&mut self) -> Result<bool, RecordError> {
         let (before, time) = (self.stretch.before, self.counter.time());
         if time == before {
@@ -245,8 +245,8 @@ impl<T: NodeCounts> WordWriter<'_, T> {
         }
     }
 
-    /// Returns the activations open at a boundary where a stretch just ended, except the
-    /// [known](StretchDirectory::known_before) ones.
+    /// Returns the activations open at a boundary where a stretch just ended, except those that are
+    /// [known](StretchDirectory::known_before).
     fn open_at(&self, boundary: &Boundary) -> Vec<OpenActivation> {
         let known = self.stretches.last().map(StretchDirectory::known_before);
         let waiting = boundary.waiting.iter();
@@ -354,7 +354,7 @@ pub(crate) struct WordReader {
     section: SectionReader,
     /// The number of chunks read so far.
     read: usize,
-    /// Whether a re-execution wrote the words, so that they are complete.
+    /// Whether a re-execution wrote the words, in which case they are complete.
     pub(crate) repeated: bool,
 }
 

@@ -104,7 +104,7 @@ pub(super) struct Held {
 /// The activations in snapshots that have not captured themselves.
 pub(crate) struct Waiting {
     sites: Vec<CaptureSite>,
-    /// The address in the probes' memory where they capture themselves.
+    /// The address in the probes' memory where these activations capture themselves.
     at: u64,
     taken: Option<Global>,
     /// The number of snapshots so far.
@@ -117,7 +117,7 @@ pub(crate) struct Waiting {
     open: Vec<Arc<Activation>>,
     /// The reading of the stop clock at the last snapshot.
     last: u64,
-    /// Whether to end all activations there.
+    /// Whether to end all activations at the last snapshot.
     leaving: bool,
 }
 
@@ -523,8 +523,8 @@ fn misfit() -> RecordError {
     RecordError::Snapshot(MachineError::Checkpoint)
 }
 
-/// Returns the debugger's view of all activations, innermost first. Returns `None` if some are not
-/// the program's or hold references.
+/// Returns the debugger's view of all activations, innermost first. Returns `None` if some
+/// activations are not the program's or hold references.
 fn shown_frames<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     calls: &[(FuncId, u32)],
@@ -556,7 +556,7 @@ fn shown_frames<T: HasSnapshots + 'static>(
 }
 
 /// Returns the function and place in the rewritten module of each activation, innermost first.
-/// Returns `None` if one is not the program's.
+/// Returns `None` if one of the activations is not the program's.
 fn called_frames<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
 ) -> Option<Vec<(FuncId, u32)>> {
@@ -570,8 +570,8 @@ fn called_frames<T: HasSnapshots + 'static>(
     places.collect()
 }
 
-/// Returns all activations, innermost first. Each captures itself when its call returns. Returns
-/// `None` if they would capture too much; then no snapshot is taken here.
+/// Returns all activations, innermost first. Each activation captures itself when its call returns.
+/// Returns `None` if the activations would capture too much; then no snapshot is taken here.
 fn waiting_frames<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     clock: u64,

@@ -67,7 +67,7 @@ struct Open {
     /// The numbers of its locals and operands that can still be read.
     locals: usize,
     operands: usize,
-    /// Whether it has vectors.
+    /// Whether the activation has vectors.
     wide: bool,
 }
 
@@ -142,7 +142,7 @@ impl Spacing {
 
 /// Re-executes a run. Adds to the file the words of its path, its stretches, and the lines of
 /// memory that each stretch writes. `tell` receives the snapshots in order, and returns a factor on
-/// `spacing` for the following ones. The caller commits.
+/// `spacing` for the following snapshots. The caller commits.
 ///
 /// # Errors
 /// If the recording cannot be repeated exactly, the file cannot be written, or `tell` fails.
@@ -184,7 +184,7 @@ pub fn build_debugged(
     build(run, Snapshots::Debugged, spacing, out, &mut tell)
 }
 
-/// Receives snapshots, and returns a factor on the distance of the following ones.
+/// Receives snapshots, and returns a factor on the distance to the following snapshots.
 type TellFn<'a> = dyn FnMut(Taken) -> Result<u64, RecordError> + Send + 'a;
 
 fn build(

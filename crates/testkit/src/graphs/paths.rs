@@ -48,8 +48,8 @@ fn extend(
 /// Whether every simple undirected cycle, EXIT→root included, is a directed cycle or a diamond: the
 /// class G* of Ball and Larus 1992, section 3.3.
 ///
-/// A cycle is directed if no vertex on it is the source of both its edges there. It is a diamond if
-/// exactly one vertex is.
+/// A cycle is directed if no vertex on it is the source of both its edges there. The cycle is a
+/// diamond if exactly one vertex on it is.
 pub fn in_g_star(graph: &FlowGraph) -> bool {
     let mut edges: Vec<(usize, usize)> = graph
         .edges()

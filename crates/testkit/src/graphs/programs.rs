@@ -28,8 +28,9 @@ type Recipe = (
     (Index, bool),
 );
 
-/// Generates programs of up to six functions and two imports. Calls go anywhere, also indirectly;
-/// two of the three function types are equal. Blocks have any end that the graph allows.
+/// Generates programs of up to six functions and two imports. Any function may call any function,
+/// directly or indirectly; two of the three function types are equal. Blocks have any end that the
+/// graph allows.
 pub fn programs() -> impl Strategy<Value = Program> {
     let recipe = (
         edge_lists(FUNCTION),

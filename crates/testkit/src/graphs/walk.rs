@@ -92,7 +92,7 @@ pub fn walk(program: &Program, rules: Rules, seed: u64) -> Option<Run> {
     Some(walker.finish())
 }
 
-/// An activation: the index of its function among the defined ones, and its current block.
+/// An activation: the index of its function among the defined functions, and its current block.
 type Frame = (usize, BlockId);
 
 struct Walker<'a> {
@@ -257,7 +257,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Ends the run or this part of it, with all activations left in place.
+    /// Ends the run, or this part of the run, with all activations left in place.
     fn end(&mut self, callee_entered: bool) {
         let top = self.stack.len() - 1;
         for (i, &(f, block)) in self.stack.iter().enumerate() {

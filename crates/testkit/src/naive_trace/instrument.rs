@@ -33,7 +33,7 @@ const TAIL: u32 = 5;
 /// A traced module.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// Its encoding.
+    /// The encoded module.
     pub module: Vec<u8>,
     /// The label depths of every `br_table`, by its block; the default comes last.
     pub(super) tables: BTreeMap<(FuncId, BlockId), Vec<u32>>,

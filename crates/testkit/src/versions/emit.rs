@@ -62,8 +62,8 @@ impl Body {
     }
 }
 
-/// Joins functions, given in module order, into a module. Each comes with its number in the program
-/// and its number of parameters.
+/// Joins functions, in module order, into a module. Each function comes with its number in the
+/// program and its number of parameters.
 fn module(functions: Vec<(usize, usize, Body)>) -> Version {
     let mut version = Version {
         text: HEAD.to_owned(),

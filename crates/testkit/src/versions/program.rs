@@ -85,7 +85,7 @@ struct Generator {
 
 const FUNCTIONS: usize = 5;
 const VARS: usize = 9;
-/// The number of variables used as loop counters, which are the last ones.
+/// The number of variables used as loop counters, which are the last variables.
 const COUNTERS: usize = 3;
 
 pub(super) fn generate(seed: u64) -> Program {

@@ -8,7 +8,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
     let bits = |bytes: f64, blocks: u64| bytes * 8.0 / blocks as f64;
     let mut out = table(
         &format!(
-            "Stored size beside others', of the same beginning of each run in bits per executed block: its first {PATHS} executed paths, or all if there are fewer. Sequitur reads the same sequence of paths, as Larus's whole program paths do; packed: as few bits for each symbol as tell all apart. Neither size of Sequitur's has what the paths consist of, which our directory has"
+            "Stored size of the same beginning of each run in different forms, in bits per executed block: the first {PATHS} executed paths, or all if there are fewer. Sequitur reads the same sequence of paths, as for Larus's whole program paths; packed: as few bits for each symbol as distinguish all symbols. Neither size of Sequitur's includes the blocks of the paths, which our directory lists"
         ),
         rows,
         name,

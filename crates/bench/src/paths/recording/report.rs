@@ -26,7 +26,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         row.recording.recorded_cpu
     }));
     let mut out = table(
-        "Recording: processor time of the guest's thread, as a ratio to the plain program, the words dropped; record: with the boundary's log and the words in the recording",
+        "Recording: processor time of the guest's thread, as a ratio to the plain program, with the words dropped; record: with the boundary log and with the words in the recording",
         rows,
         name,
         &time,
@@ -51,7 +51,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         row.recording.live_cpu
     }));
     out += &table(
-        "Recording: time that passes, as a ratio; words in a file: written by the consumer as they are; words and moments: and followed, with where the run is every 16,384 words; record: all of `record` with the path as a ratio to all of it without; complete file: regenerated, compacted, coded and written on the second core meanwhile, until all is there",
+        "Recording: elapsed time, as a ratio; words in a file: the consumer writes them unchanged; words and moments: the consumer also follows them, and stores the position of the run every 16,384 words; record: the whole command with the path, as a ratio to the same without it; complete file: the path is regenerated, compacted, coded and written on the second core at the same time, until the file is complete",
         rows,
         name,
         &wall,
@@ -86,7 +86,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         row.memory.compaction
     }));
     out += &table(
-        "Recording: compile time as a ratio to the plain program, bits written per executed block, millions of blocks a second that are regenerated from them, and the most memory of a process that records without the path, with it, and that compacts it, the guest's included",
+        "Recording: compile time as a ratio to the plain program, bits written per executed block, millions of blocks regenerated from them per second, and the peak memory, including the guest's, of a process that records without the path, records with it, or compacts it",
         rows,
         name,
         &rest,
@@ -101,7 +101,7 @@ pub(crate) fn branches(rows: &[Row]) -> String {
     };
     let seconds = |row: &Row, which: usize| row.recording.branches_and_ours()[which].1;
     table(
-        "1992, Table 3: every branch's outcome as it is taken (old) against what recordings write (new): megabytes and seconds",
+        "1992, Table 3: every branch's outcome when the branch is taken (old), compared with the bits that recordings write (new): megabytes and seconds",
         rows,
         name,
         &[

@@ -48,7 +48,8 @@ pub(super) fn keep_words(subject: &Subject, scheme: &Prepared, round: usize) -> 
 /// The number of words between two moments, as in recordings.
 const MOMENT: usize = 1 << 14;
 
-/// The same, with the position of the run stored every few words, which makes the file seekable.
+/// Runs with a consumer that writes the words to a new file, with the position of the run every few
+/// words, which makes the file seekable.
 pub(super) fn keep_moments(subject: &Subject, scheme: &Prepared, round: usize) -> Result<f64> {
     let mut file = File::create_new(subject.folder.path().join(format!("moments{round}")))?;
     let mut counter = scheme.counter(&subject.program)?;
