@@ -8,7 +8,7 @@ use crate::{FlowGraph, PostDominatorTree};
 /// post-dominates `b` and does not strictly post-dominate `a`.
 ///
 /// Post-dominance is that of [`PostDominatorTree`], so the relation also covers vertices that
-/// cannot reach EXIT. It omits the dependence on the function's being entered at all (the edge
+/// cannot reach EXIT. It omits the dependence of everything on the function's entry (the edge
 /// EXIT→root). Virtual exits are not edges, so nothing depends on them.
 #[derive(Clone, Debug)]
 pub struct ControlDependence {

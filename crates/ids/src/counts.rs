@@ -19,7 +19,7 @@ pub struct FunctionCounts {
     /// The number of executions of each edge, indexed by `EdgeId`.
     pub edges: Vec<u64>,
     /// The number of activations that were still on the stack when the run ended, by the block in
-    /// which they were. These are the virtual edges "block → EXIT" of Ball and Larus 1992, Figure
-    /// 4. They ascend by block, without repeated blocks and without zeros.
+    /// which they were. These correspond to the virtual edges "block → EXIT" in Figure 4 of Ball
+    /// and Larus 1992. The entries ascend by block, without repeated blocks and without zeros.
     pub open: Vec<(BlockId, u64)>,
 }

@@ -73,8 +73,8 @@ pub enum Code {
     /// Waits at `a` + `immediate`, where this number of bytes must exist. This always traps,
     /// because the memory is not shared.
     Wait(u8),
-    /// Notifies waiting threads, of which there are none. Traps unless memory has four bytes at `a`
-    /// + `immediate`.
+    /// Notifies waiting threads, of which there are none. Traps unless memory has four bytes at
+    /// `a` + `immediate`.
     Notify,
     /// Decides by `a` where control goes. The path says where control went, and `immediate` holds
     /// the value that `a` must then have.

@@ -308,7 +308,7 @@ impl Recording {
     /// Returns the checkpoints from which the run can be followed, if the file has any.
     ///
     /// # Errors
-    /// If they are damaged, or there is no path.
+    /// If the checkpoints are damaged, or there is no path.
     pub fn checkpoints(&self) -> Result<Option<&FileCheckpoints>, RecordingError> {
         if let Some(known) = self.checkpoints.get() {
             return Ok(Some(known));

@@ -24,7 +24,7 @@ pub(super) struct Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leads {
     On,
-    /// To EXIT, returning.
+    /// To EXIT, by a return.
     Returns,
     /// To EXIT, by an exception.
     Throws,

@@ -133,7 +133,7 @@ impl ContextTree {
 
 impl ContextTree {
     /// The same tree, except that the blocks of some functions count for their callers. Functions
-    /// called by the host stay. Linear.
+    /// called by the host are kept. Linear.
     #[must_use]
     pub fn folding(&self, is_folded: impl Fn(Frame) -> bool) -> Self {
         let mut contexts: Vec<Context> = Vec::new();

@@ -198,7 +198,7 @@ pub enum Whose {
         of: u64,
         /// The time of its first block.
         entered: u64,
-        /// Whether it returned.
+        /// Whether the call returned.
         returned: bool,
     },
     /// A unique path trace.

@@ -17,7 +17,7 @@ pub enum Occasions<'a> {
     Calls(Occurrences<'a, FileSegments>, Prologue),
 }
 
-/// One occasion.
+/// A single time at which the run was at the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occasion {
     /// Its number, from 1.

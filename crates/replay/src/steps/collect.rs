@@ -25,14 +25,14 @@ enum Reference {
 /// The bytes of an access, if there are few.
 type Short = Option<Box<[u8]>>;
 
-/// To whom the bytes that are reported next belong.
+/// What the next reported bytes belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BytesOf {
-    /// To nobody, because the step is not wanted.
+    /// Nothing, because the step is not wanted.
     Unwanted,
-    /// To the last access.
+    /// The last access.
     Reference,
-    /// To the last step.
+    /// The last step.
     Step,
 }
 

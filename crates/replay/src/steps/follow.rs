@@ -52,7 +52,7 @@ impl<S: Segments> Copy for Run<'_, S> {}
 /// The checkpoints from which the run of a file can be followed; `None` if there are none.
 ///
 /// # Errors
-/// If they are damaged.
+/// If the checkpoints are damaged.
 pub fn recorded_checkpoints(
     file: &TraceFile,
     path: &RecordedPath,

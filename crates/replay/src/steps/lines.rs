@@ -52,7 +52,7 @@ pub enum LineStepsError<E: Error + 'static> {
     /// The module's bytes are not those of the program.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// Of two edges between the same blocks, only one is an arrival.
+    /// Only one of two edges between the same blocks is an arrival.
     #[error(
         "the path does not show whether line {1} was reached in function {0}: two ways connect \
          the same blocks"

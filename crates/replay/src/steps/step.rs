@@ -114,21 +114,20 @@ pub enum What {
 /// The memory access that a trapping operator would have made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tried {
-    /// It would have read these bytes.
+    /// A read of these bytes.
     Load(Range),
-    /// It would have written this value. An integer contains only the bytes that would have been
-    /// written.
+    /// A write of this value. An integer contains only the bytes that would have been written.
     Store(Range, Value),
-    /// It would have copied memory.
+    /// A copy of memory.
     Copy {
         /// The bytes that would have been read.
         from: Range,
         /// The bytes that would have been written.
         to: Range,
     },
-    /// It would have set memory to one byte.
+    /// A fill of memory with one byte.
     Fill(Range, u8),
-    /// It would have copied a data segment to memory.
+    /// A copy of a data segment to memory.
     Init {
         /// The bytes that would have been written.
         to: Range,

@@ -154,7 +154,8 @@ pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
     }
 }
 
-/// Replaces a block by a predicted one if that is sufficiently shorter. Returns whether it did.
+/// Replaces a block by a predicted one if that is sufficiently shorter. Returns whether it was
+/// replaced.
 pub(crate) fn replace_predicted(
     block: &mut Vec<u8>,
     write: impl FnOnce(usize, &mut Vec<u8>) -> Option<u8>,

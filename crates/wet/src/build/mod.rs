@@ -44,7 +44,7 @@ const KEPT: u32 = 250;
 /// The memory, in bytes, for the last writers of words and bytes on unpacked pages. It suffices for
 /// 21 MiB with separate words.
 const ROOM: usize = 48 << 20;
-/// The same memory for a stretch that is built alone while the user waits.
+/// The memory, in bytes, for last writers in a stretch that is built alone while the user waits.
 const STRETCH_ROOM: usize = 256 << 20;
 
 /// Reads the machine's actions from a [`tape`], and collects the data to be stored.

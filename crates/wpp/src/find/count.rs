@@ -238,7 +238,7 @@ impl Frame {
             self.rounds.push((self.state, self.count));
             return true;
         };
-        // From here on the rounds are periodic: whole periods, then a remainder.
+        // From here on, the rounds are periodic. There are whole periods, and then a remainder.
         let turn = (self.rounds.len() - seen) as u64;
         let of_turn = self.count - self.rounds[seen].1;
         let left = times - done;

@@ -25,7 +25,8 @@ pub(super) struct Sparse {
     /// The positions of the symbols with occurrences, ascending, with the running total in the
     /// rule. The total includes the symbol.
     sums: Vec<(u32, u64)>,
-    /// The same for the root: its items with occurrences.
+    /// The root's items with occurrences, ascending, with the running total, which includes the
+    /// item.
     root: Vec<(u32, u64)>,
 }
 

@@ -148,7 +148,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
     /// The blocks of a unique path trace.
     ///
     /// # Errors
-    /// If the trace is from a damaged file and invalid.
+    /// If the trace comes from a damaged file and is invalid.
     ///
     /// # Panics
     /// If there is no such path.

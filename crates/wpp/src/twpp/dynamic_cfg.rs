@@ -49,7 +49,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
     /// blocks).
     ///
     /// # Errors
-    /// If the trace is from a damaged file and invalid.
+    /// If the trace comes from a damaged file and is invalid.
     ///
     /// # Panics
     /// If there is no such path.
@@ -64,7 +64,7 @@ impl DynamicCfg {
     /// blocks. Nodes ascend by first block, edges by source and target. O(steps log blocks).
     ///
     /// # Errors
-    /// If the trace is from a damaged file and invalid.
+    /// If the trace comes from a damaged file and is invalid.
     pub fn of<B: AsRef<[u8]>>(
         trace: &TimestampedTrace<B>,
         dictionary: &Dictionary,

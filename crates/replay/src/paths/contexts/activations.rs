@@ -19,7 +19,7 @@ pub(super) struct Activations {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Activation {
-    /// `None` for a stretch.
+    /// The function; `None` for a stretch.
     function: Option<FuncId>,
     /// Whether the activation begins in the window.
     begins: bool,
