@@ -35,8 +35,8 @@ pub struct Stretch {
 }
 
 impl<'a> LivePath<'a> {
-    /// Opens the path that the live run has written so far. Returns `None` if it wrote none, or if
-    /// the path lacks the bits that the run held in a local when it ended.
+    /// Opens the path that the live run has written so far. Returns `None` if the run wrote none,
+    /// or if the path lacks the bits that the run held in a local when it ended.
     ///
     /// # Errors
     /// If the file is damaged or does not fit the program.
@@ -128,7 +128,7 @@ impl<'a> LivePath<'a> {
     }
 
     /// Sends the run to a sink, from a moment before `first` until `last` or the end. Returns the
-    /// number of blocks executed by then.
+    /// number of blocks executed up to that point.
     fn follow<S: Sink>(
         &self,
         mut words: WordReader,
@@ -170,9 +170,9 @@ impl<'a> LivePath<'a> {
 pub struct CheckedWords {
     /// The number of moments described in the words.
     pub moments: u64,
-    /// The number of bits. The path built from these words has the same number.
+    /// The number of bits in the words. The path built from these words has the same number.
     pub bits: u64,
-    /// Whether a re-execution wrote them; the path may have been built from others.
+    /// Whether a re-execution wrote the words; the path may have been built from different words.
     pub repeated: bool,
 }
 
