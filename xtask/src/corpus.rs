@@ -299,7 +299,7 @@ pub fn check(program: &Program, module: &[u8]) -> Result<inspect::Facts> {
     }
     if facts.legacy_exceptions > 0 {
         bail!(
-            "the module uses the withdrawn encoding of exceptions in {} functions, which the engine refuses",
+            "{} functions of the module use the legacy encoding of exceptions, which the engine refuses",
             facts.legacy_exceptions
         );
     }

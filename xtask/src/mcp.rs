@@ -191,7 +191,9 @@ fn latencies(program: &Path, recording: &Path, calls: &Path) -> Result<()> {
 /// Measures the same for any recording, with the questions that its own answers suggest.
 fn latencies_of(program: &Path, recording: &Path) -> Result<()> {
     let recording = std::path::absolute(recording)?;
-    let root = recording.parent().context("a recording is in a folder")?;
+    let root = recording
+        .parent()
+        .context("the path of the recording has no parent folder")?;
     let name = recording.file_name().context("a recording has a name")?;
     let mut client = Client::start(program, root)?;
     let overview = client.call("overview", &json!({ "recording": name.to_string_lossy() }))?;
@@ -233,7 +235,9 @@ fn latencies_of(program: &Path, recording: &Path) -> Result<()> {
 }
 
 fn measure(program: &Path, recording: &Path, asked: &[(String, Value)]) -> Result<()> {
-    let root = recording.parent().context("a recording is in a folder")?;
+    let root = recording
+        .parent()
+        .context("the path of the recording has no parent folder")?;
     let name = recording
         .file_name()
         .context("a recording has a name")?

@@ -44,7 +44,7 @@ impl PathsQuery {
     /// not exist yet.
     ///
     /// # Errors
-    /// If there is no such function or block, the recording is damaged, or `ask` fails.
+    /// If the function or block does not exist, if the recording is damaged, or if `ask` fails.
     pub fn answer<R>(
         &self,
         session: &Session,

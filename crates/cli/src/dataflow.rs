@@ -11,10 +11,11 @@ use crate::lens::traced_whole;
 
 /// Answer a GEN-KILL question at each execution of a place
 ///
-/// The answer is always, never, or how often, and what decided it. It looks only at the path that
-/// the run took: it claims nothing about other paths, and assumes nothing about this one. A fact is
-/// about the call that executes the place, including everything that it calls. The report also
-/// shows what decided single executions, which are numbered from 1 in order of time.
+/// The answer is "always", "never" or the number of executions, together with what decided it. It
+/// looks only at the path that the run took: it claims nothing about other paths, and assumes
+/// nothing about this one. A fact is about the call that executes the place, including everything
+/// that it calls. The report also shows what decided single executions, which are numbered from 1
+/// in order of time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Facts:

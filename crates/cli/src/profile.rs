@@ -29,9 +29,9 @@ use crate::signals::{Watch, leave_scratch};
 /// the counts are kept in the file. A program is first recorded to a temporary file; its standard
 /// output then goes to standard error.
 ///
-/// The counts of several recordings of one program are added up. With --compare, each row has the
-/// counts of A, the recordings named first, and of B, and the ratio B/A. If B's input is twice as
-/// large, B/A is 2 where the program is linear, and 4 where it is quadratic.
+/// The counts of several recordings of one program are added up. With --compare, each row shows the
+/// counts of A (the recordings named first), the counts of B, and the ratio B/A. If B's input is
+/// twice as large, B/A is 2 where the program is linear, and 4 where it is quadratic.
 ///
 /// Exits with 0 once the report is written, however the guest ended.
 #[derive(Debug, clap::Args)]

@@ -1,4 +1,4 @@
-//! Recording a program for a client, by the command line in a process of its own.
+//! Records a program for a client by running `afterimage record` in a separate process.
 
 use std::io::{self, Read};
 use std::path::Path;

@@ -264,7 +264,8 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         }
     }
 
-    /// Returns the common number of all units in the folders of two units, if any.
+    /// Returns the number that all units in the folders of `first` and `last` share, if there is
+    /// one.
     pub fn common(&self, memory: usize, first: u64, last: u64) -> Option<u64> {
         let folders = self.memories.get(memory).map_or(&[][..], Vec::as_slice);
         let of = |at: u64| match folders.get((at / Self::TOGETHER) as usize) {

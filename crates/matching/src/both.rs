@@ -161,7 +161,8 @@ impl<'m, 'v> Candidates<'m, 'v> {
         sum
     }
 
-    /// Reports the features of a candidate, by the actions of both statements as a whole.
+    /// Reports a candidate's features, computed from what the two statements did over their whole
+    /// runs.
     pub fn tell(&self, a: u32, told: &mut impl FnMut(Feature, f32)) {
         let (both, of_b) = (self.both, self.statement);
         let of_a = &both.a.statements[a as usize];

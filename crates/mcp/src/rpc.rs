@@ -39,7 +39,7 @@ impl RpcError {
     }
 }
 
-/// A message of the client.
+/// A message from the client.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Message {
     Request {

@@ -424,7 +424,7 @@ pub(crate) fn rank_document(report: &RankReport<'_>) -> Result<RankDocument, Pre
         failing_arrivals: row.arrivals[0],
         passing_arrivals: row.arrivals[1],
     });
-    let values = report.values.iter().map(|values| {
+    let values = report.values.as_ref().map(|values| {
         let shown = values.rows.iter().take(report.most);
         let shown = shown.map(|row| ranked_value(row, values, report.source));
         shown.collect::<Result<Vec<_>, _>>()
@@ -434,7 +434,7 @@ pub(crate) fn rank_document(report: &RankReport<'_>) -> Result<RankDocument, Pre
         passing: report.passing,
         available: report.rows.len(),
         lines: lines.collect(),
-        values: values.last().transpose()?,
+        values: values.transpose()?,
     })
 }
 

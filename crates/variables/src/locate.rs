@@ -18,9 +18,9 @@ impl Variables<'_> {
     /// Locates a variable at an offset. Global variables do not need an offset.
     ///
     /// Unoptimised code keeps variables in its stack frame, and DWARF states that for the whole
-    /// function. Until the function has stored its arguments there, a parameter is in the local
-    /// that the caller passed. The places of other variables are already correct at that time, but
-    /// their values are not set yet.
+    /// function. Until the function has stored its arguments in the frame, a parameter is in the
+    /// local that received the argument. The places of other variables are already correct at that
+    /// time, but their values are not set yet.
     ///
     /// # Errors
     /// The reason why the variable has no location.

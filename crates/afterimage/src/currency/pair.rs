@@ -133,7 +133,7 @@ pub struct Both {
     pub arrivals: [u64; 2],
 }
 
-/// The events at a line in both programs, or which program has no code of it.
+/// The events at a line in both programs, or the program that has no code for the line.
 pub enum LineOfBoth {
     Both(Box<Both>),
     /// The unoptimised or the optimised version has no such line.

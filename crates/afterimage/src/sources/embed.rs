@@ -207,8 +207,8 @@ impl Embedding {
         })
     }
 
-    /// Writes the files. They may change or disappear meanwhile, so returns sentences that say what
-    /// could not be embedded, and why.
+    /// Writes the files. They may change or disappear in the meantime, so the result lists in
+    /// sentences what could not be embedded, and why.
     ///
     /// # Errors
     /// If the recording cannot be written.

@@ -1,4 +1,4 @@
-//! Computes the bytes per statement, here and in the papers' original form.
+//! Computes the bytes per statement, in our form and in the original form of the papers.
 
 use afterimage_trace::{Event, Kind};
 use afterimage_wet::Index;

@@ -29,7 +29,7 @@ pub(crate) struct Uses {
     pub far: u64,
     /// An argument that the guest passed: found by the call.
     pub arguments: u64,
-    /// A result of a call of the guest's own functions.
+    /// A result of a call to one of the guest's own functions.
     pub results: u64,
     /// Passed or returned by the host: found in the log.
     pub host: u64,

@@ -252,7 +252,7 @@ fn branch(told: &Value) -> CountedBranch {
     }
 }
 
-/// The user's own files, with counts, as on the page of coverage.
+/// The user's own files, with counts, as on the coverage page.
 fn sources(out: &mut dyn Write, session: &Session) -> Result<()> {
     let files = json_lines(session, "files", &[])?.remove(0);
     let files = files["files"].as_array().into_iter().flatten();

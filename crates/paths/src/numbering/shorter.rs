@@ -1,8 +1,8 @@
 //! Adds starts that make path numbers shorter.
 //!
 //! Five paths need three bits each, four paths need two. Suppose that two of five paths pass
-//! through a rarely reached vertex. It pays to end paths there. Then four paths are left, and the
-//! two paths that begin at the vertex take one bit, but only rarely.
+//! through a rarely reached vertex. It pays to end paths there. Then four paths are left, which
+//! need two bits. The two paths that begin at the vertex need one more bit, but they rarely run.
 
 use afterimage_ids::{BlockId, EntityRef};
 use afterimage_placement::Weights;

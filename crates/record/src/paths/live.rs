@@ -176,8 +176,8 @@ pub struct CheckedWords {
     pub repeated: bool,
 }
 
-/// Checks that the run is where the file says at every described moment, and that it reaches its
-/// end. Returns `None` if the file has no words.
+/// Checks that the run is where the file says it is, at every moment that the words describe, and
+/// that the run reaches its end. Returns `None` if the file has no words.
 ///
 /// # Errors
 /// If the words are damaged, or one of the moments is wrong.

@@ -308,8 +308,9 @@ pub fn stretches_of_path(file: &TraceFile) -> Result<Option<StretchDirectory>, P
 /// The number of functions that a path may have in a file without a program.
 const WITHOUT_PROGRAM: u32 = 1 << 12;
 
-/// An upper bound for the number of functions in a file's program, since each takes at least one
-/// byte. Whether the named functions exist is checked once the program is available.
+/// An upper bound on the number of functions in a file's program: the module's size in bytes, since
+/// each function takes at least one byte. Whether the named functions exist is checked once the
+/// program is available.
 fn most_functions(file: &TraceFile) -> Result<u32, PathFileError> {
     let sections = file.sections()?;
     let module = sections.iter().find(|one| one.kind == Kind::MODULE);

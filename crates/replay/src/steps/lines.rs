@@ -20,7 +20,8 @@ use afterimage_wpp::{Activation, Cursor, PathError, Segments, Visit, WholePath};
 use super::{Run, Within};
 use crate::paths::{TraceError, Visits, Window};
 
-/// The number of paths without lines to pass one by one before functions without lines are skipped.
+/// The number of consecutive paths without lines to walk one by one. After that, whole functions
+/// without lines are skipped.
 const FRUITLESS: u32 = 4096;
 
 /// An arrival at a line.

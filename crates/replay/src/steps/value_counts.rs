@@ -93,10 +93,10 @@ fn is_store(code: Code) -> bool {
     matches!(code, Code::Store(_) | Code::StoreVector(_))
 }
 
-/// Counts the values of [`Types::given`](crate::values::Types::given) for these executions. Returns
-/// for each statement the distinct values, in the order of their bits, and how often each occurs.
-/// The result is `None` for a statement whose value does not follow from instructions alone, such
-/// as a call.
+/// Counts the values of [`Types::results_of`](crate::values::Types::results_of) for these
+/// executions. Returns for each statement the distinct values, in the order of their bits, and how
+/// often each occurs. The result is `None` for a statement whose value does not follow from
+/// instructions alone, such as a call.
 ///
 /// Follows the run once, whatever the number of questions. Memory use is linear in the distinct
 /// values.

@@ -31,7 +31,8 @@ pub struct Charge {
 /// and neither do blocks that were left out of the path. After a tail call, the activation that
 /// called the first function pays.
 ///
-/// Linear in the grammars, and for each payer in the distinct activations for which it pays.
+/// Linear in the grammars and, for each payer, in the number of distinct activations for which it
+/// pays.
 ///
 /// # Errors
 /// If the path cannot be read.
