@@ -144,6 +144,8 @@ impl Set {
             last.count = count.unwrap_or(last.count);
             count.is_some()
         });
+        // Sets are kept, and a long run of single words becomes one span.
+        spans.shrink_to_fit();
         Self { spans }
     }
 }
