@@ -430,6 +430,7 @@ impl Parts {
             }
         }
         let Before { times, words, kept } = before;
+        written.shrink_to_fit();
         let fits = input.is_empty() && (times, words, kept) == (self.count, self.words, self.kept);
         fits.then_some(written)
     }
