@@ -202,7 +202,10 @@ pub fn said(printed: &str, test: &str) -> String {
     let after = after(printed, test).unwrap_or(printed);
     let end = after.rfind("\ntest result: ").unwrap_or(after.len());
     let said = after[..end].trim_end();
-    let said = said.strip_suffix("ok").unwrap_or(said).trim_end();
+    // The verdict follows the output without a line of its own. A test that did not pass has none.
+    let has_passed = after[end..].starts_with("\ntest result: ok");
+    let said = said.strip_suffix("ok").filter(|_| has_passed);
+    let said = said.unwrap_or(after[..end].trim_end()).trim_end();
     match said {
         said if said.is_empty() || said.starts_with("ignored") && !said.contains('\n') => {
             String::new()
@@ -269,6 +272,8 @@ mod tests {
         assert_eq!(said(quiet, "a::b"), "");
         let cut = "\nrunning 1 test\ntest a::b ... hello\n";
         assert_eq!(said(cut, "a::b"), "hello\n");
+        let cut = "\nrunning 1 test\ntest a::b ... about to look\n";
+        assert_eq!(said(cut, "a::b"), "about to look\n");
         assert_eq!(ended(cut, "a::b", true), Ended::Exited);
     }
 

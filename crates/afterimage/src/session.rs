@@ -282,8 +282,8 @@ impl Session {
     }
 
     /// Answers a question that needs the path, or the values too. If the recording lacks them, asks
-    /// stretches of the run first, each built on demand. If these do not suffice, `build` builds
-    /// what is needed, and the question is asked about the whole run.
+    /// stretches of the run first, each built on demand. If these do not suffice, `build` adds
+    /// the missing parts, and the whole run answers the question.
     ///
     /// # Errors
     /// If the run cannot be executed again, the recording is damaged, or `build` or `ask` fails.

@@ -102,7 +102,7 @@ fn stripped(at: &Path, monitor: &dyn Monitor, stop: &AtomicBool) -> Result<Strip
     )
 }
 
-/// What is left of a recording without the program's input.
+/// The parts that a recording keeps without the program's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// Whether the recording has counts.
