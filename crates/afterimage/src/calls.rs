@@ -1,7 +1,7 @@
 //! The calls of a run: how often functions called each other, or one call and the calls around it.
 
 use afterimage_ids::FuncId;
-use afterimage_present::{CallReport, CallView, Scene, Style};
+use afterimage_present::{CallGraphView, CallView, Scene, Style};
 use afterimage_profile::location::Occurrence;
 use afterimage_replay::paths::{FileSegments, Places, kth_call};
 use anyhow::{Context, Result};
@@ -17,13 +17,13 @@ pub fn show_calls<R>(
     program: NamedProgram<'_>,
     only: Option<FuncId>,
     top: usize,
-    show: impl FnOnce(&CallReport<'_>) -> Result<R>,
+    show: impl FnOnce(&CallGraphView<'_>) -> Result<R>,
 ) -> Result<R> {
     let path = program.session.path()?;
     let graph = path.call_graph()?;
     let totals = graph.totals();
     let totals = totals.context("there are more calls than can be counted")?;
-    show(&CallReport {
+    show(&CallGraphView {
         graph: &graph,
         totals: &totals,
         length: path.length(),

@@ -11,7 +11,7 @@ use afterimage_analyses::slices::{SliceAbout, SliceQuery};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::document::{Listed, WithRows};
 use afterimage_present::{
-    MissReport, SimulateHead, SiteHistory, StepScene, Style, WorstSite, grouped, misses_rows,
+    SimulateHead, SimulationView, SiteHistory, StepScene, Style, WorstSite, grouped, misses_rows,
     outcome_text, slice_command, times,
 };
 use afterimage_profile::location::{Occurrence, Place};
@@ -114,7 +114,7 @@ pub fn missed<R>(
     summaries: &[Summary],
     by: Option<MissesBy>,
     top: Option<u64>,
-    ask: impl FnOnce(Vec<MissReport<'_>>) -> Result<R>,
+    ask: impl FnOnce(Vec<SimulationView<'_>>) -> Result<R>,
 ) -> Result<R> {
     if let Some(summary) = summaries.first() {
         say_cut(program.session, summary)?;
@@ -129,11 +129,13 @@ pub fn missed<R>(
         .map(|summary| miss_rows(summary, program.operators, by));
     let rows = rows.collect::<Result<Vec<_>, _>>()?;
     let reports = summaries.iter().zip(&rows);
-    ask(Vec::from_iter(reports.map(|(summary, rows)| MissReport {
-        summary,
-        by,
-        rows,
-        top,
+    ask(Vec::from_iter(reports.map(|(summary, rows)| {
+        SimulationView {
+            summary,
+            by,
+            rows,
+            top,
+        }
     })))
 }
 

@@ -20,7 +20,7 @@ use crate::trace::{CallRow, CalledAt, Scene};
 use crate::{PresentError, Style};
 
 /// The calls of a run.
-pub struct CallReport<'a> {
+pub struct CallGraphView<'a> {
     /// The callers and callees.
     pub graph: &'a CallGraph,
     /// The calls of each function.
@@ -42,7 +42,7 @@ const HOST: &str = "(host)";
 /// The name for the place of a call that was left out of the path.
 const LEFT_OUT: &str = "(left out)";
 
-impl CallReport<'_> {
+impl CallGraphView<'_> {
     fn name(&self, function: Option<FuncId>) -> String {
         function.map_or(HOST.to_owned(), |function| {
             plain(self.names.function(function))
@@ -68,7 +68,7 @@ impl CallReport<'_> {
 /// If `out` fails.
 pub fn calls_text(
     out: &mut dyn Write,
-    report: &CallReport<'_>,
+    report: &CallGraphView<'_>,
     top: usize,
     style: Style,
 ) -> Result<(), PresentError> {
@@ -125,7 +125,7 @@ pub fn calls_text(
 /// If `out` fails.
 pub fn function_calls_text(
     out: &mut dyn Write,
-    report: &CallReport<'_>,
+    report: &CallGraphView<'_>,
     function: FuncId,
     top: usize,
     style: Style,
@@ -257,7 +257,7 @@ pub struct CallsEdge {
 /// If `out` fails.
 pub fn calls_json(
     out: &mut dyn Write,
-    report: &CallReport<'_>,
+    report: &CallGraphView<'_>,
     only: Option<FuncId>,
 ) -> Result<(), PresentError> {
     let functions = report.totals.iter();
@@ -294,7 +294,7 @@ pub fn calls_json(
 ///
 /// # Errors
 /// If `out` fails.
-pub fn calls_csv(out: &mut dyn Write, report: &CallReport<'_>) -> Result<(), PresentError> {
+pub fn calls_csv(out: &mut dyn Write, report: &CallGraphView<'_>) -> Result<(), PresentError> {
     let header = "caller,caller_name,callee,callee_name,calls,own,inclusive";
     let mut table = Csv::new(out, header)?;
     for edge in report.edges() {
@@ -411,7 +411,7 @@ pub fn call_json<S: afterimage_wpp::Segments>(
     begin(out, &document)
 }
 
-impl Render for CallReport<'_> {
+impl Render for CallGraphView<'_> {
     const NAME: &'static str = "a call graph";
 
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {

@@ -13,7 +13,7 @@ use afterimage_analyses::diff::{
 use afterimage_analyses::slices::{Direction, SliceAbout, SliceQuery};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_profile::{CodeFilter, Line};
-use afterimage_program::{Block, Names, Program};
+use afterimage_program::{Block, Names};
 use afterimage_replay::steps::{Step, What};
 
 pub use self::json::DiffDocument;
@@ -34,11 +34,9 @@ use crate::table::{Paint, Style, plain};
 
 /// The differences between two executions of one program.
 #[derive(Clone, Debug)]
-pub struct DiffReport<'r> {
+pub struct DiffReport {
     /// The names of the two recordings.
-    pub names: [&'r str; 2],
-    /// The program.
-    pub program: &'r Program,
+    pub names: [String; 2],
     /// The number of blocks that each execution executed.
     pub lengths: [u64; 2],
     /// The first difference; `None` if the executions are the same.
@@ -334,7 +332,11 @@ fn ended(
     Ok(())
 }
 
-impl DiffReport<'_> {
+impl DiffReport {
+    fn names(&self) -> [&str; 2] {
+        self.names.each_ref().map(String::as_str)
+    }
+
     /// Returns follow-up questions about the end of one of the executions, the operator that
     /// decided where control went, the output, or the first difference.
     ///
@@ -364,19 +366,19 @@ impl DiffReport<'_> {
                 let (step, other) = (steps[side], steps[1 - side]);
                 let Some(op) = step.op else { continue };
                 let spot = Spot::of(&scenes[side], step.function, Some(op))?;
-                let name = self.names[side];
+                let name = self.names()[side];
                 if let Some(why) = why_of(name, &spot.place, number, [step, other]) {
                     ask(&mut questions, NextQuestion::new(why));
                 }
                 let slice = slice_about(&spot.place, number, step);
-                slices.push(NextQuestion::slice(self.names, side, slice));
+                slices.push(NextQuestion::slice(self.names(), side, slice));
             }
             for slice in slices {
                 ask(&mut questions, slice);
             }
         }
         for output in &self.outputs {
-            for question in asked_of_output(self.names, &output.difference) {
+            for question in asked_of_output(self.names(), &output.difference) {
                 ask(&mut questions, NextQuestion::new(question));
             }
         }
@@ -389,7 +391,7 @@ pub struct DiffView<'r> {
     /// The programs.
     pub scenes: [StepScene<'r>; 2],
     /// The differences.
-    pub report: DiffReport<'r>,
+    pub report: DiffReport,
     /// Source text.
     pub sources: &'r dyn Sources,
     /// The code whose lines the text form lists.

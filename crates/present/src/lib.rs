@@ -63,7 +63,7 @@ pub use addresses::{
     address_stats_text, addresses_text,
 };
 pub use annotate::{Annotation, annotate};
-pub use calls::{CallReport, CallView, absent};
+pub use calls::{CallGraphView, CallView, absent};
 pub use cfg::{CfgCounter, CfgView, InstrumentDocument};
 pub use compare::{
     CompareActivity, CompareArrivals, CompareDocument, CompareFunction, CompareLine, CompareRow,
@@ -97,7 +97,7 @@ pub use json::{ProfileDocument, json, profile_document};
 pub use loads::{
     NextLoads, load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
 };
-pub use matching::{MatchDocument, MatchReport, MatchSide};
+pub use matching::{MatchDocument, MatchSide, MatchView};
 pub use memory::{CallThere, MemoryPart, MemoryReport, VariableThere};
 pub use number::{counted, grouped, size, time, times};
 pub use paths::{
@@ -106,14 +106,14 @@ pub use paths::{
 };
 pub use plain::{is_hidden, plain};
 pub use profile::ProfileView;
-pub use rank::{RankDocument, RankReport, RankedValues};
+pub use rank::{RankDocument, RankView, RankedValues};
 pub use redundancy::{
     RedundancyDocument, RedundancyOf, RedundancyReport, RedundancyScene, RedundancyView,
 };
 pub use render::{Format, Render, render};
 pub use shell::{shell_name, shell_word};
 pub use simulate::{
-    HistoriesView, MissReport, MissesView, SimulateHead, SiteHistory, WorstSite, WorstView,
+    HistoriesView, MissesView, SimulateHead, SimulationView, SiteHistory, WorstSite, WorstView,
     misses_rows, outcome_text,
 };
 pub use slice::{SliceLine, SliceReport, SliceRows, SliceStatement, SliceView, slice_command};

@@ -42,7 +42,7 @@ pub struct MatchSide<'a> {
 
 /// A matching to report.
 #[derive(Clone, Copy)]
-pub struct MatchReport<'a> {
+pub struct MatchView<'a> {
     /// The first version.
     pub a: MatchSide<'a>,
     /// The second version, whose statements were searched for in the first.
@@ -195,7 +195,7 @@ pub(crate) const ROWS: usize = 10;
 /// If `out` fails or a module cannot be read.
 pub fn match_text(
     out: &mut dyn Write,
-    report: &MatchReport<'_>,
+    report: &MatchView<'_>,
     all: bool,
     style: Style,
 ) -> Result<(), PresentError> {
@@ -264,7 +264,7 @@ fn how_likely(out: &mut dyn Write, matching: &Matching) -> Result<(), PresentErr
 }
 
 /// Writes a warning if two programs are hardly versions of one program.
-pub(crate) fn unlike(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), PresentError> {
+pub(crate) fn unlike(out: &mut dyn Write, report: &MatchView<'_>) -> Result<(), PresentError> {
     let all = report.matching.of_b.len();
     let found = report.matching.of_b.iter().flatten();
     let corresponding = found.clone().count();
@@ -318,7 +318,7 @@ fn accuracy_text(out: &mut dyn Write, accuracy: &Accuracy) -> Result<(), Present
 
 pub(crate) fn diverging(
     out: &mut dyn Write,
-    report: &MatchReport<'_>,
+    report: &MatchView<'_>,
     style: Style,
 ) -> Result<(), PresentError> {
     let Some(first) = report.divergences.first() else {
@@ -361,7 +361,7 @@ pub(crate) fn diverging(
 
 /// A sentence about where two versions first differ.
 pub(crate) fn divergence_sentence(
-    report: &MatchReport<'_>,
+    report: &MatchView<'_>,
     first: &Divergence,
 ) -> Result<String, PresentError> {
     let (a, b) = (report.a.tell(first.a)?, report.b.tell(first.b)?);
@@ -461,7 +461,7 @@ pub struct MatchDivergence {
 
 /// Returns corresponding statements that behave differently, as objects, and the number not listed.
 pub(crate) fn divergences(
-    report: &MatchReport<'_>,
+    report: &MatchView<'_>,
 ) -> Result<(Vec<MatchDivergence>, usize), PresentError> {
     let one = |found: &Divergence| {
         Ok::<_, PresentError>(MatchDivergence {
@@ -509,7 +509,7 @@ pub(crate) fn more(out: &mut dyn Write, count: usize, top: usize) -> Result<(), 
 }
 
 /// The most executed statements without a counterpart.
-fn alone(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result<(), PresentError> {
+fn alone(out: &mut dyn Write, report: &MatchView<'_>, style: Style) -> Result<(), PresentError> {
     let unmatched = (0..).zip(&report.matching.of_b);
     let unmatched = unmatched.filter(|(_, found)| found.is_none());
     let mut alone: Vec<u32> = unmatched.map(|(at, _)| at).collect();
@@ -547,7 +547,7 @@ fn alone(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result<
     more(out, alone.len(), top)
 }
 
-fn listed(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result<(), PresentError> {
+fn listed(out: &mut dyn Write, report: &MatchView<'_>, style: Style) -> Result<(), PresentError> {
     let mut table = Table::new(&[
         ("source", Left),
         ("in B", Left),
@@ -600,7 +600,7 @@ fn likelihood(likely: f32) -> String {
     }
 }
 
-impl MatchReport<'_> {
+impl MatchView<'_> {
     /// The document for programs.
     ///
     /// # Errors
@@ -610,7 +610,7 @@ impl MatchReport<'_> {
     }
 }
 
-impl Render for MatchReport<'_> {
+impl Render for MatchView<'_> {
     const NAME: &'static str = "a matching";
 
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {

@@ -21,7 +21,7 @@ use crate::{PresentError, Sources};
 
 /// Ranked lines, and values.
 #[derive(Clone, Copy)]
-pub struct RankReport<'r> {
+pub struct RankView<'r> {
     /// The number of passing executions.
     pub passing: usize,
     /// The number of failing executions.
@@ -109,7 +109,7 @@ fn number(number: Number) -> String {
 /// Writes the most suspicious value of each line.
 fn values_text(
     out: &mut dyn Write,
-    report: &RankReport<'_>,
+    report: &RankView<'_>,
     values: &RankedValues<'_>,
     cache: &mut Cache<'_>,
     style: Style,
@@ -233,7 +233,7 @@ fn in_libraries(out: &mut dyn Write, library: usize, what: &str) -> Result<(), P
     Ok(())
 }
 
-impl<'r> RankReport<'r> {
+impl<'r> RankView<'r> {
     /// The source of the code that the text shows: all of it if the program has no code of the
     /// user's own.
     fn folded(&self) -> Folded<'r> {
@@ -262,7 +262,7 @@ impl<'r> RankReport<'r> {
 /// If `out` fails.
 pub fn rank_text(
     out: &mut dyn Write,
-    report: &RankReport<'_>,
+    report: &RankView<'_>,
     sources: &dyn Sources,
     style: Style,
 ) -> Result<(), PresentError> {
@@ -280,7 +280,7 @@ pub fn rank_text(
 
 fn lines_text(
     out: &mut dyn Write,
-    report: &RankReport<'_>,
+    report: &RankView<'_>,
     cache: &mut Cache<'_>,
     style: Style,
 ) -> Result<(), PresentError> {
@@ -415,7 +415,7 @@ pub enum RankNumber {
 ///
 /// # Errors
 /// If something to be shown cannot be read.
-pub(crate) fn rank_document(report: &RankReport<'_>) -> Result<RankDocument, PresentError> {
+pub(crate) fn rank_document(report: &RankView<'_>) -> Result<RankDocument, PresentError> {
     let lines = report.shown_rows().iter().map(|row| RankLine {
         source: Position::line(report.file(row), row.line.number),
         failing: row.failing,
@@ -442,7 +442,7 @@ pub(crate) fn rank_document(report: &RankReport<'_>) -> Result<RankDocument, Pre
 ///
 /// # Errors
 /// If `out` fails.
-pub fn rank_csv(out: &mut dyn Write, report: &RankReport<'_>) -> Result<(), PresentError> {
+pub fn rank_csv(out: &mut dyn Write, report: &RankView<'_>) -> Result<(), PresentError> {
     let header = "file,line,failing,passing,score,failing_arrivals,passing_arrivals";
     let mut table = Csv::new(out, header)?;
     for row in report.shown_rows() {
@@ -460,7 +460,7 @@ pub fn rank_csv(out: &mut dyn Write, report: &RankReport<'_>) -> Result<(), Pres
     table.finish()
 }
 
-impl RankReport<'_> {
+impl RankView<'_> {
     /// The document for programs.
     ///
     /// # Errors
@@ -470,7 +470,7 @@ impl RankReport<'_> {
     }
 }
 
-impl Render for RankReport<'_> {
+impl Render for RankView<'_> {
     const NAME: &'static str = "a ranking";
 
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {

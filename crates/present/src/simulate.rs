@@ -25,7 +25,7 @@ use crate::{PresentError, Style};
 
 /// A simulation to show.
 #[derive(Clone, Copy)]
-pub struct MissReport<'a> {
+pub struct SimulationView<'a> {
     /// Its summary.
     pub summary: &'a Summary,
     /// The kind of rows.
@@ -36,7 +36,7 @@ pub struct MissReport<'a> {
     pub top: Option<u64>,
 }
 
-impl<'a> MissReport<'a> {
+impl<'a> SimulationView<'a> {
     fn is_branches(&self) -> bool {
         matches!(self.summary.spec, Spec::Branches(_))
     }
@@ -53,7 +53,7 @@ pub struct MissesView<'r> {
     /// The program.
     pub scene: StepScene<'r>,
     /// The simulations.
-    pub reports: Vec<MissReport<'r>>,
+    pub reports: Vec<SimulationView<'r>>,
 }
 
 /// Writes a blank line between reports.
@@ -137,10 +137,10 @@ pub struct WorstView<'r> {
 impl WorstView<'_> {
     fn each(
         &self,
-        mut show: impl FnMut(usize, &MissReport<'_>, &[WorstSite<'_>]) -> Result<(), PresentError>,
+        mut show: impl FnMut(usize, &SimulationView<'_>, &[WorstSite<'_>]) -> Result<(), PresentError>,
     ) -> Result<(), PresentError> {
         for (index, (summary, sites)) in self.worst.iter().enumerate() {
-            let report = MissReport {
+            let report = SimulationView {
                 summary,
                 by: MissesBy::Instruction,
                 rows: &[],

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use afterimage_analyses::diff::{ranges, rank_lines, rank_values};
-use afterimage_present::{RankReport, RankedValues, Sources};
+use afterimage_present::{RankView, RankedValues, Sources};
 use anyhow::{Context, Result, bail};
 
 use super::counts;
@@ -31,7 +31,7 @@ pub fn rank<R>(
     passing: &[Session],
     failing: &[Session],
     query: &RankQuery<'_>,
-    ask: impl FnOnce(&RankReport<'_>) -> Result<R>,
+    ask: impl FnOnce(&RankView<'_>) -> Result<R>,
 ) -> Result<R> {
     let first = failing.first().context("--fail names no recording")?;
     with_names(first, |program| {
@@ -63,7 +63,7 @@ pub fn rank<R>(
         } else {
             Vec::new()
         };
-        ask(&RankReport {
+        ask(&RankView {
             passing: passing.len(),
             failing: failing.len(),
             rows: &rows,

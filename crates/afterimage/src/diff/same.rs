@@ -81,10 +81,8 @@ pub fn same<R>(
             lines = (Some(rows), known);
         }
     }
-    let texts = [a, b].map(|session| session.at().display().to_string());
     let report = DiffReport {
-        names: [&texts[0], &texts[1]],
-        program: a.program(),
+        names: [a, b].map(|session| session.at().display().to_string()),
         lengths: [a.path()?.length(), b.path()?.length()],
         first: found.first,
         parting: found.parting,

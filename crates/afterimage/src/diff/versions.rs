@@ -8,7 +8,7 @@ use afterimage_analyses::diff::{Side, output_differences};
 use afterimage_analyses::matching::{
     Sketched, TruthSide, accuracy, divergences, match_runs, same_names, suspects, version,
 };
-use afterimage_present::{DiffEnding, MatchReport, MatchSide, VersionsView};
+use afterimage_present::{DiffEnding, MatchSide, MatchView, VersionsView};
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
@@ -111,7 +111,7 @@ pub fn versions<R>(
     })?;
     let operators = (version_a.operators(), version_b.operators());
     let endings = endings([a, b])?;
-    let report = MatchReport {
+    let report = MatchView {
         a: version_a.side(&operators.0, &of_a),
         b: version_b.side(&operators.1, &of_b),
         matching: &found,
@@ -151,7 +151,7 @@ pub fn matched<R>(
     [a, b]: [&Session; 2],
     query: MatchQuery,
     unlike: impl FnOnce(&[DiffEnding; 2]),
-    ask: impl FnOnce(&MatchReport<'_>) -> Result<R>,
+    ask: impl FnOnce(&MatchView<'_>) -> Result<R>,
 ) -> Result<R> {
     remark_different_inputs([a, b], "was changed in the program")?;
     let endings = endings([a, b])?;
@@ -188,7 +188,7 @@ pub fn matched<R>(
         .check
         .then(|| accuracy(truth(&version_a, &of_a), truth(&version_b, &of_b), &found));
     let operators = (version_a.operators(), version_b.operators());
-    ask(&MatchReport {
+    ask(&MatchView {
         a: version_a.side(&operators.0, &of_a),
         b: version_b.side(&operators.1, &of_b),
         matching: &found,

@@ -205,7 +205,7 @@ pub struct DiffLine {
 /// If the module cannot be read.
 pub(crate) fn diff_document(
     scenes: &[StepScene<'_>; 2],
-    report: &DiffReport<'_>,
+    report: &DiffReport,
 ) -> Result<DiffDocument, PresentError> {
     let scene = &scenes[0];
     let step = |scene: &StepScene<'_>, step: &Option<Step>| {
@@ -272,7 +272,7 @@ pub(crate) fn diff_document(
     });
     let (lines, more_lines) = lines.unzip();
     let side = |at: usize| DiffSide {
-        file: report.names[at].to_owned(),
+        file: report.names[at].clone(),
         length: report.lengths[at],
     };
     let alike = report.alike.as_ref();

@@ -24,10 +24,10 @@ const SHOWN: usize = 10;
 pub(super) fn alike_text(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],
-    report: &DiffReport<'_>,
+    report: &DiffReport,
     alike: &AlikeReport,
 ) -> Result<(), PresentError> {
-    let [a, b] = report.names.map(plain);
+    let [a, b] = report.names().map(plain);
     let mut what = Vec::new();
     if !alike.replaced.is_empty() {
         what.push(counted(alike.replaced.len() as u64, "operator"));
@@ -42,7 +42,12 @@ pub(super) fn alike_text(
     };
     let head = format!("{a} and {b} are recordings of programs {what}");
     writeln!(out, "{}", scenes[0].style.paint(Paint::Bold, &head))?;
-    ended(out, report.names, report.endings.as_ref(), scenes[0].style)?;
+    ended(
+        out,
+        report.names(),
+        report.endings.as_ref(),
+        scenes[0].style,
+    )?;
     let top = report.top.unwrap_or(SHOWN);
     for replaced in alike.ranked().into_iter().take(top) {
         let spot = spot(&scenes[1], replaced)?;
@@ -185,7 +190,7 @@ impl AlikeReport {
     }
 }
 
-impl DiffReport<'_> {
+impl DiffReport {
     /// The follow-up question about the effects of a replaced operator that gave a different
     /// result.
     pub(super) fn guilty(
@@ -206,7 +211,7 @@ impl DiffReport<'_> {
             direction: Direction::Forward,
             ..slice_of(&spot.place, number)
         };
-        Ok(Some(NextQuestion::slice(self.names, 1, slice)))
+        Ok(Some(NextQuestion::slice(self.names(), 1, slice)))
     }
 }
 

@@ -29,13 +29,13 @@ const LINES: usize = 20;
 pub fn diff_text(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],
-    report: &DiffReport<'_>,
+    report: &DiffReport,
     (sources, code): (&dyn Sources, &CodeFilter),
 ) -> Result<(), PresentError> {
-    let [a, b] = report.names.map(plain);
+    let [a, b] = report.names().map(plain);
     let scene = &scenes[0];
     if report.alike.is_none() {
-        ended(out, report.names, report.endings.as_ref(), scene.style)?;
+        ended(out, report.names(), report.endings.as_ref(), scene.style)?;
     }
     if let Some(alike) = &report.alike {
         alike_text(out, scenes, report, alike)?;
@@ -169,7 +169,7 @@ pub(super) struct Spots {
     pub(super) parting: OwnSpot,
 }
 
-impl DiffReport<'_> {
+impl DiffReport {
     pub(super) fn spots(
         &self,
         scene: &StepScene<'_>,
@@ -244,7 +244,7 @@ fn own_spot(
 fn questions(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],
-    report: &DiffReport<'_>,
+    report: &DiffReport,
     is_outside: bool,
 ) -> Result<(), PresentError> {
     let mut questions = report.questions(scenes)?;
@@ -264,11 +264,11 @@ fn questions(
 /// The first difference between the two executions, and its place.
 fn sentence(
     scene: &StepScene<'_>,
-    report: &DiffReport<'_>,
+    report: &DiffReport,
     first: &FirstDifference,
     spot: &OwnSpot,
 ) -> Result<(String, String), PresentError> {
-    let [a, b] = report.names.map(plain);
+    let [a, b] = report.names().map(plain);
     let difference = &first.difference;
     let step = difference.a.as_ref().or(difference.b.as_ref());
     let Some(step) = step else {
@@ -384,7 +384,7 @@ fn called_from(
 fn parted(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],
-    report: &DiffReport<'_>,
+    report: &DiffReport,
     parting: &PartingDifference,
     (sides, folded, spot): (&[String; 2], &Folded<'_>, &OwnSpot),
 ) -> Result<(), PresentError> {
@@ -407,7 +407,7 @@ fn parted(
         return called_from(out, scene, &parting.calls, (folded, spot));
     }
     for ((side, scene), block) in sides.iter().zip(scenes).zip([at.a, at.b]) {
-        let line = format!("  {side}  {}", goes_on(scene, report, block)?);
+        let line = format!("  {side}  {}", goes_on(scene, block)?);
         writeln!(out, "{}", scene.style.cut(&line))?;
     }
     called_from(out, scene, &parting.calls, (folded, spot))?;
@@ -425,13 +425,12 @@ fn parted(
 
 fn goes_on(
     scene: &StepScene<'_>,
-    report: &DiffReport<'_>,
     block: Option<(FuncId, BlockId)>,
 ) -> Result<String, PresentError> {
     let Some((function, block)) = block else {
         return Ok("has ended".to_owned());
     };
-    let known = report.program.function(function);
+    let known = scene.operators.program().function(function);
     let spot = match known.and_then(|known| known.cfg.blocks.get(block)) {
         Some(block) => Spot::of_block(scene, function, block)?,
         None => Spot::of(scene, function, None)?,
@@ -479,7 +478,7 @@ pub(super) fn descriptor(number: u32) -> String {
 fn line_counts(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
-    report: &DiffReport<'_>,
+    report: &DiffReport,
     lines: &[super::LineDifference],
     (sources, code): (&dyn Sources, &CodeFilter),
 ) -> Result<(), PresentError> {

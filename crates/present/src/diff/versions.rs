@@ -13,8 +13,8 @@ use super::{NextQuestion, ask, asked_of_output, ended, slice_of, why_command};
 use crate::PresentError;
 use crate::document::{Document, NoRows, at_most, begin};
 use crate::matching::{
-    MatchDivergence, MatchReport, MatchStatement, ROWS, StatementLabel, divergences, diverging,
-    more, unlike,
+    MatchDivergence, MatchStatement, MatchView, ROWS, StatementLabel, divergences, diverging, more,
+    unlike,
 };
 use crate::number::{counted, grouped};
 use crate::render::Render;
@@ -26,7 +26,7 @@ use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 /// If `out` fails or a module cannot be read.
 pub fn versions_text(
     out: &mut dyn Write,
-    report: &MatchReport<'_>,
+    report: &MatchView<'_>,
     suspects: &[Suspect],
     Outputs {
         differences: outputs,
@@ -91,7 +91,7 @@ pub fn versions_text(
 /// the first version with the same operands.
 fn suspicious(
     out: &mut dyn Write,
-    report: &MatchReport<'_>,
+    report: &MatchView<'_>,
     suspects: &[Suspect],
     style: Style,
 ) -> Result<(), PresentError> {
@@ -144,7 +144,7 @@ fn first_of(told: &StatementLabel) -> String {
 /// # Errors
 /// If a module cannot be read.
 pub fn versions_questions(
-    report: &MatchReport<'_>,
+    report: &MatchView<'_>,
     suspects: &[Suspect],
     outputs: &[OutputDifference],
 ) -> Result<Vec<NextQuestion>, PresentError> {
@@ -268,7 +268,7 @@ pub struct VersionsSuspect {
 /// # Errors
 /// If a module cannot be read.
 pub(crate) fn versions_document(
-    report: &MatchReport<'_>,
+    report: &MatchView<'_>,
     suspects: &[Suspect],
     outputs: &[OutputDifference],
 ) -> Result<VersionsDocument, PresentError> {
@@ -319,7 +319,7 @@ pub(crate) fn versions_document(
 /// Two versions of a program, compared.
 pub struct VersionsView<'r> {
     /// The matching.
-    pub report: MatchReport<'r>,
+    pub report: MatchView<'r>,
     /// The possible causes.
     pub suspects: Vec<Suspect>,
     /// The output of the two versions.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    MatchDivergence, MatchReport, MatchStatement, StatementLabel, divergences, ground, likely,
+    MatchDivergence, MatchStatement, MatchView, StatementLabel, divergences, ground, likely,
 };
 use crate::PresentError;
 use crate::diff::DiffEndings;
@@ -123,7 +123,7 @@ pub struct MatchAccuracy {
 ///
 /// # Errors
 /// If a module cannot be read.
-pub(super) fn match_document(report: &MatchReport<'_>) -> Result<MatchDocument, PresentError> {
+pub(super) fn match_document(report: &MatchView<'_>) -> Result<MatchDocument, PresentError> {
     let mut statements = Vec::new();
     let most = report.top.unwrap_or(usize::MAX);
     for (at, found) in (0..).zip(&report.matching.of_b).take(most) {
@@ -178,7 +178,7 @@ pub(super) fn match_document(report: &MatchReport<'_>) -> Result<MatchDocument, 
 ///
 /// # Errors
 /// If `out` fails or a module cannot be read.
-pub(super) fn match_csv(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), PresentError> {
+pub(super) fn match_csv(out: &mut dyn Write, report: &MatchView<'_>) -> Result<(), PresentError> {
     let header = "b_name,b_offset,b_operator,b_file,b_line,a_name,a_offset,a_operator,a_file,a_line,ground,likely,others";
     let mut table = crate::csv::Csv::new(out, header)?;
     let cells = |told: &StatementLabel| -> [String; 5] {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use afterimage_analyses::simulate::{MissesBy, MissesPlace};
 
-use super::MissReport;
+use super::SimulationView;
 use super::json::kind_name;
 use crate::PresentError;
 use crate::csv::{Csv, known};
@@ -18,7 +18,7 @@ use crate::steps::StepScene;
 pub fn misses_csv(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
-    reports: &[MissReport<'_>],
+    reports: &[SimulationView<'_>],
 ) -> Result<(), PresentError> {
     let by = reports.first().map_or(MissesBy::Line, |report| report.by);
     let place = match by {

@@ -4,7 +4,7 @@ use afterimage_analyses::simulate::{MissesPlace, SiteKind, Spec, Summary, Tally}
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::MissReport;
+use super::SimulationView;
 use crate::PresentError;
 use crate::document::objects::{Function, Position};
 use crate::document::{Document, TakeRows};
@@ -107,7 +107,7 @@ pub struct SimulatedInstruction {
 pub fn misses_rows(
     to: &mut dyn TakeRows<SimulateHead>,
     scene: &StepScene<'_>,
-    report: &MissReport<'_>,
+    report: &SimulationView<'_>,
 ) -> Result<(), PresentError> {
     to.head(head(report.summary))?;
     let in_function = |function| Some(Function::new(scene.names, function));

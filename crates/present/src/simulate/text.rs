@@ -6,7 +6,7 @@ use afterimage_analyses::simulate::{
     LevelSpec, MissesBy, MissesPlace, PredictorKind, SiteKind, Spec, Summary, Tally,
 };
 
-use super::MissReport;
+use super::SimulationView;
 use crate::PresentError;
 use crate::number::{grouped, percent};
 use crate::steps::StepScene;
@@ -20,7 +20,7 @@ use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 pub fn misses_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
-    report: &MissReport<'_>,
+    report: &SimulationView<'_>,
 ) -> Result<bool, PresentError> {
     let summary = report.summary;
     let head = sentence(summary);
@@ -32,7 +32,7 @@ pub fn misses_text(
     }
     // Places without misses are left out.
     let missed = report.rows.partition_point(|row| row.tally.missed > 0);
-    let report = MissReport {
+    let report = SimulationView {
         rows: &report.rows[..missed],
         ..*report
     };
@@ -202,7 +202,7 @@ fn traffic(out: &mut dyn Write, summary: &Summary) -> Result<(), PresentError> {
 fn rows(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
-    report: &MissReport<'_>,
+    report: &SimulationView<'_>,
 ) -> Result<(), PresentError> {
     let summary = report.summary;
     let all = summary.sum(|_| true);

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::json::Missed;
-use super::{MissReport, SiteHistory};
+use super::{SimulationView, SiteHistory};
 use crate::PresentError;
 use crate::addresses::Shown;
 use crate::document::objects::Instruction;
@@ -38,7 +38,7 @@ pub struct WorstSite<'a> {
 pub fn worst_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
-    report: &MissReport<'_>,
+    report: &SimulationView<'_>,
     sites: &[WorstSite<'_>],
 ) -> Result<(), PresentError> {
     let all = report.summary.sum(|_| true).missed;
@@ -143,7 +143,7 @@ pub struct SimulateProducer {
 pub fn worst_json(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
-    report: &MissReport<'_>,
+    report: &SimulationView<'_>,
     sites: &[WorstSite<'_>],
 ) -> Result<(), PresentError> {
     let all = report.summary.sum(|_| true);
@@ -171,7 +171,7 @@ pub fn worst_json(
     Ok(())
 }
 
-fn site_noun(report: &MissReport<'_>) -> &'static str {
+fn site_noun(report: &SimulationView<'_>) -> &'static str {
     if report.is_branches() {
         "branch site"
     } else {

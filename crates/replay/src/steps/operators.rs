@@ -46,6 +46,11 @@ impl<'a> Operators<'a> {
         }
     }
 
+    /// The program.
+    pub fn program(&self) -> &'a Program {
+        self.program
+    }
+
     /// Returns an operator; `None` if there is no such operator.
     ///
     /// # Errors
