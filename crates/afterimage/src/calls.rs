@@ -1,13 +1,30 @@
 //! The calls of a run: how often functions called each other, or one call and the calls around it.
 
 use afterimage_ids::FuncId;
-use afterimage_present::{CallGraphView, CallView, Scene, Style};
+use afterimage_present::{CallGraphView, CallView, CallsDocument, Scene, Style};
 use afterimage_profile::location::Occurrence;
 use afterimage_replay::paths::{FileSegments, Places, kth_call};
 use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 
 use crate::named::NamedProgram;
 use crate::path::{numbering, which_call};
+
+/// Asks who called whom, how often and for how long.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallsQuery {
+    /// The only function to report, with its callers and callees: its index, name or demangled
+    /// name. All functions if `None`.
+    pub function: Option<String>,
+}
+
+impl CallsQuery {
+    pub(crate) fn answer(&self, program: NamedProgram<'_>) -> Result<CallsDocument> {
+        let function = self.function.as_deref();
+        let function = function.map(|text| program.function(text)).transpose()?;
+        show_calls(program, function, usize::MAX, |calls| Ok(calls.document()))
+    }
+}
 
 /// Shows the first `top` calls between functions, or between `only` and others. Needs the path.
 ///

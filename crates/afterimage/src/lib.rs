@@ -39,6 +39,8 @@
 //! | [`DataflowQuery`] | [`Session::dataflow`]: whether a fact held, and what decided it |
 //! | [`RedundancyQuery`] | [`Session::redundancy`]: redundant loads and computations |
 //! | [`SimulateQuery`] | [`Session::simulate`]: simulated misses of predictors and caches |
+//! | [`CallsQuery`] | [`Session::calls`]: who called whom, how often and for how long |
+//! | [`RankQuery`] | [`Session::rank`]: what separates failing executions from passing ones |
 //! | [`DiffQuery`] | [`Session::diff`]: where two runs differ |
 //! | [`SourceQuery`] | [`Session::source`]: a source file with counts; [`Session::files`]: which there are |
 //! | [`OutputQuery`] | [`Session::output`]: what was printed, and when |
@@ -157,12 +159,14 @@ pub use afterimage_profile as profile;
 pub use afterimage_record::Progress;
 pub use afterimage_replay::{Recording, RecordingError};
 pub use append::append_to;
+pub use calls::CallsQuery;
 pub use cancel::Cancel;
 pub use counted::ProfileQuery;
 pub use counts::{CounterPlacement, Counting};
 pub use currency::question::CurrencyQuery;
 pub use dataflow::DataflowQuery;
 pub use deps::DepsQuery;
+pub use diff::rank::RankQuery;
 pub use diff::versions::MatchQuery;
 pub use diff::{DiffQuery, Differences};
 #[doc(hidden)]

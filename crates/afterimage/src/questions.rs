@@ -4,23 +4,26 @@ use afterimage_analyses::slices::SliceQuery;
 use afterimage_present::document::WithRows;
 use afterimage_present::values::{ConditionReport, ValuesReport, VariableReport};
 use afterimage_present::{
-    ActivationReport, AddressStatsHead, AddressesHead, CompareDocument, CurrencyDocument,
-    DataflowDocument, DepsDirection, DepsReport, ExecutionsDocument, FilesDocument, FlowDocument,
-    InfluenceDocument, MatchDocument, MemoryReport, MomentDocument, NoSources, OutputDocument,
-    PathsDocument, ProfileDocument, RedundancyDocument, SimulateHead, SliceReport, SourceDocument,
-    StateView, Style, WhyNotReport, paths_document,
+    ActivationReport, AddressStatsHead, AddressesHead, CallsDocument, CompareDocument,
+    CurrencyDocument, DataflowDocument, DepsDirection, DepsReport, ExecutionsDocument,
+    FilesDocument, FlowDocument, InfluenceDocument, MatchDocument, MemoryReport, MomentDocument,
+    NoSources, OutputDocument, PathsDocument, ProfileDocument, RankDocument, RankView,
+    RedundancyDocument, SimulateHead, SliceReport, SourceDocument, StateView, Style, WhyNotReport,
+    paths_document,
 };
 
 use anyhow::bail;
 
 use crate::activation::ActivationQuery;
 use crate::addresses::{self, AddressesQuery};
+use crate::calls::CallsQuery;
 use crate::check::{self, Needs};
 use crate::compared::compare;
 use crate::counted::{Counted, ProfileQuery};
 use crate::currency::question::{CurrencyQuery, refuse_unlike};
 use crate::dataflow::DataflowQuery;
 use crate::deps::DepsQuery;
+use crate::diff::rank::{RankQuery, rank};
 use crate::diff::versions::{MatchQuery, matched};
 use crate::diff::{DiffQuery, Differences};
 use crate::early;
@@ -306,6 +309,18 @@ impl Session {
         })
     }
 
+    /// Returns the dynamic call graph, or the part of it around a function. Builds the path if it
+    /// does not exist yet. Then linear in the size of the path's grammar.
+    ///
+    /// # Errors
+    /// If there is no such function, or the path is damaged.
+    pub fn calls(&self, query: &CallsQuery) -> Result<CallsDocument, QuestionError> {
+        self.about(|| {
+            self.ensure_path()?;
+            with_names(self, |program| query.answer(program))
+        })
+    }
+
     /// Finds executions that read or recomputed a value that was already available. Builds the path
     /// if it does not exist yet, and follows the run.
     ///
@@ -339,6 +354,21 @@ impl Session {
             other.ensure_path()?;
             query.answer([self, other])
         })
+    }
+
+    /// Ranks the lines and values that separate `failing` executions from `passing` ones, all of
+    /// one program. Counts each line's executions, and follows each run if values are ranked.
+    ///
+    /// # Errors
+    /// If there are no failing executions, the recordings are of several programs, or a recording
+    /// lacks its end or is damaged.
+    pub fn rank(
+        passing: &[Self],
+        failing: &[Self],
+        query: RankQuery,
+    ) -> Result<RankDocument, QuestionError> {
+        let ask = |view: &RankView<'_>| Ok(view.document()?);
+        Ok(rank(passing, failing, query, &NoSources, ask)?)
     }
 
     /// Finds the statements of another version that correspond to those of this one. Builds both

@@ -216,13 +216,12 @@ impl Arguments {
         let sources = FirstOf(both.map(|session| &**session.sources()).collect());
         let query = RankQuery {
             values: !self.no_values && self.format != Format::Csv,
-            most: match self.format {
-                Format::Text => self.top.unwrap_or(ROWS),
-                Format::Json | Format::Csv => self.top.unwrap_or(usize::MAX),
+            top: match self.format {
+                Format::Text => self.top.or(Some(ROWS)),
+                Format::Json | Format::Csv => self.top,
             },
-            sources: &sources,
         };
-        rank(&passing, &failing, &query, |report| {
+        rank(&passing, &failing, query, &sources, |report| {
             self.to.show(report, self.format)
         })
     }

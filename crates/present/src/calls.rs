@@ -251,42 +251,32 @@ pub struct CallsEdge {
     pub inclusive: u64,
 }
 
-/// Writes the call graph, or the part of it around a function, as one JSON document.
-///
-/// # Errors
-/// If `out` fails.
-pub fn calls_json(
-    out: &mut dyn Write,
-    report: &CallGraphView<'_>,
-    only: Option<FuncId>,
-) -> Result<(), PresentError> {
-    let functions = report.totals.iter();
-    let functions = functions.filter(|(function, _)| only.is_none_or(|only| only == **function));
-    let document = CallsDocument {
-        blocks: report.length,
-        left_out: report.left_out.to_owned(),
-        functions: functions
-            .map(|(&function, total)| CallsFunction {
-                function: Function::new(report.names, function),
-                calls: total.calls,
-                own: total.own,
-                inclusive: total.inclusive,
-            })
-            .collect(),
-        edges: report
-            .edges()
-            .map(|edge| CallsEdge {
-                caller: edge
-                    .caller
-                    .map(|caller| Function::new(report.names, caller)),
-                callee: Function::new(report.names, edge.callee),
-                calls: edge.calls,
-                own: edge.own,
-                inclusive: edge.inclusive,
-            })
-            .collect(),
-    };
-    begin(out, &document)
+impl CallGraphView<'_> {
+    /// The document for programs.
+    pub fn document(&self) -> CallsDocument {
+        let is_shown = |function| self.only.is_none_or(|only| only == function);
+        let functions = self.totals.iter();
+        let functions = functions.filter(|(function, _)| is_shown(**function));
+        let functions = functions.map(|(&function, total)| CallsFunction {
+            function: Function::new(self.names, function),
+            calls: total.calls,
+            own: total.own,
+            inclusive: total.inclusive,
+        });
+        let edges = self.edges().map(|edge| CallsEdge {
+            caller: edge.caller.map(|caller| Function::new(self.names, caller)),
+            callee: Function::new(self.names, edge.callee),
+            calls: edge.calls,
+            own: edge.own,
+            inclusive: edge.inclusive,
+        });
+        CallsDocument {
+            blocks: self.length,
+            left_out: self.left_out.to_owned(),
+            functions: functions.collect(),
+            edges: edges.collect(),
+        }
+    }
 }
 
 /// Writes the call graph, or the part of it around a function, as comma-separated values, with a
@@ -422,7 +412,7 @@ impl Render for CallGraphView<'_> {
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {
-        calls_json(out, self, self.only)
+        begin(out, &self.document())
     }
 
     fn csv(&self, out: &mut dyn Write) -> Result<(), PresentError> {

@@ -63,7 +63,7 @@ pub use addresses::{
     address_stats_text, addresses_text,
 };
 pub use annotate::{Annotation, annotate};
-pub use calls::{CallGraphView, CallView, absent};
+pub use calls::{CallGraphView, CallView, CallsDocument, absent};
 pub use cfg::{CfgCounter, CfgView, InstrumentDocument};
 pub use compare::{
     CompareActivity, CompareArrivals, CompareDocument, CompareFunction, CompareLine, CompareRow,

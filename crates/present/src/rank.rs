@@ -411,33 +411,6 @@ pub enum RankNumber {
     Truth(bool),
 }
 
-/// The document.
-///
-/// # Errors
-/// If something to be shown cannot be read.
-pub(crate) fn rank_document(report: &RankView<'_>) -> Result<RankDocument, PresentError> {
-    let lines = report.shown_rows().iter().map(|row| RankLine {
-        source: Position::line(report.file(row), row.line.number),
-        failing: row.failing,
-        passing: row.passing,
-        score: row.score,
-        failing_arrivals: row.arrivals[0],
-        passing_arrivals: row.arrivals[1],
-    });
-    let values = report.values.as_ref().map(|values| {
-        let shown = values.rows.iter().take(report.most);
-        let shown = shown.map(|row| ranked_value(row, values, report.source));
-        shown.collect::<Result<Vec<_>, _>>()
-    });
-    Ok(RankDocument {
-        failing: report.failing,
-        passing: report.passing,
-        available: report.rows.len(),
-        lines: lines.collect(),
-        values: values.transpose()?,
-    })
-}
-
 /// Writes the ranked lines as CSV (RFC 4180).
 ///
 /// # Errors
@@ -466,7 +439,26 @@ impl RankView<'_> {
     /// # Errors
     /// If a module cannot be read.
     pub fn document(&self) -> Result<RankDocument, PresentError> {
-        rank_document(self)
+        let lines = self.shown_rows().iter().map(|row| RankLine {
+            source: Position::line(self.file(row), row.line.number),
+            failing: row.failing,
+            passing: row.passing,
+            score: row.score,
+            failing_arrivals: row.arrivals[0],
+            passing_arrivals: row.arrivals[1],
+        });
+        let values = self.values.as_ref().map(|values| {
+            let shown = values.rows.iter().take(self.most);
+            let shown = shown.map(|row| ranked_value(row, values, self.source));
+            shown.collect::<Result<Vec<_>, _>>()
+        });
+        Ok(RankDocument {
+            failing: self.failing,
+            passing: self.passing,
+            available: self.rows.len(),
+            lines: lines.collect(),
+            values: values.transpose()?,
+        })
     }
 }
 

@@ -5,24 +5,25 @@ use std::collections::BTreeMap;
 use afterimage_analyses::diff::{ranges, rank_lines, rank_values};
 use afterimage_present::{RankView, RankedValues, Sources};
 use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
 
 use super::counts;
 use crate::Session;
 use crate::named::{NamedProgram, with_names};
 use crate::steps::follow;
 
-/// The lines to rank and show.
-pub struct RankQuery<'s> {
+/// Asks which lines and values separate failing executions from passing ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankQuery {
     /// Whether to also rank the values of statements. This follows each run, whose path must be
     /// whole.
     pub values: bool,
-    /// The largest number of rows in each list.
-    pub most: usize,
-    pub sources: &'s dyn Sources,
+    /// The largest number of rows in each list; all if `None`.
+    pub top: Option<usize>,
 }
 
 /// Ranks the lines and values that separate failing executions from passing ones, and passes them
-/// to `ask`.
+/// to `ask`. `text` reads the source files.
 ///
 /// # Errors
 /// If there are no failing executions, the recordings are of several programs, a recording lacks
@@ -30,7 +31,8 @@ pub struct RankQuery<'s> {
 pub fn rank<R>(
     passing: &[Session],
     failing: &[Session],
-    query: &RankQuery<'_>,
+    query: RankQuery,
+    text: &dyn Sources,
     ask: impl FnOnce(&RankView<'_>) -> Result<R>,
 ) -> Result<R> {
     let first = failing.first().context("--fail names no recording")?;
@@ -67,10 +69,10 @@ pub fn rank<R>(
             passing: passing.len(),
             failing: failing.len(),
             rows: &rows,
-            most: query.most,
+            most: query.top.unwrap_or(usize::MAX),
             code: first.code(),
             source: program.source,
-            sources: query.sources,
+            sources: text,
             values: query.values.then_some(RankedValues {
                 rows: &found,
                 names: program.names,

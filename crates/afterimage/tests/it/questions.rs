@@ -7,8 +7,9 @@ use afterimage::analyses::simulate::MissesBy;
 use afterimage::present::RedundancyOf;
 use afterimage::profile::{By, Sort};
 use afterimage::{
-    AddressesQuery, CurrencyQuery, DataflowQuery, DiffQuery, Level, MatchQuery, PathsAbout,
-    PathsQuery, ProfileQuery, RedundancyQuery, Session, SimulateQuery, TraceQuery,
+    AddressesQuery, CallsQuery, CurrencyQuery, DataflowQuery, DiffQuery, Level, MatchQuery,
+    PathsAbout, PathsQuery, ProfileQuery, RankQuery, RedundancyQuery, Session, SimulateQuery,
+    TraceQuery,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -223,4 +224,37 @@ fn counts_add_up_and_compare() {
         !rows.is_empty() && rows.iter().all(|row| row["ratio"] == 1.0),
         "{compared}"
     );
+}
+
+#[test]
+fn the_only_call_lasts_the_whole_run_and_nothing_separates_equal_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = recording(&folder);
+    let session = Session::open(&at).unwrap();
+    let query = sent(CallsQuery {
+        function: Some("_start".to_owned()),
+    });
+    let calls = json(&session.calls(&query).unwrap());
+    assert_eq!(calls["blocks"], BLOCKS);
+    let row = &calls["functions"][0];
+    assert_eq!(
+        (&row["calls"], &row["inclusive"]),
+        (&json!(1), &json!(BLOCKS))
+    );
+    assert_eq!(calls["edges"][0]["caller"], Value::Null);
+    let unknown = CallsQuery {
+        function: Some("nowhere".to_owned()),
+    };
+    let refused = session.calls(&unknown).unwrap_err().to_string();
+    assert!(refused.contains("nowhere"), "{refused}");
+
+    let query = sent(RankQuery {
+        values: true,
+        top: None,
+    });
+    let runs = [Session::open(&at).unwrap()];
+    let ranked = json(&Session::rank(&runs, &[session], query).unwrap());
+    assert_eq!(ranked["values"], json!([]));
+    let refused = Session::rank(&runs, &[], query).unwrap_err().to_string();
+    assert!(refused.contains("--fail names no recording"), "{refused}");
 }

@@ -98,13 +98,7 @@ pub fn diff_text(
         }
         Some(parting) => {
             part(out)?;
-            parted(
-                out,
-                scenes,
-                report,
-                parting,
-                (&sides, &folded, &spots.parting),
-            )?;
+            parted(out, scenes, parting, (&sides, &folded, &spots.parting))?;
         }
     }
     for output in &report.outputs {
@@ -384,7 +378,6 @@ fn called_from(
 fn parted(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],
-    report: &DiffReport,
     parting: &PartingDifference,
     (sides, folded, spot): (&[String; 2], &Folded<'_>, &OwnSpot),
 ) -> Result<(), PresentError> {
