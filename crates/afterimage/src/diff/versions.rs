@@ -6,10 +6,11 @@ use std::thread;
 
 use afterimage_analyses::diff::{Side, output_differences};
 use afterimage_analyses::matching::{
-    Sketched, TruthSide, accuracy, divergences, match_runs, same_names, suspects, version,
+    Matched, Sketched, TruthSide, accuracy, divergences, match_runs, same_names, suspects, version,
 };
 use afterimage_present::{DiffEnding, MatchSide, MatchView, VersionsView};
 use afterimage_program::{Names, SourceMap};
+use afterimage_replay::paths::FileSegments;
 use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -76,56 +77,26 @@ impl<'a> Version<'a> {
 /// # Errors
 /// If a run cannot be followed, or `ask` fails.
 pub fn versions<R>(
-    [a, b]: [&Session; 2],
+    sessions: [&Session; 2],
     top: Option<usize>,
     ask: impl FnOnce(&VersionsView<'_>) -> Result<R>,
 ) -> Result<R> {
-    remark_different_inputs([a, b], "was changed in the program")?;
-    let [of_a, of_b] = sketched([a, b])?;
-    let sources = [a, b].map(Session::source_map);
-    let version_a = Version::new(a, sources[0]);
-    let version_b = Version::new(b, sources[1]);
-    let same = same_names(
-        (a.program(), &version_a.names),
-        (b.program(), &version_b.names),
-    );
-    let (found, diverging, suspects, outputs) = follow(a, |run_a, _| {
-        follow(b, |run_b, _| {
-            let logs = (|| a.file().log(), || b.file().log());
-            let outputs = output_differences(
-                Side {
-                    run: run_a,
-                    log: &logs.0,
-                },
-                Side {
-                    run: run_b,
-                    log: &logs.1,
-                },
-            )?;
-            let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
-            let found = match_runs([&of_a, &of_b], Some(&same), runs)?;
-            let diverging = divergences([&of_a, &of_b], &found, runs)?;
-            let suspects = suspects([&of_a, &of_b], &found);
-            Ok((found.matching, diverging, suspects, outputs))
-        })
-    })?;
-    let operators = (version_a.operators(), version_b.operators());
-    let endings = endings([a, b])?;
-    let report = MatchView {
-        a: version_a.side(&operators.0, &of_a),
-        b: version_b.side(&operators.1, &of_b),
-        matching: &found,
-        divergences: &diverging,
-        endings: endings.as_ref(),
-        accuracy: None,
-        names_used: true,
-        top,
+    remark_different_inputs(sessions, "was changed in the program")?;
+    let query = MatchQuery {
+        names: true,
         all: false,
+        check: false,
+        top,
     };
-    ask(&VersionsView {
-        report,
-        suspects,
-        outputs,
+    let more = |sketched, found: &Matched, [a, b]: [Side<'_, FileSegments>; 2]| {
+        Ok((suspects(sketched, found), output_differences(a, b)?))
+    };
+    compared(sessions, query, more, |report, (suspects, outputs)| {
+        ask(&VersionsView {
+            report,
+            suspects,
+            outputs,
+        })
     })
 }
 
@@ -154,19 +125,29 @@ pub fn matched<R>(
     ask: impl FnOnce(&MatchView<'_>) -> Result<R>,
 ) -> Result<R> {
     remark_different_inputs([a, b], "was changed in the program")?;
-    let endings = endings([a, b])?;
-    if let Some(endings) = &endings {
+    if let Some(endings) = &endings([a, b])? {
         unlike(endings);
     }
-    let sources = [a, b].map(Session::source_map);
-    for (session, source) in [a, b].into_iter().zip(&sources) {
-        if query.check && source.files().is_empty() {
+    for session in [a, b] {
+        if query.check && session.source_map().files().is_empty() {
             bail!(
                 "--check compares with the line tables, and the module in {} has none: compile it with -g",
                 session.at().display()
             );
         }
     }
+    compared([a, b], query, |_, _, _| Ok(()), |report, ()| ask(&report))
+}
+
+/// Matches the statements of two versions. Passes the matches to `ask`, with what `more` computes
+/// from them and both runs.
+fn compared<T, R>(
+    [a, b]: [&Session; 2],
+    query: MatchQuery,
+    more: impl FnOnce([&Sketched; 2], &Matched, [Side<'_, FileSegments>; 2]) -> Result<T>,
+    ask: impl FnOnce(MatchView<'_>, T) -> Result<R>,
+) -> Result<R> {
+    let sources = [a, b].map(Session::source_map);
     let [of_a, of_b] = sketched([a, b])?;
     let version_a = Version::new(a, sources[0]);
     let version_b = Version::new(b, sources[1]);
@@ -175,20 +156,23 @@ pub fn matched<R>(
         (b.program(), &version_b.names),
     );
     let hint = query.names.then_some(&same);
-    let (found, diverging) = follow(a, |run_a, _| {
+    let (found, diverging, more) = follow(a, |run_a, _| {
         follow(b, |run_b, _| {
             let logs = (|| a.file().log(), || b.file().log());
             let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
             let found = match_runs([&of_a, &of_b], hint, runs)?;
             let diverging = divergences([&of_a, &of_b], &found, runs)?;
-            Ok((found.matching, diverging))
+            let sides = runs.map(|(run, log)| Side { run, log });
+            let more = more([&of_a, &of_b], &found, sides)?;
+            Ok((found.matching, diverging, more))
         })
     })?;
     let accuracy = query
         .check
         .then(|| accuracy(truth(&version_a, &of_a), truth(&version_b, &of_b), &found));
     let operators = (version_a.operators(), version_b.operators());
-    ask(&MatchView {
+    let endings = endings([a, b])?;
+    let report = MatchView {
         a: version_a.side(&operators.0, &of_a),
         b: version_b.side(&operators.1, &of_b),
         matching: &found,
@@ -198,7 +182,8 @@ pub fn matched<R>(
         names_used: query.names,
         top: query.top,
         all: query.all,
-    })
+    };
+    ask(report, more)
 }
 
 fn truth<'a>(version: &'a Version<'a>, sketched: &'a Sketched) -> TruthSide<'a> {
