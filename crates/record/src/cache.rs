@@ -1,17 +1,17 @@
 //! A cache of compiled modules, and of counts of earlier runs.
 //!
-//! The engine loads compiled code unchecked, so it must not come from anybody else. The cache is a
-//! folder of the user's own that no other user can write, and nothing is ever loaded from a
-//! recording. A file's name is a digest of the module's bytes, which include the instrumentation,
-//! and of the engine's version and settings.
+//! The engine does not check the compiled code that it loads, so that code must be the user's own.
+//! The cache is a folder of the user's own that no other user can write, and nothing is ever loaded
+//! from a recording. A file's name is a digest of the module's bytes, which include the
+//! instrumentation, and of the engine's version and settings.
 //!
-//! Damaged code must not be loaded either. A file begins with a label and a digest of its name and
-//! all its code, which is checked before the engine sees any of it. A file that does not match is
+//! Damaged code must not be loaded either. Each file begins with a label and a digest of its name
+//! and code. We check the digest before the engine sees the code. A file that does not match is
 //! removed and the module is compiled again. The code is first read into memory, so the checked
 //! bytes are the loaded bytes.
 //!
-//! The folder named by the user may hold anything. Our files are in subfolders of our own, and only
-//! files with our kind of name and our label are ever removed.
+//! The folder named by the user may hold anything. Our files are in subfolders of our own, and we
+//! remove only files with our kind of name and our label.
 
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -30,7 +30,7 @@ use crate::RecordError;
 
 /// A kind of cached file. File names begin with a digest.
 struct Kind {
-    /// Our own folder in the user's folder.
+    /// The name of our subfolder in the user's folder.
     folder: &'static str,
     /// The file name extension.
     ending: &'static str,
@@ -40,7 +40,7 @@ struct Kind {
     limit: u64,
 }
 
-/// Compiled code: the label, a SHA-256 of name and code, and the code.
+/// Files of compiled code: the label, a SHA-256 of the file's name and code, and the code.
 const CODE: Kind = Kind {
     folder: "code",
     ending: ".native",
@@ -48,7 +48,7 @@ const CODE: Kind = Kind {
     limit: 4 << 30,
 };
 const HEADER: usize = CODE.label.len() + 32;
-/// Counts of a run, in trace files that contain nothing else.
+/// Trace files that contain only the counts of a run.
 const COUNTS: Kind = Kind {
     folder: "counts",
     ending: ".counts",
@@ -79,7 +79,7 @@ impl Cache {
         }
     }
 
-    /// Returns the folder for a kind of files.
+    /// Returns our folder for files of this kind.
     fn own(&self, kind: &Kind) -> Option<PathBuf> {
         let own = self.folder.as_ref()?.join(kind.folder);
         private_folder(&own).then_some(own)
@@ -98,8 +98,8 @@ impl Cache {
         Some(found?.counts)
     }
 
-    /// Keeps the counts of a run of a module, unless counts of an earlier run exist. So the
-    /// placement of counters stays the same, and compiled code can be reused.
+    /// Keeps the counts of a run of a module, unless counts of an earlier run exist. The placement
+    /// of counters then stays the same, so compiled code can be reused.
     pub(crate) fn keep_counts(&self, module: &[u8], counts: &CountsLens) {
         let keep = || {
             let path = self.own(&COUNTS)?.join(counts_key(module));

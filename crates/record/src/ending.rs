@@ -1,4 +1,4 @@
-//! How an execution ended, and where every activation was.
+//! Determines how an execution ended and where each activation was at that moment.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use wasmtime_wasi::I32Exit;
 use crate::RecordError;
 use crate::live::Stopped;
 
-/// How an execution ended, with places not yet resolved in the program.
+/// The end of an execution, with places in the rewritten module.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// Every call into the guest returned.
@@ -21,8 +21,8 @@ pub(crate) enum Outcome {
     /// The guest ended early.
     Early {
         how: Early,
-        /// Functions and offsets in the rewritten module, innermost first. If there is no offset,
-        /// the place is before the first operator.
+        /// The function and offset of each activation in the rewritten module, innermost first.
+        /// Without an offset, the activation is before its first operator.
         stack: Vec<(FuncId, Option<InstrOffset>)>,
     },
 }
@@ -39,11 +39,11 @@ pub(crate) enum Early {
 }
 
 /// Classifies the error that the engine returned for a call into the guest. `called` is the
-/// function that the host called; if it is an import, no frame shows it.
+/// function that the host called; if it is an import, it has no frame.
 ///
 /// # Errors
-/// The cause, if the error does not end a run, and [`RecordError::NoBacktrace`] if the engine does
-/// not report the guest's stack. The engine omits the stack when memory runs out.
+/// The cause of the error, if it is not a way for a run to end. [`RecordError::NoBacktrace`], if
+/// the engine does not report the guest's stack. The engine omits the stack when memory runs out.
 pub(crate) fn classify(
     error: wasmtime::Error,
     program: &Program,
@@ -72,7 +72,7 @@ pub(crate) fn classify(
     } else if let Some(trap) = error.downcast_ref::<Trap>() {
         Early::Trap(*trap)
     } else if error.is::<ThrownException>() {
-        // The frames left by the exception are gone. The engine shows where it was thrown, by
+        // The exception has unwound its frames. The engine reports where it was thrown, but in
         // offsets that depend on the instrumentation.
         return Ok(Outcome::Early {
             how: Early::Exception,
@@ -206,7 +206,8 @@ impl Outcome {
         self.beyond().is_some()
     }
 
-    /// For an access beyond a memory or table, returns which operators can trap like this.
+    /// Returns a test for operators that can trap like this, if the trap is an access outside a
+    /// memory or table.
     fn beyond(&self) -> Option<fn(Effect) -> bool> {
         match self {
             Outcome::Early {
@@ -224,10 +225,10 @@ impl Outcome {
     /// Returns the doubt about where the run trapped, if there is any.
     ///
     /// The engine merges a load and the operator that takes its value into one instruction if
-    /// nothing is between them. It reports a trap at that operator, or nowhere if the operator
-    /// became several instructions. An operator that cannot trap like this may have been moved, so
-    /// its block does not show where the load is. A store that another one overwrites may be
-    /// omitted, so the trap occurs in the other store.
+    /// nothing is between them. The engine reports the trap at that operator, or at no place if the
+    /// operator became several instructions. An operator that cannot trap like this may have been
+    /// moved, so its block does not show where the load is. The engine may omit a store if a later
+    /// store overwrites its bytes. The trap then occurs in the later store.
     pub(crate) fn in_doubt(
         &self,
         program: &Program,
@@ -315,7 +316,7 @@ impl Outcome {
                     .is_some_and(|(e, may)| may(e))
             };
             let stores = |at| index.effect(at).is_some_and(Effect::is_store);
-            // If the doubt was not settled, the recording may name the other of the two operators.
+            // If the doubt was not resolved, the recording may name either of the two operators.
             let folded = |at| {
                 self.may_be_folded()
                     && (block(at) == block(trapped.offset)
@@ -326,7 +327,7 @@ impl Outcome {
         })
     }
 
-    /// Returns how the run ended. `by` is who asked it to stop, if anybody did.
+    /// Returns how the run ended. `by` says who asked the run to stop, if anybody did.
     pub(crate) fn ending(&self, standing: &[Activation], by: Option<Interrupter>) -> Ending {
         let Outcome::Early { how, .. } = self else {
             return Ending::Returned;
@@ -376,8 +377,8 @@ impl Outcome {
         )
     }
 
-    /// Whether activations were still open: the run ended before the host's last call returned, but
-    /// not by an exception, which leaves none open.
+    /// Whether activations were still open when the run ended. None are open after the host's last
+    /// call returned or an exception unwound the stack.
     pub(crate) fn stands(&self) -> bool {
         matches!(self, Outcome::Early { how, .. } if !matches!(how, Early::Exception))
     }
@@ -458,7 +459,7 @@ fn block_start(function: &Function, block: BlockId) -> OrigOffset {
     }
 }
 
-/// Converts the activations on the stack to the units of flow that they represent.
+/// Converts the activations on the stack to the frames that the solver of the counts needs.
 pub(crate) fn open_frames(
     program: &Program,
     index: &OperatorIndex<'_>,
@@ -472,7 +473,7 @@ pub(crate) fn open_frames(
             .function(s.function)
             .ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
         let block = match s.place {
-            // Not counted; see `not_entered`.
+            // This activation is not counted; see `not_entered`.
             OriginalPlace::Prologue => {
                 callee_entered = true;
                 continue;
@@ -526,7 +527,7 @@ mod tests {
         let [import, own] = [0, 1].map(FuncId::from_u32);
         let refused = classify(trapped(), &program, own);
         assert!(matches!(refused, Err(RecordError::NoBacktrace)));
-        // The host called itself, so there is no stack.
+        // The host called its own function, so the guest has no stack.
         let early = classify(trapped(), &program, import).unwrap();
         let Outcome::Early { how, stack } = early else {
             panic!("{early:?}")

@@ -1,4 +1,5 @@
-//! The engine's settings. They are the same for every execution, so executions repeat exactly.
+//! The engine's settings. Those that affect results are the same in every recording and
+//! re-execution, so executions repeat exactly.
 
 use std::num::NonZeroUsize;
 
@@ -27,8 +28,8 @@ pub fn engine_description() -> String {
     format!("wasmtime {WASMTIME} cranelift nan-canonicalization relaxed-simd-deterministic")
 }
 
-/// The settings that may differ between executions. Of these, the guest can see only how deep it
-/// can recurse.
+/// The settings that may differ between executions. In a recording, the guest can observe only
+/// their effect on how deep it can recurse.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub stack: usize,
@@ -75,11 +76,11 @@ pub(crate) fn engine(settings: Settings) -> Result<Engine, RecordError> {
         .wasm_memory64(true)
         .wasm_extended_const(true)
         .wasm_relaxed_simd(true)
-        // Only the atomics are used: shared memories are refused, and nothing waits; see
-        // `crates/rewrite`.
+        // This enables only atomic accesses. `crates/rewrite` refuses shared memories, so nothing
+        // waits.
         .wasm_features(WasmFeatures::THREADS, true)
-        // Faults must arrive as signals on all systems, because the path's ring has its own
-        // handler.
+        // Faults must arrive as signals on all systems, because the ring of path words has its own
+        // signal handler.
         .macos_use_mach_ports(false)
         .max_wasm_stack(settings.stack)
         .async_stack_size(settings.stack + HOST_STACK);

@@ -44,13 +44,13 @@ pub enum RecordError {
         unit: &'static str,
         /// The initial size.
         found: u64,
-        /// The limit.
+        /// The largest size that can be recorded.
         most: u64,
     },
     /// The function to run does not exist.
     #[error("the program exports no function {wanted:?}{}", exports_hint(.exports))]
     NoExport {
-        /// The function wanted.
+        /// The name of the wanted function.
         wanted: String,
         /// The exported functions.
         exports: Vec<String>,
@@ -62,7 +62,7 @@ pub enum RecordError {
         export: String,
         /// The function's parameters.
         expected: String,
-        /// The fault of the arguments after the function's name.
+        /// A description of what is wrong with the given arguments.
         given: String,
     },
     /// A granted folder or a file for standard input cannot be opened.
@@ -100,7 +100,7 @@ pub enum RecordError {
     /// The counters do not determine the counts.
     #[error("the counters do not agree with each other, so no count can be trusted: {0}")]
     Solve(#[from] afterimage_placement::SolveError),
-    /// The recorded bits do not make a path of the program.
+    /// The recorded bits do not describe a path of the program.
     #[error("the path that was written cannot be followed: {0}")]
     Regenerate(#[from] afterimage_paths::RegenerateError),
     /// A chunk of path words is malformed.
@@ -137,7 +137,7 @@ pub enum RecordError {
     /// The probes' memory is smaller than its layout.
     #[error("the memory of the counters is too small for them")]
     NoCounters,
-    /// One live run cannot measure two things.
+    /// More than one lens was requested for a single live run.
     #[error("only one lens can be built during the run")]
     OneLens,
     /// A re-execution did something that the recording did not.
@@ -156,7 +156,7 @@ pub enum RecordError {
     Clock {
         /// The value in the recording.
         said: u64,
-        /// The value found.
+        /// The value in the re-execution.
         found: u64,
     },
     /// The time limit expired before the program was compiled.
@@ -170,7 +170,8 @@ pub enum RecordError {
         "the recording was cut off: how the run ended is not in the file; record the program again"
     )]
     Cut,
-    /// The recording was stopped from outside, without a clock to find the same moment again.
+    /// The run was stopped from outside and recorded without a stop clock, so that moment cannot be
+    /// found again.
     #[error(
         "the run was stopped from outside ({0}) and recorded without a stop clock, so the moment cannot be found again; record with the clock, or with --lens counts"
     )]
@@ -202,7 +203,7 @@ fn exports_hint(exports: &[String]) -> String {
 }
 
 impl RecordError {
-    /// Whether the reason is the program itself, so that nothing can run it.
+    /// Whether the program or its exports are at fault, rather than this machine or the recording.
     pub fn is_of_program(&self) -> bool {
         matches!(
             self,

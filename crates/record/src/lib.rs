@@ -3,7 +3,7 @@
 //! A recording is a log of what crossed the boundary between guest and host: results of imports,
 //! guest bytes written by the host, and whether memories and tables grew. With the log, the same
 //! execution repeats exactly, under any instrumentation and without the host. Programs that cannot
-//! be repeated exactly are refused by name.
+//! be repeated exactly are refused, with the reason.
 
 mod cache;
 mod deep;

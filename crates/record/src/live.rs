@@ -1,4 +1,4 @@
-//! Records a live run: everything that crosses the host boundary goes to the log.
+//! Records a live run by logging everything that crosses the host boundary.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -36,8 +36,8 @@ use crate::values::{argument, parse_arguments, raw, zero};
 use crate::weights::{self, weighted_plan};
 use crate::{Cache, HostFunction, Interrupt, RecordError, wasi};
 
-/// The least time limit for compiling. A time limit applies to the run, and separately to
-/// compiling. Compiling always gets at least this much, because small limits are meant for runs.
+/// The least time limit for compiling. The user's time limit applies separately to compiling and to
+/// the run. Compiling always gets at least this much, because a small limit is meant for the run.
 const COMPILING: Duration = Duration::from_secs(1);
 
 /// The program to run, and its input.
@@ -57,13 +57,13 @@ pub struct Command {
     pub invoke: Option<String>,
 }
 
-/// How to record.
+/// The options of a recording.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
     /// Whether to keep the stop clock, so that a run stopped from outside can be repeated up to
     /// that moment.
     pub clock: bool,
-    /// A plan for counting during the live run.
+    /// Options for counting during the live run, if it is to count.
     pub counts: Option<PlanOptions<'static>>,
     /// Whether to write the path during the live run; it is compacted later.
     pub paths: bool,
@@ -90,7 +90,8 @@ pub struct RecordOptions {
     pub repeating: Repeating,
 }
 
-/// Creates the progress callback for a re-execution of `n` events. It is dropped afterwards.
+/// Creates the progress callback for a re-execution with the given number of events. The callback
+/// is dropped after the re-execution.
 #[derive(Clone)]
 pub struct Repeating(pub Arc<dyn Fn(u64) -> Progress + Send + Sync>);
 
@@ -246,11 +247,11 @@ pub struct Recorded {
     pub results: Vec<RawValue>,
     /// Counts, if they were taken live and the end of the run is known.
     pub counts: Option<CountsLens>,
-    /// Why the operator that trapped is uncertain, if it is.
+    /// The reason why the operator that trapped is uncertain, if it is.
     pub uncertain: Option<Uncertain>,
 }
 
-/// Why a second run did not find the operator that trapped.
+/// The reason why a second run did not find the operator that trapped.
 #[derive(Debug)]
 pub struct Uncertain {
     /// The error of the second run.
@@ -267,21 +268,22 @@ pub struct Launch<'l> {
     pub bytes: &'l [u8],
     /// The parsed module.
     pub program: &'l Program,
-    /// What is run, and what it may use.
+    /// The guest's arguments, and what it may use.
     pub command: &'l Command,
-    /// How it is recorded.
+    /// The options of the recording.
     pub options: &'l RecordOptions,
-    /// Where compiled code and earlier counts are kept.
+    /// The cache of compiled code and earlier counts.
     pub cache: &'l Cache,
-    /// Ends the run from outside.
+    /// The handle that can stop the run from outside.
     pub interrupt: &'l Interrupt,
 }
 
-/// Runs a program and writes its boundary to `out`, which is committed at the end.
+/// Runs a program, writes everything that crosses the host boundary to `out`, and commits it at the
+/// end.
 ///
 /// # Errors
 /// If the program cannot be started, or the file cannot be written. Nothing that the guest does is
-/// an error; it is how the run ended.
+/// an error; a trap, for example, is the end of the run.
 pub fn record(launch: Launch<'_>, out: &TraceWriter) -> Result<Recorded, RecordError> {
     let Launch {
         bytes,
@@ -370,7 +372,8 @@ pub fn record(launch: Launch<'_>, out: &TraceWriter) -> Result<Recorded, RecordE
             std::thread::scope(|scope| {
                 let consumer = scope.spawn(move || words.write(messages));
                 let recorded = guest(Some(host));
-                // Prefer its reason: the guest only learns that the consumer is gone.
+                // Prefer the consumer's error, because the guest only learns that the consumer is
+                // gone.
                 match consumer.join() {
                     Ok(written) => written.and(recorded),
                     Err(panic) => std::panic::resume_unwind(panic),
@@ -702,7 +705,7 @@ impl Run<'_> {
     }
 }
 
-/// Wraps a function to report its number first, if a table may hold it and the path is being
+/// Wraps an import to report its number first, if a table may hold the import and the path is being
 /// written.
 fn saying(store: &mut Store<Live>, function: Func, import: ImportId) -> Func {
     let id = FuncId::from_u32(import.as_u32());
@@ -733,7 +736,7 @@ pub(crate) fn word(memory: &[u8], address: u64) -> u64 {
 
 /// Stops the run after a time limit, unless dropped first.
 struct Timer {
-    /// Dropping it signals the waiting thread that the run is over.
+    /// Dropping this tells the waiting thread that the run is over.
     _over: mpsc::Sender<()>,
 }
 

@@ -1,5 +1,5 @@
 //! Finds which bytes of a small region of memory a run writes, stretch by stretch. It re-executes
-//! the run with little instrumentation, so this takes little longer than the program alone.
+//! the run with little instrumentation, so it takes little longer than the program alone.
 
 use std::sync::Arc;
 
@@ -100,7 +100,6 @@ fn cut_elsewhere() -> RecordError {
 
 /// Records which bytes of the region a run writes.
 pub(crate) struct Watching {
-    /// The place of the marks.
     at: WatchedAt,
     /// The stop clock's reading at the end of the current stretch, and at the ends of later ones.
     next: u64,
@@ -125,7 +124,7 @@ impl Watching {
         self.by_host[begin..end].fill(1);
     }
 
-    /// Connects an instance before it runs.
+    /// Connects the probes of an instance that has not yet run.
     pub(crate) fn connect(store: &mut Store<Host>, instance: &Instance) -> Result<(), RecordError> {
         let table = instance.get_table(&mut *store, SNAPSHOT_EXPORT);
         let probes = instance.get_memory(&mut *store, MEMORY_EXPORT);

@@ -1,10 +1,10 @@
 //! The ring between the guest and the consumer: two halves of the probes' memory.
 //!
 //! The guest writes one half while the consumer reads the other in place. Each half belongs to
-//! exactly one of them at a time. It goes to the consumer as a [`FullHalf`] and returns when that
-//! is dropped. If the guest is faster, it waits. The guest never tests whether its half is full.
-//! Instead, the beginning of the other half is read-only; the first store there faults, and the
-//! fault handler exchanges the halves ([`Producer::fault`]).
+//! exactly one of them at a time. A full half goes to the consumer as a [`FullHalf`] and returns to
+//! the guest when the consumer drops it. If the guest is faster, the guest waits. The guest never
+//! tests whether its half is full. Instead, the beginning of the other half is read-only. The first
+//! store there faults, and the fault handler exchanges the halves ([`Producer::fault`]).
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,8 @@ use crate::snapshots::{Captured, Lines};
 
 /// At a cut, the guest waits while the consumer has this many cuts left to read.
 const MOST_CUTS: usize = 256;
-/// At a snapshot, it waits while this many are left, because their copies take memory.
+/// At a snapshot, the guest waits while this many cuts are left to read, because the copies in
+/// snapshots take memory.
 const MOST_SNAPSHOTS: usize = 8;
 /// The interval at which the waiting guest checks.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -30,8 +31,8 @@ pub(crate) enum Message {
     Words(FullHalf),
     /// The last word, which was not full.
     Last(u64),
-    /// A cut of the path: the words since the last message, of which the last may be incomplete,
-    /// and the state of the engine.
+    /// A cut of the path, with the words since the last message and the state of the engine. The
+    /// last word may be incomplete.
     Cut(Vec<u64>, Box<Captured>),
     /// The end of the run: the lines of memory written since the last cut.
     Written(Vec<Lines>),
@@ -99,7 +100,8 @@ struct Shared {
     reading: Arc<Reading>,
     /// The number of words in a half.
     half_words: usize,
-    /// A counter of the captured states that the consumer has not read: each holds a clone.
+    /// Counts the captured states that the consumer has not read, because each of them holds a
+    /// clone.
     waiting: Arc<()>,
     state: Mutex<State>,
 }
@@ -112,7 +114,7 @@ struct State {
     ring: Option<Ring>,
     /// The half that the guest writes to.
     current: usize,
-    /// The number of its words already handed over.
+    /// The number of words of that half already handed over.
     cut: usize,
     /// Why the halves could not be exchanged.
     failed: Option<HandOverError>,
@@ -186,10 +188,11 @@ impl Producer {
     /// halves, so that the guest can retry the store. Otherwise, or if the exchange fails, returns
     /// `false`.
     ///
-    /// A signal handler calls this on the guest's thread. It allocates and takes locks, which a
-    /// handler must not do if it interrupts code that does the same. But if the address is the
-    /// ring's, the handler interrupts only guest code, which does neither. For other addresses it
-    /// never blocks: it tries the lock, which only this thread can hold.
+    /// A signal handler calls this on the guest's thread. This function allocates and takes locks,
+    /// which a handler must not do if it interrupts code that does the same. But if the address is
+    /// in the ring, the handler has interrupted guest code, which does neither. For other
+    /// addresses, the handler never blocks, because it only tries a lock that no other thread
+    /// takes.
     pub(crate) fn fault(&self, address: usize) -> bool {
         let Ok(mut state) = self.0.state.try_lock() else {
             return false;
@@ -250,7 +253,7 @@ impl Producer {
             std::thread::sleep(PAUSE);
         }
         captured.waits(&self.0.waiting);
-        // Without pending bits it is 1.
+        // `pending` is 1 if it holds no bits.
         if pending != 1 {
             words.push(pending);
         }

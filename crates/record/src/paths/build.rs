@@ -44,7 +44,7 @@ pub struct BuiltPaths {
 /// Adds the whole path of a recorded execution to a file. It compacts the words written during the
 /// live run, or re-executes the recording if there are none. The caller commits.
 ///
-/// For a run that was cut off, it compacts the words written before that.
+/// For a run that was cut off, it compacts the words written until then.
 ///
 /// # Errors
 /// If the recording cannot be repeated exactly, or the file cannot be written.
@@ -88,8 +88,8 @@ pub fn build_paths(
     })
 }
 
-/// Opens the path words of a run or re-execution, if they are complete. They are not if the run
-/// ended in the middle of code, which loses the bits held in a local.
+/// Opens the path words of a run or re-execution, if they are complete. If the run ended in the
+/// middle of a function, the bits that the function held in a local are missing.
 pub(super) fn live_words(
     file: &TraceFile,
     program: &Program,
@@ -178,7 +178,7 @@ fn coded<R>(
         stored: 0,
         end: 0,
     };
-    // A segment waits for the previous one.
+    // One segment can wait while the coder works on the previous one.
     let (segments, queue) = sync_channel::<Cut>(1);
     std::thread::scope(|scope| {
         let coder = scope.spawn(move || {

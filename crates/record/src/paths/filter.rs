@@ -1,8 +1,7 @@
 //! Filters that omit parts of a path.
 //!
-//! Omitted blocks still count: a gap with their number replaces them, so all times stay the same.
-//! An activation that keeps nothing is omitted with its blocks; all activations around kept blocks
-//! are kept.
+//! A gap replaces omitted blocks and holds their number, so all times stay the same. An activation
+//! that keeps nothing is omitted with its blocks; all activations around kept blocks are kept.
 
 use std::collections::HashMap;
 
@@ -108,7 +107,7 @@ impl Filter {
     }
 }
 
-/// A node, from the filter's perspective.
+/// The filter's facts about a node.
 #[derive(Clone, Copy)]
 struct NodeFacts {
     function: FuncId,
@@ -142,7 +141,7 @@ pub(super) struct FilterSink<F> {
     /// grammar was last informed.
     left_out: Vec<u64>,
     /// Gap nodes, by the surrounding function and path and the binary logarithm of the length.
-    /// Other lengths are sums of gaps, so there are few nodes.
+    /// Several gaps make up other lengths, so there are few nodes.
     gaps: HashMap<(FuncId, Option<NodeId>, u32), NodeId>,
     numbering: Numbering,
     time: u64,
@@ -185,7 +184,7 @@ struct Numbered {
 }
 
 impl Numbering {
-    /// The largest number of pairs over all functions; this many take 16 MiB.
+    /// The maximum number of pairs over all functions. They take 16 MiB.
     const MOST: usize = 1 << 20;
 
     fn of(&mut self, function: FuncId) -> &mut Numbered {
@@ -221,7 +220,7 @@ impl Numbering {
         }
     }
 
-    /// Returns the functions of which something was omitted.
+    /// Returns the functions that were kept only in part.
     fn partial(self) -> Vec<Partial> {
         let all = self.functions.into_iter().enumerate();
         let some = all.filter(|(_, numbered)| numbered.left_out > 0);
@@ -266,8 +265,7 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
         }
     }
 
-    /// Begins at a time at which these activations are open. Nothing is known about the time
-    /// before.
+    /// Begins at `time`, when these activations are open. Nothing is known about earlier times.
     pub(super) fn begin(&mut self, time: u64, open: impl Iterator<Item = FuncId>) {
         self.time = time;
         self.skip(time);
@@ -281,7 +279,7 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
         }
     }
 
-    /// Ends the run. Returns the nodes, and the functions of which something was omitted.
+    /// Ends the run. Returns the nodes, and the functions that were kept only in part.
     pub(super) fn finish(mut self) -> (Nodes, Vec<Partial>) {
         // Blocks omitted by activations that never end belong to the innermost known activation.
         while self.open.len() > self.entered {
@@ -309,7 +307,7 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
         }
     }
 
-    /// Whether a path is kept, judged by its time.
+    /// Whether the time of a path is one to keep.
     fn is_time(&mut self, known: &NodeFacts) -> bool {
         let (first, last) = (self.time + 1, self.time + known.length);
         let before = self

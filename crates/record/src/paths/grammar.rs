@@ -19,7 +19,7 @@ pub struct GrammarSink<F> {
 /// The number of paths between these checks.
 const ASK: u32 = 1 << 12;
 
-/// The nodes of a run, and the facts that coding them relies on.
+/// The nodes of a run, and the facts needed to code them.
 #[derive(Debug, Default)]
 pub struct Nodes {
     /// The nodes.

@@ -28,8 +28,8 @@ pub struct RecordedRun<'a> {
     pub cache: &'a Cache,
     /// The progress callback.
     pub progress: &'a Progress,
-    /// Once this is set, the re-execution stops with [`RecordError::Interrupted`]. This costs a stop
-    /// clock in the module, so leave it out if nobody can set it.
+    /// Once this is set, the re-execution stops with [`RecordError::Interrupted`]. This requires a
+    /// stop clock in the module, which costs time. Use `None` if nobody can set it.
     pub cancel: Option<&'a AtomicBool>,
 }
 
@@ -89,7 +89,8 @@ pub fn trace_paths<S: Sink + Send>(
                 let consumer = scope.spawn(|| consume(program, &plan, messages, sink));
                 let host = PathHost::new(producer, plan.entry_ids().clone());
                 let replayed = job.replay(engine, rewritten, stop, Some(host), None);
-                // Prefer its reason: the guest only learns that the consumer is gone.
+                // Prefer the consumer's error, because the guest only learns that the consumer is
+                // gone.
                 let result = match consumer.join() {
                     Ok(result) => result?,
                     Err(panic) => std::panic::resume_unwind(panic),
@@ -113,8 +114,8 @@ pub fn trace_paths<S: Sink + Send>(
     })
 }
 
-/// Returns the function in whose code the run ends, if any. The bits that it holds in locals are
-/// lost.
+/// Returns the function whose code was running when the run ended, if there was one. The bits that
+/// it held in a local are lost.
 pub(crate) fn ends_inside(end: &End) -> Option<FuncId> {
     let in_host = matches!(
         end.ending,

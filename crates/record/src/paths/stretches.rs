@@ -1,7 +1,7 @@
-//! Stretches: parts of a path between cuts of its words, which can be loaded one by one.
+//! Counts and loads stretches, which are the parts of a path between cuts of its words.
 //!
-//! The contents of each are counted while the words are written. So the path of the whole run can
-//! be queried at once, and a stretch is regenerated only when an answer needs it.
+//! The contents of each stretch are counted while the words are written. So the path of the whole
+//! run can be queried at once. A stretch is regenerated only when an answer needs it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -128,8 +128,9 @@ impl NodeCounts for NodeTally {
     }
 }
 
-/// Builds the directory of a path whose stretches contain these nodes. It completes `summaries`
-/// with the numbers of activations that begin: the executions of nodes at a function's beginning.
+/// Builds the directory of a path whose stretches contain these nodes. It adds to `summaries` how
+/// many activations begin in each stretch, which is how often nodes at a function's beginning are
+/// executed.
 pub(super) fn directory(program: &Program, nodes: Nodes, mut summaries: Vec<Summary>) -> Directory {
     let begins = |node: NodeId| {
         let node = &nodes.nodes[node];
@@ -163,7 +164,7 @@ pub struct Stretches {
     plan: PathPlan,
     /// A reader for the path's words.
     words: WordReader,
-    /// The ids of the directory's nodes, built by the first call of [`load`](Self::load).
+    /// The ids of the directory's nodes, built by the first call to [`load`](Self::load).
     nodes: OnceLock<NodeIds>,
 }
 

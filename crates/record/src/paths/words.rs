@@ -1,11 +1,10 @@
-//! Words in the trace file: a path written during the live run, which can be read from many
-//! moments.
+//! Stores path words in the trace file, so that a path can be read from many moments.
 //!
 //! Each chunk of the section begins with LEB128 numbers. First comes the state of the run before
-//! its words: a count of numbers, and the numbers of a [`Waypoint`], or none. Then come the host's
-//! calls since the previous chunk: their number and the functions. Words of eight bytes,
+//! its words: a count, and that many numbers of a [`Waypoint`]. The count may be 0. Then come the
+//! host's calls since the previous chunk: their number and the functions. Words of eight bytes,
 //! little-endian, fill the rest. The chunk's first item is the number of blocks executed before it.
-//! The section's name identifies the plan by which the words were written.
+//! The section's name identifies the plan that the words follow.
 
 use std::sync::mpsc::Receiver;
 
@@ -26,16 +25,16 @@ const MOST_CALLS: usize = 1 << 16;
 /// The number of words in a chunk. They hold about a million blocks, which are regenerated in some
 /// milliseconds.
 const CHUNK: usize = 1 << 14;
-/// The state of the run is stored after this many bytes of words per open activation. The state
-/// takes about a tenth of that, so a deep stack does not make the file much longer.
+/// The state of the run is stored again after this many bytes of words per open activation. The
+/// state takes about a tenth of those bytes, so a deep stack does not make the file much longer.
 const BYTES_PER_ACTIVATION: usize = 48;
 
-/// Returns the section name for a plan's words, written by the run itself.
+/// Returns the section name for words of this plan that the live run wrote.
 fn name(plan: &PathPlan) -> String {
     format!("path words {:016x}", plan.fingerprint())
 }
 
-/// Returns the section name for words written by a re-execution, which are complete.
+/// Returns the section name for words of this plan that a re-execution wrote. They are complete.
 fn repeated_name(plan: &PathPlan) -> String {
     format!("path words of a re-execution {:016x}", plan.fingerprint())
 }
@@ -46,9 +45,9 @@ const TOGETHER: usize = 128;
 /// Receives snapshots as they are made.
 pub(crate) type SnapshotFn<'a> = dyn FnMut(Taken) -> Result<(), RecordError> + Send + 'a;
 
-/// Writes the words of a live run on another thread. It also follows them far enough to describe
-/// the state of the run at each chunk. In the file, the log is never behind the words. So a run can
-/// be followed to the end of its path, wherever it is cut off.
+/// Writes the words of a live run on another thread. The writer also follows the words far enough
+/// to describe the state of the run at each chunk. The log reaches the file before the words do. So
+/// a run can be followed to the end of its path, wherever it is cut off.
 pub(crate) struct WordWriter<'a, T = NullSink> {
     section: SectionWriter,
     log: Option<LogFlusher>,
@@ -63,7 +62,7 @@ pub(crate) struct WordWriter<'a, T = NullSink> {
     stretch: Summary,
     /// The stop clock at the beginning of each stretch except the first.
     clocks: Vec<u64>,
-    /// The activations open at these beginnings.
+    /// The activations open at each of these moments.
     open: Vec<Vec<OpenActivation>>,
     counter: Counter<'a, T>,
     calls: Vec<FuncId>,
@@ -223,7 +222,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
                 }
             }
             Message::Words(half) => {
-                // The log that led to them was appended before they were handed over.
+                // The events that led to these words were logged before the words were handed over.
                 self.flush();
                 for words in half.words().chunks(CHUNK) {
                     self.put(words)?;
@@ -339,11 +338,11 @@ impl<T: NodeCounts> WordWriter<'_, T> {
 
 /// The contents of a chunk.
 pub(crate) struct Piece {
-    /// The number of blocks executed before, according to the file.
+    /// The number of blocks executed before the words, according to the file.
     pub first: u64,
     /// The state of the run before the words, if stored.
     pub waypoint: Option<Waypoint>,
-    /// Calls by the host, before the words.
+    /// The host's calls before the words.
     pub calls: Vec<FuncId>,
     /// The words.
     pub words: Vec<u64>,
@@ -409,8 +408,8 @@ impl WordReader {
         low
     }
 
-    /// Seeks the last piece before block T that stores the state of the run. Time: O(log pieces),
-    /// plus the pieces between it and T.
+    /// Seeks the last piece before `time` that stores the state of the run. Time: O(log pieces),
+    /// plus the number of pieces between that piece and `time`.
     pub(crate) fn seek(&mut self, time: u64) -> Result<(), RecordError> {
         let mut low = self.first_from(time);
         while low > 0 {

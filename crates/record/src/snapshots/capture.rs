@@ -28,7 +28,7 @@ const PAGE: usize = SNAPSHOT_PAGE as usize;
 /// copy of each.
 const MOST_PAGES: usize = (128 << 20) / PAGE;
 
-/// The maximum number of captured locals and operands: 256 MiB.
+/// The maximum number of captured locals and operands, which take 256 MiB.
 const MOST_SLOTS: usize = 1 << 24;
 
 /// The state of the engine at a cut of the path, in terms of the rewritten module.
@@ -41,7 +41,7 @@ pub(crate) struct Captured {
     pub(crate) lines: Vec<Lines>,
     /// The rest of the state, if this cut is a snapshot.
     pub(super) state: Option<CapturedState>,
-    /// Held until the consumer reads this.
+    /// A token that exists until the consumer has read this state.
     pub(super) waits: Option<Arc<()>>,
 }
 
@@ -87,7 +87,7 @@ impl Activation {
         }
     }
 
-    /// Returns its locals and operands, once it has captured itself.
+    /// Returns the activation's locals and operands, once it has captured them.
     pub(super) fn held(&self) -> Option<&Held> {
         self.held.get()
     }
@@ -101,7 +101,7 @@ pub(super) struct Held {
     pub operands: Vec<GlobalBits>,
 }
 
-/// The activations in snapshots that have not captured themselves.
+/// The activations in snapshots that have not yet captured themselves.
 pub(crate) struct Waiting {
     sites: Vec<CaptureSite>,
     /// The address in the probes' memory where these activations capture themselves.
@@ -176,7 +176,7 @@ pub(crate) struct Capturing {
     known: HashSet<Page>,
     /// The reading of the stop clock at the last snapshot, and the time that the snapshot took.
     last: (u64, Duration),
-    /// The guest's running time since then, without waits for the consumer.
+    /// The guest's running time since the last snapshot, without waits for the consumer.
     ran: Duration,
     /// When the guest resumed after the last cut, and the stop clock at that moment.
     cut: (Instant, u64),
@@ -285,8 +285,8 @@ impl Capturing {
         }
     }
 
-    /// Takes no more snapshots, but ends all activations at the last snapshot that another instance
-    /// took.
+    /// Creates a collector that takes no snapshots, but ends all activations at the last snapshot
+    /// of an earlier instance.
     pub(crate) fn again(program: &Program, rewritten: &Rewritten, waiting: Waiting) -> Self {
         let (snapshots, cuts) = (waiting.last, waiting.last);
         let spacing = Spacing::Polls { snapshots, cuts };
@@ -348,12 +348,12 @@ impl Capturing {
         waiting.is_some_and(|waiting| waiting.leaving && waiting.open.is_empty())
     }
 
-    /// Returns the activations that have not captured themselves, if there are any.
+    /// Returns the activations that have not yet captured themselves, if there are any.
     pub(crate) fn waiting(self) -> Option<Waiting> {
         self.waiting.filter(|waiting| !waiting.open.is_empty())
     }
 
-    /// Connects an instance before it runs.
+    /// Connects the probes of an instance that has not yet run.
     pub(crate) fn connect<T: HasSnapshots + 'static>(
         store: &mut Store<T>,
         instance: &Instance,
@@ -421,8 +421,8 @@ impl Capturing {
 /// The number of polls before the first cut, while their rate is unknown.
 const FIRST: u64 = 1 << 7;
 
-/// Two cuts are at least the clock divided by this number apart. So a run that is e times as long
-/// has at most this many more cuts.
+/// The distance between two cuts is at least the clock divided by this number. So a run that is e
+/// times as long has at most this many more cuts.
 const MOST_CUTS: u64 = 1 << 12;
 
 pub(crate) fn write(
@@ -471,7 +471,7 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
             state,
             waits: None,
         };
-        // The time excludes what follows, which may wait for the consumer.
+        // Measured here, because the steps that follow may wait for the consumer.
         let took = begun.elapsed();
         cost = Some(took);
         let made = captured.is_snapshot();
@@ -663,7 +663,7 @@ fn bits(value: &Val) -> Option<GlobalBits> {
     })
 }
 
-/// Takes and clears the marks: the lines written since the last call. Time: O(lines of all
+/// Returns the lines written since the last call, and clears their marks. Time: O(lines of all
 /// memories).
 fn take_marks<T: HasSnapshots + 'static>(
     store: &mut impl AsContextMut<Data = T>,
@@ -703,7 +703,7 @@ fn take_marks<T: HasSnapshots + 'static>(
 }
 
 /// Returns the sizes of the memories and copies of the pages written since the last snapshot. Time:
-/// O(these pages).
+/// O(pages returned).
 fn written_pages<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     places: &Places,
