@@ -13,7 +13,7 @@ pub struct Adjacency {
 
 impl Adjacency {
     /// Builds the lists from `(vertex, neighbour)` pairs. The pairs are read twice and keep their
-    /// order. O(n + pairs).
+    /// order. Time: O(n + pairs).
     ///
     /// # Panics
     /// If the first element of a pair is not below `n`.
@@ -37,7 +37,7 @@ impl Adjacency {
         Self { start, list }
     }
 
-    /// The number of vertices.
+    /// Returns the number of vertices.
     pub fn len(&self) -> usize {
         self.start.len() - 1
     }
@@ -47,7 +47,7 @@ impl Adjacency {
         self.len() == 0
     }
 
-    /// The neighbours of a vertex, in the order in which they were given.
+    /// Returns the neighbours of a vertex, in the order in which they were given.
     pub fn of(&self, vertex: usize) -> &[u32] {
         &self.list[self.start[vertex] as usize..self.start[vertex + 1] as usize]
     }

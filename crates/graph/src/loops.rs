@@ -35,7 +35,7 @@ pub struct LoopForest {
 
 impl LoopForest {
     /// Finds the loops among the vertices that the root reaches, by Ramalingam's (1999) almost
-    /// linear version of Havlak's algorithm. O(E log V), no recursion.
+    /// linear version of Havlak's algorithm. Time: O(E log V), no recursion.
     pub fn compute(graph: &FlowGraph, search: &DepthFirst) -> Self {
         let enclosing = Builder::new(graph, search).enclosing_headers();
         let mut loops: PrimaryMap<LoopId, Loop> = PrimaryMap::new();
@@ -133,32 +133,32 @@ impl LoopForest {
         }
     }
 
-    /// The loops. Each comes after the loops around it, and each nest is consecutive.
+    /// Returns the loops. Each comes after the loops around it, and each nest is consecutive.
     pub fn loops(&self) -> &PrimaryMap<LoopId, Loop> {
         &self.loops
     }
 
-    /// The smallest loop that contains `v`.
+    /// Returns the smallest loop that contains `v`.
     pub fn innermost(&self, v: BlockId) -> Option<LoopId> {
         self.innermost[v.index()]
     }
 
-    /// The number of loops that contain `v`.
+    /// Returns the number of loops that contain `v`.
     pub fn depth(&self, v: BlockId) -> u32 {
         self.innermost(v).map_or(0, |l| self.loops[l].depth)
     }
 
-    /// Whether `v` is in the loop or in a loop nested in it. O(1).
+    /// Whether `v` is in the loop or in a loop nested in it. Time: O(1).
     pub fn contains(&self, l: LoopId, v: BlockId) -> bool {
         self.innermost(v).is_some_and(|inner| self.nests(l, inner))
     }
 
-    /// Whether `inner` is `outer` or nested in it. O(1).
+    /// Whether `inner` is `outer` or nested in it. Time: O(1).
     pub fn nests(&self, outer: LoopId, inner: LoopId) -> bool {
         (outer.as_u32()..=self.last[outer.index()]).contains(&inner.as_u32())
     }
 
-    /// The loops that contain `v`, the smallest first.
+    /// Returns the loops that contain `v`, the smallest first.
     pub fn around(&self, v: BlockId) -> impl Iterator<Item = LoopId> + '_ {
         std::iter::successors(self.innermost(v), |&l| self.loops[l].parent)
     }

@@ -8,7 +8,7 @@
 
 /// The operations that the operators need beyond the arithmetic of [`f32`] and [`f64`].
 pub(crate) trait Float: Copy {
-    /// The number itself, or the canonical NaN for any NaN.
+    /// Returns the number itself, or the canonical NaN for any NaN.
     fn canonical(self) -> Self;
 
     /// Returns the lesser operand, or the canonical NaN if one is NaN. -0 is less than +0.

@@ -24,8 +24,8 @@ pub enum Immediate {
     None,
     /// The number of a lane, counted from the lowest.
     Lane,
-    /// For each byte of the result, the lowest first, the number of the byte of the operands to
-    /// copy. Numbers 0 to 15 are bytes of the first operand.
+    /// For each byte of the result, lowest first, the number of the byte of the operands to copy.
+    /// Numbers 0 to 15 are bytes of the first operand.
     Shuffle,
 }
 
@@ -57,14 +57,14 @@ macro_rules! vectors {
                 }
             }
 
-            /// The operator's name in the text format.
+            /// Returns the operator's name in the text format.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                 }
             }
 
-            /// The types of the operator's operands and of its result.
+            /// Returns the types of the operator's operands and of its result.
             pub fn types(self) -> (&'static [ValType], ValType) {
                 match self {
                     $(Self::$variant => (
@@ -84,7 +84,7 @@ macro_rules! vectors {
                 }
             }
 
-            /// The kind of the operator's immediate.
+            /// Returns the kind of the operator's immediate.
             pub fn immediate(self) -> Immediate {
                 match self {
                     $($(Self::$variant => immediate!(meaning $immediate),)?)*

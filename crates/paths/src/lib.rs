@@ -22,7 +22,7 @@ pub use regenerate::{
 };
 pub use steps::Step;
 
-/// The number of bits needed to distinguish `things` items: 0 for one or none.
+/// Returns the number of bits needed to distinguish `things` items: 0 for one or none.
 fn width_of(things: u64) -> u8 {
     (u64::BITS - things.saturating_sub(1).leading_zeros()) as u8
 }

@@ -123,13 +123,13 @@ impl Numbering {
         Self { starts, values }
     }
 
-    /// The width, in bits, of the numbers of the paths that begin at a vertex; `None` if no path
-    /// begins there.
+    /// Returns the width, in bits, of the numbers of the paths that begin at a vertex, or `None` if
+    /// no path begins there.
     pub fn start(&self, v: BlockId) -> Option<u8> {
         self.starts.get(&v).copied()
     }
 
-    /// The vertices where paths begin, ascending, with the width of their paths' numbers.
+    /// Returns the vertices where paths begin, ascending, with the width of their paths' numbers.
     pub fn starts(&self) -> impl Iterator<Item = (BlockId, u8)> + '_ {
         self.starts.iter().map(|(&v, &width)| (v, width))
     }
@@ -142,7 +142,7 @@ impl Numbering {
         }
     }
 
-    /// The edges that add something, ascending, with their values.
+    /// Returns the edges that add something, ascending, with their values.
     pub fn values(&self) -> &[(EdgeId, u32)] {
         &self.values
     }

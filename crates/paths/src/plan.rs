@@ -78,20 +78,20 @@ impl PathPlan {
         })
     }
 
-    /// The probes of the `i`-th defined function. Steps that share an operator must be placed in
-    /// this order.
+    /// Returns the probes of the `i`-th defined function. Steps that share an operator must be
+    /// placed in this order.
     pub fn steps(&self, i: usize) -> &[(Spot, Step)] {
         &self.steps[i]
     }
 
-    /// The path numbers of a function; `None` for an import.
+    /// Returns the path numbers of a function, or `None` for an import.
     pub fn numbering(&self, program: &Program, function: FuncId) -> Option<&Numbering> {
         let i = function.index().checked_sub(program.imports.len())?;
         self.functions.get(i)
     }
 
-    /// A hash of the plan. Plans that write the same bits in the same places have the same hash.
-    /// Different plans almost certainly have different hashes.
+    /// Returns a hash of the plan. Plans that write the same bits in the same places have the same
+    /// hash. Different plans almost certainly have different hashes.
     pub fn fingerprint(&self) -> u64 {
         // FNV-1a, so the hash is the same on every machine and in every build.
         let mut hash = 0xcbf2_9ce4_8422_2325u64;

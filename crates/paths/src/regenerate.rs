@@ -48,7 +48,7 @@ pub struct ExecutedPath<'a> {
     pub function: FuncId,
     /// The blocks, in order.
     pub blocks: &'a [BlockId],
-    /// The headers of the loops around the first block, the outermost first.
+    /// The headers of the loops around the first block, outermost first.
     pub loops: &'a [BlockId],
     /// Whether the first block is the last of these headers.
     pub header: bool,
@@ -107,8 +107,8 @@ pub enum RegenerateError {
 /// The maximum number of open activations.
 const DEEPEST: usize = 1 << 26;
 
-/// Regenerates the sequence of paths of a run from its bits, piece by piece. O(1) per path, plus
-/// O(length) once for each distinct path.
+/// Regenerates the sequence of paths of a run from its bits, piece by piece. Time: O(1) per path,
+/// plus O(length) once for each distinct path.
 pub struct Regenerator<'a> {
     tables: Tables<'a>,
     bits: Bits,
@@ -151,12 +151,12 @@ impl<'a> Regenerator<'a> {
         self.host_calls.push_back(function);
     }
 
-    /// The number of blocks executed so far.
+    /// Returns the number of blocks executed so far.
     pub fn time(&self) -> u64 {
         self.time
     }
 
-    /// The functions whose activations are open, the outermost first.
+    /// Returns the functions whose activations are open, outermost first.
     pub fn open(&self) -> impl Iterator<Item = FuncId> + '_ {
         self.outer
             .iter()
@@ -316,7 +316,7 @@ impl<'a> Regenerator<'a> {
         Ok(())
     }
 
-    /// The callee; `None` for an import.
+    /// Returns the callee, or `None` for an import.
     #[inline]
     fn callee(&mut self, target: Target, caller: u32) -> Result<Option<u32>, RegenerateError> {
         match target {

@@ -15,7 +15,7 @@ pub(crate) struct Writers {
 impl Writers {
     /// Closes `writes` over the call graph. `writes` says whether each function writes itself, or
     /// the host writes for it. This is a backward walk from the writers, with one vertex per type
-    /// for calls through tables. O(functions + types + calls).
+    /// for calls through tables. Time: O(functions + types + calls).
     pub(crate) fn new(program: &Program, writes: Vec<bool>) -> Self {
         let imports = program.imports.len();
         let n = writes.len();

@@ -22,7 +22,7 @@ const ROUNDS: usize = 40;
 /// Exported functions and the start function are entered once. Other functions are entered as often
 /// as the blocks that call them are executed. An indirect call is shared evenly by the functions of
 /// its type whose addresses are taken. Every function is entered a little, so that weights in dead
-/// code remain comparable. O(call sites), times a constant for call sites in recursions.
+/// code remain comparable. Time: O(call sites), times a constant for call sites in recursions.
 pub(crate) fn call_frequencies(program: &Program, weights: &[Weights]) -> Vec<f64> {
     let graph = CallGraph::new(program, weights);
     let mut frequency = vec![1e-9; graph.nodes];

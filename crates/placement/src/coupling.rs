@@ -105,22 +105,22 @@ impl Coupling {
         this
     }
 
-    /// The number of equations, including those that turned out to be unusable.
+    /// Returns the number of equations, including those that turned out to be unusable.
     pub(crate) fn len(&self) -> usize {
         self.call_sites.len()
     }
 
-    /// The number of call blocks that take part in each equation.
+    /// Returns the number of call blocks that take part in each equation.
     pub(crate) fn call_sites(&self) -> &[u32] {
         &self.call_sites
     }
 
-    /// The equation to which the entries of a function belong.
+    /// Returns the equation to which the entries of a function belong.
     pub(crate) fn of_function(&self, f: FuncId) -> Option<u32> {
         self.of_function[f.index()]
     }
 
-    /// The equation to which the calls of a callee belong.
+    /// Returns the equation to which the calls of a callee belong.
     pub(crate) fn of_callee(&self, callee: Callee) -> Option<u32> {
         match callee {
             Callee::Direct(f) => self.of_function(f),

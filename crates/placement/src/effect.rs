@@ -35,7 +35,7 @@ struct Parent {
 
 impl<'a> Effects<'a> {
     /// `entry` is the equation of the function, and `calls` are its call blocks with their
-    /// equations. O(V + E).
+    /// equations. Time: O(V + E).
     pub(crate) fn new(
         graph: &'a FlowGraph,
         forest: &SpanningForest,
@@ -108,8 +108,8 @@ impl<'a> Effects<'a> {
         }
     }
 
-    /// The effect of a chord's fundamental cycle, traversed along the chord. Returns `None` if more
-    /// than `limit` labelled edges lie on the cycle.
+    /// Returns the effect of a chord's fundamental cycle, traversed along the chord. Returns `None`
+    /// if more than `limit` labelled edges lie on the cycle.
     pub(crate) fn column(&self, chord: EdgeId, limit: usize) -> Option<Column> {
         let mut column: Column = Vec::new();
         add(&mut column, self.labels.of(chord.as_u32()), 1);

@@ -6,7 +6,7 @@ pub(crate) const PRIME: u64 = (1 << 61) - 1;
 /// An element of the field, below [`PRIME`].
 pub(crate) type Residue = u64;
 
-/// The residue of any integer.
+/// Returns the residue of any integer.
 pub(crate) fn residue(x: i128) -> Residue {
     x.rem_euclid(i128::from(PRIME)) as u64
 }

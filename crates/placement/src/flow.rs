@@ -14,7 +14,7 @@ pub(crate) enum FlowError {
 ///
 /// A vertex with only one unknown edge determines that edge. Repeatedly removing such leaves
 /// determines the whole forest (Ball and Larus 1992, section 3.1). Every equation is used or
-/// checked. O(V + E).
+/// checked. Time: O(V + E).
 ///
 /// Values may come out negative. Sums stay far below the limits of `i128` if the known values are
 /// below 2^64 and there are fewer than 2^32 edges.

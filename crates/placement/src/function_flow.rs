@@ -160,12 +160,12 @@ impl<'a> FunctionFlow<'a> {
         }
     }
 
-    /// The number of entries of the function, after [`FunctionFlow::solve`].
+    /// Returns the number of entries of the function, after [`FunctionFlow::solve`].
     pub(crate) fn entries(&self) -> i128 {
         self.values[self.function.cfg.graph.edge_count()]
     }
 
-    /// The number of executions of a block, after [`FunctionFlow::solve`].
+    /// Returns the number of executions of a block, after [`FunctionFlow::solve`].
     pub(crate) fn block(&self, v: BlockId) -> i128 {
         let graph = &self.function.cfg.graph;
         let entry = if v == graph.root() { self.entries() } else { 0 };

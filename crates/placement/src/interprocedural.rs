@@ -155,7 +155,7 @@ impl<'a> Interprocedural<'a> {
         }
     }
 
-    /// The columns of the derived chords, in the order of the plan.
+    /// Returns the columns of the derived chords, in the order of the plan.
     fn eliminate(&self, derived: &[Vec<(usize, EdgeId)>]) -> Result<Elimination, SolveError> {
         let mut columns = vec![Vec::new(); self.plan.derived.len()];
         for (i, function) in self.program.functions.iter().enumerate() {
@@ -235,7 +235,7 @@ impl<'a> Interprocedural<'a> {
         Ok(())
     }
 
-    /// The error for an equation. It names the first function that the equation covers.
+    /// Returns the error for an equation. It names the first function that the equation covers.
     fn uncoupled(&self, row: u32) -> SolveError {
         let functions = 0..self.program.imports.len() + self.program.functions.len();
         let mut functions = functions.map(FuncId::new);

@@ -100,8 +100,8 @@ pub struct PlanOptions<'a> {
 }
 
 impl PlanOptions<'_> {
-    /// The usual options: a backtrace is available, and the host counts import calls and knows the
-    /// program's functions only by its exports.
+    /// Returns the usual options: a backtrace is available, and the host counts import calls and
+    /// knows the program's functions only by its exports.
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,

@@ -87,7 +87,8 @@ fn edge_site(cfg: &Cfg, e: EdgeId) -> Site {
     }
 }
 
-/// The blocks in which a standalone run may have ended: they call, or execute `unreachable`.
+/// Returns the blocks in which a standalone run may have ended: they call, or execute
+/// `unreachable`.
 pub(crate) fn may_end(function: &Function) -> impl Iterator<Item = BlockId> + '_ {
     let blocks = function.cfg.blocks.iter();
     blocks

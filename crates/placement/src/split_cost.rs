@@ -47,7 +47,7 @@ impl SplitCost {
         catch: 1.0,
     };
 
-    /// The factor for one edge.
+    /// Returns the factor for one edge.
     pub fn factor(&self, cfg: &Cfg, edge: EdgeId) -> f64 {
         let graph = &cfg.graph;
         let has_own_place = graph.in_edges(graph.to(edge)).len() == 1

@@ -38,7 +38,7 @@ impl Reduced {
 }
 
 /// Finds the cheapest set of vertices whose counts determine the counts of all vertices. It is the
-/// complement of a maximum spanning tree of G'. The vertices are ascending. O(E + V log V).
+/// complement of a maximum spanning tree of G'. The vertices are ascending. Time: O(E + V log V).
 pub fn optimal_vertices(graph: &FlowGraph, weights: &Weights) -> Vec<BlockId> {
     let mut reduced = Reduced::new(graph);
     let mut order: Vec<(f64, BlockId)> = graph

@@ -48,8 +48,8 @@ impl Weights {
     /// - flow that enters an irreducible loop at a vertex other than the header is first led to the
     ///   header.
     ///
-    /// O(E + the number of loops that each edge leaves, summed over all edges), plus the size of
-    /// every irreducible loop.
+    /// Time: O(E + the number of loops that each edge leaves, summed over all edges), plus the size
+    /// of every irreducible loop.
     pub fn heuristic(graph: &FlowGraph, likelihood: impl Fn(EdgeId) -> Likelihood) -> Self {
         heuristic::weights(graph, &likelihood)
     }
@@ -81,12 +81,12 @@ impl Weights {
         }
     }
 
-    /// The weight of EXIT→root.
+    /// Returns the weight of EXIT→root.
     pub fn entry(&self) -> f64 {
         self.entry
     }
 
-    /// The weight of an edge.
+    /// Returns the weight of an edge.
     pub fn edge(&self, edge: EdgeId) -> f64 {
         self.edges[edge.index()]
     }
@@ -96,7 +96,7 @@ impl Weights {
         self.leaks[v.index()]
     }
 
-    /// The weight of a vertex: the total weight of its incoming edges, including EXIT→root.
+    /// Returns the weight of a vertex: the total weight of its incoming edges, including EXIT→root.
     pub fn vertex(&self, graph: &FlowGraph, v: BlockId) -> f64 {
         let entry = if v == graph.root() { self.entry } else { 0.0 };
         entry + graph.in_edges(v).iter().map(|&e| self.edge(e)).sum::<f64>()

@@ -193,7 +193,7 @@ fn push(list: &mut Vec<(u32, Vec<Step>)>, key: u32, step: Step) {
     }
 }
 
-/// The name of a site, for messages.
+/// Returns the name of a site, for messages.
 pub(crate) fn site_name(site: Site) -> String {
     match site {
         Site::Block(block) => format!("block {}", block.index()),

@@ -48,12 +48,12 @@ pub struct CaptureSite {
 }
 
 impl CaptureSite {
-    /// The number of captured slots.
+    /// Returns the number of captured slots.
     pub fn slots(&self) -> usize {
         self.locals as usize + self.operands as usize
     }
 
-    /// The size of a slot in bytes.
+    /// Returns the size of a slot in bytes.
     pub fn stride(&self) -> u64 {
         if self.wide { 16 } else { 8 }
     }
@@ -155,7 +155,7 @@ pub(crate) struct Capture {
 
 impl Capture {
     /// Finds the captures of a function, if a snapshot may be taken in it or in a function that it
-    /// calls. O(operators), plus the stored and kept values.
+    /// calls. Time: O(operators), plus the stored and kept values.
     ///
     /// # Errors
     /// If the stored and kept values would make the module too large.
@@ -223,8 +223,8 @@ impl Capture {
         }
     }
 
-    /// The types of the operands at the current place, lowest first. Returns `None` in unreachable
-    /// code.
+    /// Returns the types of the operands at the current place, lowest first. Returns `None` in
+    /// unreachable code.
     fn stack(&self) -> Option<Vec<ValType>> {
         let frame = self.validator.get_control_frame(0)?;
         if frame.unreachable {
@@ -236,8 +236,8 @@ impl Capture {
             .collect()
     }
 
-    /// The number of operands that are out of reach at the current place, because they lie below
-    /// the innermost open block.
+    /// Returns the number of operands that are out of reach at the current place, because they lie
+    /// below the innermost open block.
     fn below(&self) -> usize {
         let frame = self.validator.get_control_frame(0);
         frame.map_or(0, |frame| frame.height)

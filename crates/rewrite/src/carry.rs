@@ -112,7 +112,8 @@ impl Writer<'_, '_> {
         self.put(&Instruction::LocalGet(condition));
     }
 
-    /// The types of the values that go through locals into a block of this type, and out of it.
+    /// Returns the types of the values that go through locals into a block of this type, and out of
+    /// it.
     pub(crate) fn through_locals(&self, ty: BlockType) -> (Vec<ValType>, Vec<ValType>) {
         match self.carriers {
             Some(_) => self.context.types.signature(ty),

@@ -18,7 +18,7 @@ use crate::actions::{Actions, Step};
 /// Finds, for each defined function, whether it polls at its entry. The functions that do break
 /// every cycle of the call graph. In this graph, indirect calls reach every function of their type
 /// that a table may hold. The functions are the targets of retreating edges in a depth-first
-/// search. Without these edges, no cycle is left. O(V + E), no recursion.
+/// search. Without these edges, no cycle is left. Time: O(V + E), no recursion.
 pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
     let n = program.functions.len();
     let edges = call_graph(program);
@@ -71,7 +71,7 @@ pub(crate) struct MayPoll {
 
 impl MayPoll {
     /// Finds the functions that may poll. `at_entry` selects the functions that poll at their
-    /// entry. O(V + E).
+    /// entry. Time: O(V + E).
     pub(crate) fn new(program: &Program, at_entry: &[bool]) -> Self {
         let edges = call_graph(program);
         let mut callers = vec![Vec::new(); edges.len()];
@@ -121,7 +121,8 @@ enum State {
     Done,
 }
 
-/// The call graph: the defined functions, followed by one vertex for each type of indirect calls.
+/// Returns the call graph: the defined functions, followed by one vertex for each type of indirect
+/// calls.
 fn call_graph(program: &Program) -> Vec<Vec<u32>> {
     let n = program.functions.len();
     let imports = program.imports.len();
@@ -162,7 +163,7 @@ fn canonical_types(program: &Program) -> Vec<usize> {
         .collect()
 }
 
-/// The loop headers of a function, ascending.
+/// Returns the loop headers of a function, ascending.
 fn headers(function: &Function) -> impl Iterator<Item = BlockId> + '_ {
     let graph = &function.cfg.graph;
     graph.vertices().filter(move |&v| {

@@ -105,33 +105,33 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The address of a counter.
+    /// Returns the address of a counter.
     pub fn address(&self, counter: CounterId) -> u64 {
         HEADER + 8 * u64::from(counter.as_u32())
     }
 
-    /// The address of the `i`-th entry counter.
+    /// Returns the address of the `i`-th entry counter.
     pub fn entry_address(&self, i: u32) -> u64 {
         HEADER + 8 * (u64::from(self.counters) + u64::from(i))
     }
 
-    /// The address of the path's ring.
+    /// Returns the address of the path's ring.
     pub fn buffer(&self) -> u64 {
         self.entry_address(self.entry_counters)
             .next_multiple_of(PAGE)
     }
 
-    /// The address of the marks of written memory.
+    /// Returns the address of the marks of written memory.
     pub fn marks_at(&self) -> u64 {
         (self.buffer() + 16 * u64::from(self.half)).next_multiple_of(PAGE)
     }
 
-    /// The address of the captured values.
+    /// Returns the address of the captured values.
     pub fn captured_at(&self) -> u64 {
         self.marks_at() + self.marks
     }
 
-    /// The size of the memory in pages of 64 KiB.
+    /// Returns the size of the memory in pages of 64 KiB.
     pub fn pages(&self) -> u64 {
         (self.captured_at() + self.captured).div_ceil(PAGE)
     }

@@ -180,7 +180,7 @@ pub struct Rewritten {
     pub reshaped: Vec<FuncId>,
 }
 
-/// Rewrites a module so that it measures something. O(module size).
+/// Rewrites a module so that it measures something. Time: O(module size).
 ///
 /// `program` must have been parsed from `bytes`.
 pub fn rewrite<'a>(
@@ -474,7 +474,8 @@ impl Facts {
     }
 }
 
-/// A function that counts an activation started from outside, and then calls the exported function.
+/// Returns a function that counts an activation started from outside, and then calls the exported
+/// function.
 fn export_wrapper(
     params: u32,
     callee: FuncId,

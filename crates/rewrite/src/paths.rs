@@ -80,7 +80,7 @@ impl PathPlaces {
         }
     }
 
-    /// The names and indices of the globals that the host needs.
+    /// Returns the names and indices of the globals that the host needs.
     pub(crate) fn exports(&self) -> [(&'static str, u32); 2] {
         [(PENDING_EXPORT, self.pending), (CURSOR_EXPORT, self.cursor)]
     }

@@ -15,7 +15,7 @@ use crate::module::{HINTS, Inner, Options, Snapshots, inner_export};
 use crate::paths::{self, PathPlaces};
 use crate::types::{TypePool, val_type};
 
-/// The global that counts snapshots.
+/// Returns the global that counts snapshots.
 fn counter_global(out: &mut Vec<u8>) {
     GlobalType {
         val_type: wasm_encoder::ValType::I32,
@@ -316,8 +316,8 @@ impl<'a> Assembler<'a> {
         self.section(id, &contents);
     }
 
-    /// The functions that `ref.func` could name only because they were exported. Now their wrappers
-    /// are exported instead.
+    /// Returns the functions that `ref.func` could name only because they were exported. Now their
+    /// wrappers are exported instead.
     fn undeclared(&self) -> Vec<FuncId> {
         if self.options.external.is_none() {
             return Vec::new();
@@ -419,7 +419,7 @@ impl<'a> Assembler<'a> {
         self.section(EXPORT, &contents);
     }
 
-    /// The parts of the original that are exported for snapshots.
+    /// Returns the parts of the original that are exported for snapshots.
     fn inner(&self) -> Vec<(Inner, u32)> {
         let program = self.program;
         let all = [
@@ -438,7 +438,7 @@ impl<'a> Assembler<'a> {
         all.chain(functions).collect()
     }
 
-    /// The first bytes of the probes' memory.
+    /// Returns the first bytes of the probes' memory.
     fn data_segment(&self, out: &mut Vec<u8>) {
         let mut header = vec![0u8; HEADER as usize];
         let mut put = |at: u64, bytes: &[u8]| {

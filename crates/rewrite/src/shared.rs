@@ -46,7 +46,7 @@ impl SharedLocals {
         Ok(())
     }
 
-    /// The locals for values of these types.
+    /// Returns the locals for values of these types.
     pub(crate) fn of(&self, types: &[ValType]) -> Vec<u32> {
         let mut next = Vec::new();
         let mut first = self.first;

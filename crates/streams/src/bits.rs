@@ -2,7 +2,7 @@
 
 use crate::{StreamError, varint};
 
-/// The size in bytes of `count` numbers of `width` bits.
+/// Returns the size in bytes of `count` numbers of `width` bits.
 pub(crate) fn packed_size(count: u64, width: u32) -> Option<u64> {
     Some(count.checked_mul(u64::from(width))?.div_ceil(8))
 }
@@ -80,13 +80,13 @@ fn unpack_group(bytes: &[u8], width: usize, mask: u64, out: &mut [u64], map: &im
     }
 }
 
-/// A mask of the lowest `width` bits.
+/// Returns a mask of the lowest `width` bits.
 #[inline]
 pub(crate) fn mask(width: u32) -> u64 {
     u64::MAX.checked_shr(64 - width).unwrap_or(0)
 }
 
-/// The number of bits that a number takes.
+/// Returns the number of bits that a number takes.
 #[inline]
 pub(crate) fn length(value: u64) -> u32 {
     64 - value.leading_zeros()

@@ -64,7 +64,7 @@ impl<'a> Directory<'a> {
         Ok(Self { blocks, ends })
     }
 
-    /// The bytes of a block.
+    /// Returns the bytes of a block.
     pub(crate) fn block(&self, index: u64) -> &'a [u8] {
         let (start, end) = match &self.ends {
             Ends::Equal(size) => (size * index, size * (index + 1)),

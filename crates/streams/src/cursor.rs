@@ -23,13 +23,13 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// The number of values before the cursor.
+    /// Returns the number of values before the cursor.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Moves so that `position` values are before the cursor. O(1), because the block is decoded
-    /// only when a value is requested.
+    /// Moves so that `position` values are before the cursor. Time: O(1), because the block is
+    /// decoded only when a value is requested.
     ///
     /// # Errors
     /// If the stream is shorter. The cursor then does not move.
@@ -75,8 +75,8 @@ impl<'s> Cursor<'s> {
         Ok(Some(value))
     }
 
-    /// The value at `index`, counted from 0. Does not move the cursor. O(1) within the block used
-    /// last. Otherwise, decodes a block.
+    /// Returns the value at `index`, counted from 0. Does not move the cursor. Time: O(1) within
+    /// the block used last. Otherwise, decodes a block.
     ///
     /// # Errors
     /// If the stream is shorter, or the value's block is malformed.

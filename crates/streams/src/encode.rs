@@ -132,8 +132,8 @@ impl Trust {
         self.failures < PATIENCE
     }
 
-    /// The size up to which a predicted block is accepted without trying other codecs, if such a
-    /// size is known.
+    /// Returns the size up to which a predicted block is accepted without trying other codecs, if
+    /// such a size is known.
     fn most(&self) -> Option<usize> {
         let (without, with) = self.last?;
         (3 * with <= 2 * without).then_some(without * 3 / 4)

@@ -15,9 +15,9 @@ pub struct Part {
     pub bytes: u64,
 }
 
-/// The parts of the stream of `len` values at the beginning of `bytes`, in order: blocks and
-/// overhead. The parts' bytes add up to [`Stream::coded_len`], and their values to `len`. Values
-/// are not decoded, except in streams of one block.
+/// Returns the parts of the stream of `len` values at the beginning of `bytes`, in order: blocks
+/// and overhead. The parts' bytes add up to [`Stream::coded_len`], and their values to `len`.
+/// Values are not decoded, except in streams of one block.
 ///
 /// # Errors
 /// As for [`Stream::open`].

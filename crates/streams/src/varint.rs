@@ -12,7 +12,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// The number of bytes that [`put`] appends.
+/// Returns the number of bytes that [`put`] appends.
 pub(crate) fn size(value: u64) -> usize {
     (64 - (value | 1).leading_zeros()).div_ceil(7) as usize
 }

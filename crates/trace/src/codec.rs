@@ -29,7 +29,7 @@ pub(crate) fn encode(compressor: &mut Compressor<'static>, raw: &[u8], out: &mut
     }
 }
 
-/// A compressor at this level.
+/// Returns a compressor at this level.
 pub(crate) fn compressor(level: i32) -> io::Result<Compressor<'static>> {
     Compressor::new(level)
 }

@@ -344,7 +344,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Event, Fault> {
     Ok(event)
 }
 
-/// An entity's number. The entity types reserve the greatest `u32`.
+/// Returns an entity's number. The entity types reserve the greatest `u32`.
 pub(crate) fn entity(bytes: &mut Bytes<'_>) -> Result<u32, Fault> {
     match bytes.varint32()? {
         u32::MAX => bytes.fault("an index out of range"),

@@ -124,13 +124,13 @@ impl TraceFile {
         })
     }
 
-    /// The original module's bytes.
+    /// Returns the original module's bytes.
     pub fn module(&self) -> Result<Vec<u8>> {
         let reader = self.single(Kind::MODULE)?;
         Ok(reader.whole("the length of MODULE", MAX_MODULE)?.bytes)
     }
 
-    /// The boundary log, from its first event.
+    /// Returns the boundary log, from its first event.
     ///
     /// # Errors
     /// Those of [`TraceFile::meta`]; [`TraceError::WithoutInputs`] if the program's inputs were
@@ -144,7 +144,7 @@ impl TraceFile {
         }
     }
 
-    /// How the run ended; `None` if the recording was cut off before an ending was recorded.
+    /// How the run ended, or `None` if the recording was cut off before an ending was recorded.
     pub fn end(&self) -> Result<Option<End>> {
         let reader = match self.single(Kind::END) {
             Err(TraceError::Missing(_)) => return Ok(None),
@@ -159,7 +159,7 @@ impl TraceFile {
             .map_err(|fault| whole.malformed(fault))
     }
 
-    /// The latest exact edge counts, or `None` if the file has no counts.
+    /// Returns the latest exact edge counts, or `None` if the file has no counts.
     pub fn counts(&self) -> Result<Option<CountsLens>> {
         let mut sections = self.inner.state.sections.iter();
         let Some(position) =
@@ -174,7 +174,7 @@ impl TraceFile {
             .map_err(|fault| whole.malformed(fault))
     }
 
-    /// The most recently completed section of a kind.
+    /// Returns the most recently completed section of a kind.
     pub fn last(&self, kind: Kind) -> Option<SectionReader> {
         let mut sections = self.inner.state.sections.iter();
         let position =
@@ -182,14 +182,14 @@ impl TraceFile {
         Some(self.reader(position))
     }
 
-    /// The most recently begun section of a kind, complete or not.
+    /// Returns the most recently begun section of a kind, complete or not.
     pub fn last_begun(&self, kind: Kind) -> Option<SectionReader> {
         let mut sections = self.inner.state.sections.iter();
         let position = sections.rposition(|section| section.kind == kind)?;
         Some(self.reader(position))
     }
 
-    /// All bytes of the most recently completed section of a kind, at most `limit`.
+    /// Returns all bytes of the most recently completed section of a kind, at most `limit`.
     ///
     /// # Errors
     /// [`TraceError::Damaged`], [`TraceError::TooLarge`].
@@ -198,7 +198,7 @@ impl TraceFile {
         reader.map(|reader| reader.all(limit)).transpose()
     }
 
-    /// All sections, ordered by first chunk, including unknown kinds.
+    /// Returns all sections, ordered by first chunk, including unknown kinds.
     ///
     /// # Errors
     /// [`TraceError::Damaged`] if a section's name cannot be read.
@@ -224,8 +224,8 @@ impl TraceFile {
             .collect()
     }
 
-    /// The apparent name of the section at a position in [`TraceFile::sections`], even if its first
-    /// chunk is damaged. It is good enough for a message, but not reliable.
+    /// Returns the apparent name of the section at a position in [`TraceFile::sections`], even if
+    /// its first chunk is damaged. It is good enough for a message, but not reliable.
     pub fn seeming_name(&self, position: usize) -> Option<String> {
         let chunk = self.inner.state.sections.get(position)?.chunks.first()?;
         let payload = self.inner.payload(chunk).ok()?;
@@ -238,14 +238,14 @@ impl TraceFile {
         (position < self.inner.state.sections.len()).then(|| self.reader(position))
     }
 
-    /// The number of this complete state of the file, from 1. `None` if no state was ever
-    /// committed, because the recording is still running or was killed.
+    /// Returns the number of this complete state of the file, from 1. Returns `None` if no state
+    /// was ever committed, because the recording is still running or was killed.
     pub fn state(&self) -> Option<u32> {
         self.inner.state.footer.map(|footer| footer.state)
     }
 
-    /// The number of bytes after the last complete state: the remains of an unfinished or damaged
-    /// write.
+    /// Returns the number of bytes after the last complete state: the remains of an unfinished or
+    /// damaged write.
     pub fn ignored_bytes(&self) -> u64 {
         self.inner.state.ignored
     }
@@ -266,7 +266,7 @@ impl TraceFile {
         SectionReader::new(Arc::clone(&self.inner), position)
     }
 
-    /// The only section of a kind.
+    /// Returns the only section of a kind.
     fn single(&self, kind: Kind) -> Result<SectionReader> {
         let sections = self.inner.state.sections.iter().enumerate();
         let mut found = sections.filter(|(_, section)| section.kind == kind);
@@ -279,7 +279,7 @@ impl TraceFile {
 }
 
 impl Inner {
-    /// The bytes of the complete state.
+    /// Returns the bytes of the complete state.
     pub fn bytes(&self) -> &[u8] {
         match &self.data {
             Data::Mapped(map) => map,
@@ -287,7 +287,7 @@ impl Inner {
         }
     }
 
-    /// A chunk's payload, not yet verified.
+    /// Returns a chunk's payload, not yet verified.
     pub fn payload(&self, chunk: &ChunkEntry) -> Result<&[u8]> {
         let bytes = usize::try_from(chunk.offset)
             .ok()

@@ -96,8 +96,8 @@ impl Kind {
     /// latest section counts.
     pub const SOURCES: Kind = Kind(20);
 
-    /// The remedy for a damaged section of this kind, phrased for the end of a sentence; empty if
-    /// there is none.
+    /// Returns the remedy for a damaged section of this kind, phrased for the end of a sentence;
+    /// empty if there is none.
     pub(crate) fn remedy(self) -> &'static str {
         match self {
             Kind::META | Kind::MODULE | Kind::LOG | Kind::END | Kind::SOURCES => {
@@ -162,7 +162,7 @@ impl fmt::Debug for Kind {
     }
 }
 
-/// The bytes of a version 1 file header.
+/// Returns the bytes of a version 1 file header.
 pub(crate) fn file_header() -> [u8; HEADER_LEN] {
     let mut bytes = [0; HEADER_LEN];
     bytes[..8].copy_from_slice(&LABEL);
@@ -237,7 +237,8 @@ impl ChunkHeader {
         bytes
     }
 
-    /// Decodes the header in `bytes`. `None` if it is invalid or its lengths exceed the limits.
+    /// Decodes the header in `bytes`. Returns `None` if it is invalid or its lengths exceed the
+    /// limits.
     pub fn decode(bytes: &[u8]) -> Option<ChunkHeader> {
         let bytes: &[u8; CHUNK_HEADER_LEN] = bytes.try_into().ok()?;
         if bytes[..4] != CHUNK_LABEL || !is_sealed(bytes) {
@@ -288,8 +289,8 @@ impl Footer {
         bytes
     }
 
-    /// Decodes the footer in `bytes`, which begin at `at` in the file. `None` if it is invalid or
-    /// belongs elsewhere.
+    /// Decodes the footer in `bytes`, which begin at `at` in the file. Returns `None` if it is
+    /// invalid or belongs elsewhere.
     pub fn decode(bytes: &[u8], at: u64) -> Option<Footer> {
         let bytes: &[u8; FOOTER_LEN] = bytes.try_into().ok()?;
         if bytes[..8] != FOOTER_LABEL || !is_sealed(bytes) {
@@ -332,7 +333,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(array_at(bytes, at))
 }
 
-/// The integer at `at`. The caller guarantees that the bytes exist.
+/// Returns the integer at `at`. The caller guarantees that the bytes exist.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array_at(bytes, at))
 }

@@ -105,7 +105,7 @@ impl LogWriter {
         self.append()
     }
 
-    /// The number of events appended.
+    /// Returns the number of events appended.
     pub fn events(&self) -> u64 {
         lock(&self.queue).events
     }
@@ -122,7 +122,7 @@ impl LogWriter {
         done.recv().or_else(|_| lock(&self.queue).failure())
     }
 
-    /// A flusher for a thread that must not get ahead of the log.
+    /// Returns a flusher for a thread that must not get ahead of the log.
     pub fn flusher(&self) -> LogFlusher {
         LogFlusher {
             queue: Arc::clone(&self.queue),
@@ -278,17 +278,17 @@ impl LogReader {
         }
     }
 
-    /// The file that the log is in.
+    /// Returns the file that the log is in.
     pub fn file(&self) -> TraceFile {
         self.section.file()
     }
 
-    /// The number of events read.
+    /// Returns the number of events read.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// The position of the next event, for a later return.
+    /// Returns the position of the next event, for a later return.
     pub fn place(&self) -> LogPlace {
         LogPlace {
             chunks: self.section.read() as u64,

@@ -47,7 +47,7 @@ impl Meta {
         self.extra.get(STRIPPED).is_some_and(|what| what == INPUTS)
     }
 
-    /// A copy without the program's inputs.
+    /// Returns a copy without the program's inputs.
     #[must_use]
     pub fn without_inputs(mut self) -> Self {
         let what = INPUTS.to_owned();

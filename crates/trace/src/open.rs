@@ -58,7 +58,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         }
     }
 
-    /// The last complete state, whatever the file's header says.
+    /// Returns the last complete state, whatever the file's header says.
     pub fn state(&mut self) -> Result<State> {
         if let Some(at) = self.length.checked_sub(FOOTER_LEN as u64)
             && let Some(state) = self.state_at(at)?
@@ -68,7 +68,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         self.recover()
     }
 
-    /// The bytes at `at`; the caller guarantees that they lie in the file.
+    /// Returns the bytes at `at`; the caller guarantees that they lie in the file.
     fn read(&mut self, at: u64, length: usize) -> Result<&[u8]> {
         self.buffer.resize(length, 0);
         let read = |file: &mut R, buffer: &mut [u8]| -> io::Result<()> {
@@ -79,7 +79,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         Ok(&self.buffer)
     }
 
-    /// The bytes at `at`, or `None` if the file ends before the last of them.
+    /// Returns the bytes at `at`, or `None` if the file ends before the last of them.
     fn read_within(&mut self, at: u64, length: usize) -> Result<Option<&[u8]>> {
         let fits = at
             .checked_add(length as u64)
@@ -112,7 +112,8 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         )
     }
 
-    /// The state ended by the footer at `at`; `None` if there is no footer or its index is unsound.
+    /// Returns the state ended by the footer at `at`, or `None` if there is no footer or its index
+    /// is unsound.
     fn state_at(&mut self, at: u64) -> Result<Option<State>> {
         let Some(footer) = self.footer_at(at)? else {
             return Ok(None);
@@ -189,7 +190,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         })
     }
 
-    /// The last complete state of a file whose end is truncated or damaged.
+    /// Returns the last complete state of a file whose end is truncated or damaged.
     fn recover(&mut self) -> Result<State> {
         let mut walk = self.walk(HEADER_LEN as u64)?;
         if !self.is_torn(&walk)?
@@ -239,8 +240,8 @@ impl<'a, R: Read + Seek> Source<'a, R> {
             || rest < FOOTER_LEN && is_indexed && begins(&FOOTER_LABEL))
     }
 
-    /// The last complete state whose footer is after `from`. Used where the chunks cannot be
-    /// walked.
+    /// Returns the last complete state whose footer is after `from`. Used where the chunks cannot
+    /// be walked.
     fn state_behind(&mut self, from: u64) -> Result<Option<State>> {
         let mut found = Vec::new();
         let mut at = from;

@@ -148,7 +148,7 @@ fn create_new(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// A name beside the target that no process uses.
+/// Returns a name beside the target that no process uses.
 fn part_path(target: &Path) -> PathBuf {
     let name = |attempt: u32| {
         let mut name = target.as_os_str().to_owned();
@@ -206,7 +206,7 @@ impl fmt::Display for Writer {
 }
 
 impl Writer {
-    /// The process that holds a file's lock.
+    /// Returns the process that holds a file's lock.
     fn of(file: &File) -> Writer {
         Writer {
             process: holder(file),
@@ -214,7 +214,7 @@ impl Writer {
     }
 }
 
-/// The process that is writing a file; `None` if there is none.
+/// Returns the process that is writing a file, or `None` if there is none.
 ///
 /// # Errors
 /// [`TraceError::Io`], [`TraceError::NotAFile`].
@@ -230,7 +230,7 @@ pub fn writer(path: &Path) -> Result<Option<Writer>> {
     }
 }
 
-/// The process that holds the lock of a file, from the system's list of all locks.
+/// Returns the process that holds the lock of a file, from the system's list of all locks.
 #[cfg(target_os = "linux")]
 fn holder(file: &File) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
@@ -297,7 +297,7 @@ impl From<&fs::Metadata> for Identity {
     }
 }
 
-/// The number of a file's names.
+/// Returns the number of a file's names.
 #[cfg(unix)]
 fn links(file: &File) -> io::Result<u64> {
     use std::os::unix::fs::MetadataExt;

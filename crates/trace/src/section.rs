@@ -21,7 +21,7 @@ pub struct SectionReader {
 }
 
 impl SectionReader {
-    /// The file that contains the section.
+    /// Returns the file that contains the section.
     pub(crate) fn file(&self) -> TraceFile {
         TraceFile {
             inner: Arc::clone(&self.inner),
@@ -37,7 +37,7 @@ impl SectionReader {
         }
     }
 
-    /// Another reader of the section, before its first chunk. O(1).
+    /// Another reader of the section, before its first chunk. Time: O(1).
     pub fn again(&self) -> SectionReader {
         SectionReader::new(Arc::clone(&self.inner), self.position)
     }
@@ -46,12 +46,12 @@ impl SectionReader {
         &self.inner.state.sections[self.position]
     }
 
-    /// The section's kind.
+    /// Returns the section's kind.
     pub fn kind(&self) -> Kind {
         self.section().kind
     }
 
-    /// The section's name, if it has one.
+    /// Returns the section's name, if it has one.
     ///
     /// # Errors
     /// [`TraceError::Damaged`].
@@ -88,12 +88,12 @@ impl SectionReader {
         Ok(true)
     }
 
-    /// The number of chunks in the section.
+    /// Returns the number of chunks in the section.
     pub fn chunks(&self) -> usize {
         self.section().chunks.len()
     }
 
-    /// The decoded length of some chunks, in bytes.
+    /// Returns the decoded length of some chunks, in bytes.
     ///
     /// # Errors
     /// If the section lacks any of them.
@@ -113,7 +113,7 @@ impl SectionReader {
         })
     }
 
-    /// The length of its chunks in the file, without their headers.
+    /// Returns the length of its chunks in the file, without their headers.
     pub fn stored(&self) -> u64 {
         let chunks = self.section().chunks.iter();
         chunks.map(|chunk| u64::from(chunk.header.stored)).sum()
@@ -124,7 +124,7 @@ impl SectionReader {
         self.read = chunk;
     }
 
-    /// The number of chunks before the next one to be read.
+    /// Returns the number of chunks before the next one to be read.
     pub(crate) fn read(&self) -> usize {
         self.read
     }
@@ -135,22 +135,22 @@ impl SectionReader {
         self.raw.clear();
     }
 
-    /// The decoded bytes of the chunk that [`SectionReader::advance`] read.
+    /// Returns the decoded bytes of the chunk that [`SectionReader::advance`] read.
     pub fn bytes(&self) -> &[u8] {
         &self.raw
     }
 
-    /// The number of the section's items that begin before the current chunk.
+    /// Returns the number of the section's items that begin before the current chunk.
     pub fn first(&self) -> u64 {
         self.current().map_or(0, |chunk| chunk.header.first)
     }
 
-    /// The current chunk: the one read last.
+    /// Returns the current chunk: the one read last.
     pub(crate) fn current(&self) -> Option<&ChunkEntry> {
         self.section().chunks.get(self.read.saturating_sub(1))
     }
 
-    /// The bytes of all chunks, at most `limit`.
+    /// Returns the bytes of all chunks, at most `limit`.
     ///
     /// # Errors
     /// If there are more, the section is not complete, or a chunk is damaged.
@@ -158,7 +158,7 @@ impl SectionReader {
         Ok(self.whole("the length of a section", limit)?.bytes)
     }
 
-    /// All of the section's bytes, at most `limit`.
+    /// Returns all of the section's bytes, at most `limit`.
     pub(crate) fn whole(self, what: &'static str, limit: u64) -> Result<Whole> {
         let section = self.section();
         if !section.is_complete() {
@@ -179,8 +179,8 @@ impl SectionReader {
         })
     }
 
-    /// The bytes of some chunks, by their positions in the section. Decodes several in parallel if
-    /// that is worthwhile.
+    /// Returns the bytes of some chunks, by their positions in the section. Decodes several in
+    /// parallel if that is worthwhile.
     ///
     /// # Errors
     /// If the section lacks any of them, or one is damaged.
@@ -224,7 +224,7 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
-    /// The error for a fault in the section's bytes.
+    /// Returns the error for a fault in the section's bytes.
     pub fn malformed(&self, fault: Fault) -> TraceError {
         let chunk = self
             .starts

@@ -85,7 +85,7 @@ struct Embedded {
 }
 
 impl TraceFile {
-    /// The source files in the recording; `None` if none were embedded.
+    /// Returns the source files in the recording, or `None` if none were embedded.
     ///
     /// # Errors
     /// [`TraceError::Damaged`], [`TraceError::Malformed`].
@@ -142,8 +142,8 @@ fn decode(
 }
 
 impl EmbeddedSources {
-    /// The paths of the files, as in the debug information, with their lengths in bytes. Ordered by
-    /// path.
+    /// Returns the paths of the files, as in the debug information, with their lengths in bytes.
+    /// Ordered by path.
     pub fn files(&self) -> impl ExactSizeIterator<Item = (&str, u64)> {
         let files = self.files.iter();
         files.map(|(path, file)| (path.as_str(), file.length))
@@ -154,7 +154,7 @@ impl EmbeddedSources {
         self.files.contains_key(path)
     }
 
-    /// The text of a file, if it is embedded.
+    /// Returns the text of a file, if it is embedded.
     ///
     /// # Errors
     /// [`TraceError::Damaged`].

@@ -77,7 +77,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// The state of a file that holds only its header.
+    /// Returns the state of a file that holds only its header.
     pub fn new() -> State {
         State {
             end: HEADER_LEN as u64,
@@ -86,7 +86,7 @@ impl State {
         }
     }
 
-    /// All chunks, in file order.
+    /// Returns all chunks, in file order.
     pub fn chunks(&self) -> Vec<ChunkEntry> {
         let mut chunks: Vec<_> = self
             .sections
@@ -98,7 +98,7 @@ impl State {
         chunks
     }
 
-    /// A section number that is not in use.
+    /// Returns a section number that is not in use.
     pub fn next_section(&self) -> u32 {
         self.numbers
             .keys()
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::layout::CODEC_RAW;
 
-    /// An empty chunk of a LOG section at offset 100, the `sequence`-th of section 0.
+    /// Returns an empty chunk of a LOG section at offset 100, the `sequence`-th of section 0.
     fn chunk(sequence: u32) -> ChunkEntry {
         let header = ChunkHeader {
             kind: Kind::LOG,
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// The outcome of adding a changed chunk after a sound one.
+    /// Returns the outcome of adding a changed chunk after a sound one.
     fn second(change: impl FnOnce(&mut ChunkEntry)) -> Result<(), &'static str> {
         let mut state = State::new();
         state.push(chunk(0), 1000)?;

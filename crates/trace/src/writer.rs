@@ -492,7 +492,7 @@ impl Core {
         self.place.settle()
     }
 
-    /// The index's chunks and the footer.
+    /// Returns the index's chunks and the footer.
     fn index(&self) -> Result<Vec<u8>> {
         const PER_CHUNK: usize = CHUNK / RECORD_LEN;
         let mut compressor = compressor(codec::NORMAL)?;
@@ -541,7 +541,7 @@ fn compressor(level: i32) -> Result<Compressor<'static>> {
     codec::compressor(level).map_err(TraceError::io("set up the compressor"))
 }
 
-/// A chunk's entry in the index.
+/// Returns a chunk's entry in the index.
 fn record(chunk: &ChunkEntry) -> [u8; RECORD_LEN] {
     let mut record = [0; RECORD_LEN];
     record[..8].copy_from_slice(&chunk.offset.to_le_bytes());

@@ -44,7 +44,7 @@ pub struct Builder {
     loops: Loops,
     rules: Consing,
     lists: Lists,
-    /// The open activations, the outermost first.
+    /// The open activations, outermost first.
     frames: Vec<Frame>,
     /// The loops around the innermost activation's current position. Each activation has a list for
     /// itself, and two lists for each of these loops: its iterations, and the current iteration. So
@@ -94,7 +94,7 @@ impl Builder {
     }
 
     /// Creates a builder for a run that continues after `before` blocks, with these activations
-    /// open, the outermost first.
+    /// open, outermost first.
     pub fn resumed(limits: Limits, before: u64, open: Vec<FuncId>) -> Self {
         let mut builder = Self::new(limits);
         for &function in &open {
@@ -203,7 +203,7 @@ impl Builder {
         }
     }
 
-    /// The number of blocks executed.
+    /// Returns the number of blocks executed.
     pub fn time(&self) -> u64 {
         self.before + self.length
     }
@@ -249,7 +249,7 @@ impl Builder {
         }
     }
 
-    /// Ends the segment by closing all lists, the innermost first.
+    /// Ends the segment by closing all lists, innermost first.
     fn cut(&mut self) -> Option<Segment> {
         let ended = self.root.len();
         let mut function = self.frames.len();

@@ -70,24 +70,25 @@ pub enum CallGraphError<E> {
 }
 
 impl CallGraph {
-    /// The edges.
+    /// Returns the edges.
     pub fn edges(&self) -> &[CallEdge] {
         &self.edges
     }
 
-    /// The calls that a function, or the host, made. O(log edges).
+    /// Returns the calls that a function, or the host, made. Time: O(log edges).
     pub fn callees(&self, caller: Option<FuncId>) -> &[CallEdge] {
         let start = self.edges.partition_point(|edge| edge.caller < caller);
         let end = self.edges.partition_point(|edge| edge.caller <= caller);
         &self.edges[start..end]
     }
 
-    /// The calls of a function. Linear in the number of edges.
+    /// Returns the calls of a function. Time: linear in the number of edges.
     pub fn callers(&self, callee: FuncId) -> impl Iterator<Item = &CallEdge> {
         self.edges.iter().filter(move |edge| edge.callee == callee)
     }
 
-    /// The calls of each function that was called. `None` if a function's calls are 2^64 or more.
+    /// Returns the calls of each function that was called. Returns `None` if a function's calls are
+    /// 2^64 or more.
     pub fn totals(&self) -> Option<BTreeMap<FuncId, CallTotal>> {
         let mut totals = BTreeMap::<FuncId, CallTotal>::new();
         for edge in &self.edges {
@@ -102,8 +103,8 @@ impl CallGraph {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Counts all calls. Every segment is opened once. Linear in the size of its grammar, plus one
-    /// pass for every 16 functions that may be called in it while they are active.
+    /// Counts all calls. Every segment is opened once. Time: linear in the size of its grammar,
+    /// plus one pass for every 16 functions that may be called in it while they are active.
     ///
     /// # Errors
     /// If a segment cannot be read, or there are 2^64 calls or more.
@@ -154,7 +155,8 @@ fn edge(sums: &mut BTreeMap<Key, CallEdge>, (caller, callee): Key) -> &mut CallE
     })
 }
 
-/// The number of blocks of a terminal of the given width. Left-out blocks belong to no function.
+/// Returns the number of blocks of a terminal of the given width. Left-out blocks belong to no
+/// function.
 fn own_blocks(nodes: &PrimaryMap<NodeId, Node>, symbol: Symbol, width: u64) -> u64 {
     match symbol.as_node() {
         Some(node) if nodes[node].left_out > 0 => 0,
@@ -162,7 +164,8 @@ fn own_blocks(nodes: &PrimaryMap<NodeId, Node>, symbol: Symbol, width: u64) -> u
     }
 }
 
-/// The number of blocks that each rule executes, excluding those in activations that begin in it.
+/// Returns the number of blocks that each rule executes, excluding those in activations that begin
+/// in it.
 fn own_lengths(measured: &Measured, nodes: &PrimaryMap<NodeId, Node>) -> Vec<u64> {
     let grammar = &measured.segment.grammar;
     let mut own = Vec::with_capacity(grammar.rules.len());
@@ -188,8 +191,8 @@ fn own_lengths(measured: &Measured, nodes: &PrimaryMap<NodeId, Node>) -> Vec<u64
     own
 }
 
-/// Adds the calls made in a segment, and the time of the calls that end in it. `None` if a number
-/// overflows.
+/// Adds the calls made in a segment, and the time of the calls that end in it. Returns `None` if a
+/// number overflows.
 fn count(
     measured: &Measured,
     nodes: &PrimaryMap<NodeId, Node>,

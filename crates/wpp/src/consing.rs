@@ -38,12 +38,12 @@ impl Default for Slot {
 }
 
 impl Consing {
-    /// The rules so far.
+    /// Returns the rules so far.
     pub(crate) fn grammar(&self) -> &Grammar {
         &self.grammar
     }
 
-    /// The total number of rules and symbols.
+    /// Returns the total number of rules and symbols.
     pub(crate) fn size(&self) -> usize {
         self.grammar.rules.len() + self.grammar.symbols.len()
     }
@@ -55,7 +55,7 @@ impl Consing {
         self.slots.fill(Slot::default());
     }
 
-    /// The symbol repeated a number of times.
+    /// Returns the symbol repeated a number of times.
     pub(crate) fn repeat(&mut self, symbol: Symbol, times: u64) -> Symbol {
         if times == 1 {
             symbol
@@ -64,12 +64,12 @@ impl Consing {
         }
     }
 
-    /// A sequence of the given symbols, of which there must be at least two.
+    /// Returns a sequence of the given symbols, of which there must be at least two.
     pub(crate) fn sequence(&mut self, symbols: &[Symbol]) -> Symbol {
         self.rule(Kind::Sequence, symbols)
     }
 
-    /// An activation.
+    /// Returns an activation.
     pub(crate) fn call(&mut self, function: FuncId, symbols: &[Symbol]) -> Symbol {
         self.rule(Kind::Call(function), symbols)
     }

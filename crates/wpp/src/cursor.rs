@@ -24,7 +24,7 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// The time of its last block.
+    /// Returns the time of its last block.
     pub fn last(&self) -> u64 {
         self.start + self.length - 1
     }
@@ -47,7 +47,7 @@ enum At {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// A cursor before the first node.
+    /// Returns a cursor before the first node.
     pub fn cursor(&self) -> Cursor<'_, S> {
         Cursor {
             path: self,
@@ -92,7 +92,8 @@ impl<S: Segments> Cursor<'_, S> {
         Ok(self.visit())
     }
 
-    /// The current execution; `None` if the cursor is before the first execution or after the last.
+    /// Returns the current execution, or `None` if the cursor is before the first execution or
+    /// after the last.
     #[inline]
     pub fn visit(&self) -> Option<Visit> {
         match &self.at {
@@ -151,7 +152,7 @@ impl<S: Segments> Cursor<'_, S> {
 }
 
 impl<S: Segments> Cursor<'_, S> {
-    /// The number of open activations. O(1).
+    /// Returns the number of open activations. Time: O(1).
     pub fn depth(&self) -> usize {
         match &self.at {
             At::On(place) => place.depth(),
@@ -159,7 +160,8 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// The innermost activation's function. Examines each rule on the way down to the symbol.
+    /// Returns the innermost activation's function. Examines each rule on the way down to the
+    /// symbol.
     pub fn function(&self) -> Option<FuncId> {
         match &self.at {
             At::On(place) => place.function(),
@@ -167,8 +169,8 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// The open activations, the outermost first. Linear in their number and in the length of the
-    /// segment's root. Opens each segment in which one of them began, once.
+    /// Returns the open activations, outermost first. Time: linear in their number and in the
+    /// length of the segment's root. Opens each segment in which one of them began, once.
     ///
     /// # Errors
     /// If one of these segments cannot be read.
@@ -179,7 +181,7 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// The innermost open activation; `None` if there is none. Usually far faster than
+    /// Returns the innermost open activation, or `None` if there is none. Usually far faster than
     /// [`Cursor::stack`].
     ///
     /// # Errors
@@ -191,8 +193,8 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// The time of the last block before the innermost activation ends; `None` if it does not end.
-    /// As fast as [`Cursor::skip_activation`].
+    /// Returns the time of the last block before the innermost activation ends, or `None` if it
+    /// does not end. As fast as [`Cursor::skip_activation`].
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -221,7 +223,7 @@ impl<S: Segments> Cursor<'_, S> {
 }
 
 impl Place {
-    /// The node that contains block T, which must be from 1 to the path's length.
+    /// Returns the node that contains block T, which must be from 1 to the path's length.
     fn at<S: Segments>(path: &WholePath<S>, time: u64) -> Result<Self, PathError<S::Error>> {
         let segment = path.segment_of(time);
         let mut place = Self::first(path.open(segment)?, segment);
@@ -240,7 +242,7 @@ impl Place {
         self.locate(time - self.measured.segment.before - 1);
     }
 
-    /// The execution of the node, if the symbol is one.
+    /// Returns the execution of the node, if the symbol is one.
     #[inline]
     fn visit(&self) -> Option<Visit> {
         Some(Visit {
@@ -250,13 +252,13 @@ impl Place {
         })
     }
 
-    /// The time of the symbol's first block.
+    /// Returns the time of the symbol's first block.
     #[inline]
     fn time(&self) -> u64 {
         self.measured.segment.before + self.start + 1
     }
 
-    /// The time of the first block after the segment.
+    /// Returns the time of the first block after the segment.
     #[inline]
     fn end(&self) -> u64 {
         self.measured.segment.before + self.measured.segment.length + 1

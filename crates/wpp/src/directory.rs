@@ -48,7 +48,7 @@ impl Contexts {
         });
     }
 
-    /// The contexts, one for each node.
+    /// Returns the contexts, one for each node.
     pub fn contexts(&self) -> &[NodeContext] {
         &self.contexts
     }
@@ -88,7 +88,7 @@ pub struct Partial {
 }
 
 impl Default for Directory {
-    /// The directory of an empty path from which nothing was left out.
+    /// Returns the directory of an empty path from which nothing was left out.
     fn default() -> Self {
         Self {
             nodes: PrimaryMap::new(),
@@ -115,7 +115,7 @@ pub struct DirectoryLimits {
 }
 
 impl Directory {
-    /// The contexts of the nodes.
+    /// Returns the contexts of the nodes.
     pub fn contexts(&self) -> Contexts {
         let mut contexts = Contexts::default();
         for (node, &continuation) in self.nodes.values().zip(&self.continuations) {
@@ -124,7 +124,8 @@ impl Directory {
         contexts
     }
 
-    /// The number of the last function that the directory names, plus 1. O(nodes + segments).
+    /// Returns the number of the last function that the directory names, plus 1. Time: O(nodes +
+    /// segments).
     pub fn functions(&self) -> u32 {
         let nodes = self.nodes.values().map(|node| node.function);
         // The counts ascend by function.
@@ -138,7 +139,7 @@ impl Directory {
             .unwrap_or(0)
     }
 
-    /// Encodes the directory. Linear.
+    /// Encodes the directory. Time: linear.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let partial = self.partial.as_deref();
@@ -232,7 +233,7 @@ pub struct StretchDirectory {
     pub directory: Directory,
     /// The value of the stop clock at the beginning of each stretch except the first, ascending.
     pub clocks: Vec<u64>,
-    /// The activations open at the beginning of each stretch except the first, the outermost first.
+    /// The activations open at the beginning of each stretch except the first, outermost first.
     /// Activations that already waited for the same call at the beginning of the previous stretch
     /// are omitted; see [`known_before`](Self::known_before).
     pub open: Vec<Vec<OpenActivation>>,
@@ -282,13 +283,13 @@ impl OpenActivation {
 }
 
 impl StretchDirectory {
-    /// The number of activations that wait for the same call at the end of a stretch as at its
-    /// beginning.
+    /// Returns the number of activations that wait for the same call at the end of a stretch as at
+    /// its beginning.
     pub fn known_before(stretch: &Summary) -> usize {
         (stretch.kept as usize).saturating_sub(1)
     }
 
-    /// Encodes the directory. Linear.
+    /// Encodes the directory. Time: linear.
     pub fn encode(&self) -> Vec<u8> {
         let directory = self.directory.encode();
         let mut out = Vec::new();
@@ -302,7 +303,7 @@ impl StretchDirectory {
         out
     }
 
-    /// Encodes the open activations. Linear.
+    /// Encodes the open activations. Time: linear.
     pub fn encode_open(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let summaries = self.directory.summaries.iter().skip(1);

@@ -74,7 +74,7 @@ impl Pattern {
         Ok(Self { parts })
     }
 
-    /// The parts, in order of time.
+    /// Returns the parts, in order of time.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }

@@ -57,7 +57,7 @@ pub struct Segment {
     pub before: u64,
     /// The number of blocks executed in it.
     pub length: u64,
-    /// The functions whose activations are open at its beginning, the outermost first.
+    /// The functions whose activations are open at its beginning, outermost first.
     pub open: Vec<FuncId>,
     /// The top level of its path.
     pub root: Vec<Root>,
@@ -71,7 +71,7 @@ pub struct Segment {
 }
 
 impl Grammar {
-    /// The right-hand side of a rule.
+    /// Returns the right-hand side of a rule.
     pub fn symbols_of(&self, rule: RuleId) -> &[Symbol] {
         let rule = &self.rules[rule];
         &self.symbols[rule.start as usize..(rule.start + rule.len) as usize]

@@ -11,12 +11,12 @@ use crate::{PathError, Segments, WholePath};
 
 /// Defines the marks to search for, at the blocks of nodes.
 pub trait Marking {
-    /// The positions of the node's blocks that have marks regardless of what was executed before,
-    /// ascending. The position of a block with several marks is repeated.
+    /// Returns the positions of the node's blocks that have marks regardless of what was executed
+    /// before, ascending. The position of a block with several marks is repeated.
     fn inside(&self, node: NodeId) -> &[u64];
 
-    /// The number of additional marks on the node's first block if the same activation executed
-    /// `before` just before it. `None` means that the activation begins with the block.
+    /// Returns the number of additional marks on the node's first block if the same activation
+    /// executed `before` just before it. `None` means that the activation begins with the block.
     fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64;
 }
 
@@ -46,7 +46,7 @@ pub enum MarksError<E> {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Counts marks. Linear in the size of all grammars.
+    /// Counts marks. Time: linear in the size of all grammars.
     ///
     /// # Errors
     /// If a segment cannot be read, or there are 2^64 - 1 marks or more.
@@ -74,13 +74,13 @@ impl<S: Segments> WholePath<S> {
 }
 
 impl<S: Segments, M: Marking> Marks<'_, S, M> {
-    /// The number of marks.
+    /// Returns the number of marks.
     pub fn count(&self) -> u64 {
         self.before[self.before.len() - 1]
     }
 
-    /// The time of the k-th mark, counted from 1, if there is one. Linear in the grammar of the
-    /// mark's segment.
+    /// Returns the time of the k-th mark, counted from 1, if there is one. Time: linear in the
+    /// grammar of the mark's segment.
     ///
     /// # Errors
     /// If the segment cannot be read.

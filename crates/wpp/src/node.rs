@@ -26,7 +26,7 @@ impl Node {
 pub struct Shape {
     /// The number of executed blocks that the node represents, at least 1.
     pub length: u64,
-    /// The headers of the loops around its first block, the outermost first. Their numbers are
+    /// The headers of the loops around its first block, outermost first. Their numbers are
     /// meaningful only within its function.
     pub loops: Box<[u32]>,
     /// Whether its first block is the header of the last of these loops, so that an iteration

@@ -108,7 +108,7 @@ impl<S: Segments> WholePath<S> {
         Occurrences::new(self, Target::Nodes(all))
     }
 
-    /// The activations of a function, each at the time of its first block.
+    /// Returns the activations of a function, each at the time of its first block.
     ///
     /// # Errors
     /// If there are 2^64 activations or more.
@@ -134,12 +134,12 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         })
     }
 
-    /// The path.
+    /// Returns the path.
     pub fn path(&self) -> &'a WholePath<S> {
         self.path
     }
 
-    /// The number of occurrences.
+    /// Returns the number of occurrences.
     pub fn count(&self) -> u64 {
         self.before[self.before.len() - 1]
     }
@@ -150,7 +150,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         here.is_some_and(|here| here[0] < here[1])
     }
 
-    /// The number of occurrences at or before block T.
+    /// Returns the number of occurrences at or before block T.
     ///
     /// # Errors
     /// If the segment cannot be read.
@@ -172,7 +172,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         Ok(before + tally.rank(&measured, &self.target, offset))
     }
 
-    /// The k-th occurrence, counted from 1, if there is one.
+    /// Returns the k-th occurrence, counted from 1, if there is one.
     ///
     /// # Errors
     /// If the segment cannot be read.
@@ -188,7 +188,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         Ok(Some(Occurrence { number, time }))
     }
 
-    /// The first occurrence after block T.
+    /// Returns the first occurrence after block T.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -198,7 +198,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
             .map_or(Ok(None), |next| self.select(next))
     }
 
-    /// The last occurrence before block T.
+    /// Returns the last occurrence before block T.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -206,7 +206,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         self.select(self.rank(time.saturating_sub(1))?)
     }
 
-    /// The counts for each rule of a segment.
+    /// Returns the counts for each rule of a segment.
     fn tally(&self, segment: usize, measured: &Measured) -> Arc<Tally> {
         let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tally) = cache().get(segment) {
@@ -220,8 +220,8 @@ impl<'a, S: Segments> Occurrences<'a, S> {
 }
 
 impl Target {
-    /// The number of occurrences in each segment. `None` if a number exceeds 64 bits. O(segments +
-    /// occurrences of its nodes in summaries).
+    /// Returns the number of occurrences in each segment. Returns `None` if a number exceeds 64
+    /// bits. Time: O(segments + occurrences of its nodes in summaries).
     fn counts<S: Segments>(&self, path: &WholePath<S>) -> Option<Vec<u64>> {
         let summaries = path.segments().summaries();
         match self {
@@ -246,7 +246,7 @@ impl Target {
         }
     }
 
-    /// The counted positions in a node.
+    /// Returns the counted positions in a node.
     fn positions(&self, node: NodeId) -> &[u64] {
         match self {
             Self::Nodes(positions) => positions.get(node),
@@ -273,7 +273,7 @@ impl Positions {
         })
     }
 
-    /// The nodes, and the number of positions of each.
+    /// Returns the nodes, and the number of positions of each.
     fn weights(&self) -> impl Iterator<Item = (NodeId, u64)> {
         self.of
             .iter()
@@ -281,7 +281,7 @@ impl Positions {
     }
 }
 
-/// The number of positions up to a block.
+/// Returns the number of positions up to a block.
 fn up_to(positions: &[u64], within: u64) -> u64 {
     positions.partition_point(|&position| position <= within) as u64
 }

@@ -39,7 +39,7 @@ impl Bits {
         self.left = 63 - word.leading_zeros();
     }
 
-    /// Holds back this word; 0 for none. `None` if the word is invalid.
+    /// Holds back this word; 0 for none. Returns `None` if the word is invalid.
     pub(super) fn keeping(word: u64) -> Option<Self> {
         (word != 1).then_some(Self {
             next: word,
@@ -47,7 +47,7 @@ impl Bits {
         })
     }
 
-    /// The word held back, or 0.
+    /// Returns the word held back, or 0.
     pub(super) fn kept(&self) -> u64 {
         self.next
     }
@@ -57,7 +57,7 @@ impl Bits {
         (self.word, self.left) = (word, left);
     }
 
-    /// The number of bits left in the word.
+    /// Returns the number of bits left in the word.
     pub(super) fn remaining(&self) -> u32 {
         self.left
     }

@@ -10,7 +10,7 @@ use super::{FinalFrame, RegenerateError, Regenerator, Sink};
 /// function's first block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boundary {
-    /// The activations that wait for a call, the outermost first.
+    /// The activations that wait for a call, outermost first.
     pub waiting: Vec<FinalFrame>,
     /// The function that is active.
     pub function: FuncId,

@@ -27,8 +27,8 @@ impl Tally for NullSink {
 }
 
 /// Counts the blocks in a run's bits, several paths at a time. Tables show where the next few bits
-/// lead from the start of a path. A [`Regenerator`] handles cases outside the tables. O(1) per
-/// path; three to seven times as fast as regenerating the paths.
+/// lead from the start of a path. A [`Regenerator`] handles cases outside the tables. Time: O(1)
+/// per path; three to seven times as fast as regenerating the paths.
 pub struct Counter<'a, T = NullSink> {
     run: Regenerator<'a>,
     looks: LookupTables,
@@ -68,13 +68,13 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.host_call(function);
     }
 
-    /// The number of blocks executed so far. A path that takes no bits may be counted only when
-    /// more bits arrive.
+    /// Returns the number of blocks executed so far. A path that takes no bits may be counted only
+    /// when more bits arrive.
     pub fn time(&self) -> u64 {
         self.run.time
     }
 
-    /// The number of open activations.
+    /// Returns the number of open activations.
     pub fn depth(&self) -> usize {
         self.run.outer.len() + usize::from(self.is_active())
     }
@@ -84,8 +84,8 @@ impl<'a, T: Tally> Counter<'a, T> {
     }
 
     /// Passes all paths executed since the last call to the tally. Returns the tally, and how many
-    /// of the activations that were open at the last call are still open. O(distinct looks since
-    /// then).
+    /// of the activations that were open at the last call are still open. Time: O(distinct looks
+    /// since then).
     ///
     /// # Errors
     /// If the plan belongs to another program.
@@ -129,7 +129,7 @@ impl<'a, T: Tally> Counter<'a, T> {
         result
     }
 
-    /// The run's position. O(open activations).
+    /// Returns the run's position. Time: O(open activations).
     ///
     /// # Errors
     /// If the words do not continue the run.
@@ -141,7 +141,8 @@ impl<'a, T: Tally> Counter<'a, T> {
     }
 
     /// Continues to a boundary at the end of the words fed so far, the last of which is complete.
-    /// Returns the number of blocks executed. O(open activations), plus the steps after the word.
+    /// Returns the number of blocks executed. Time: O(open activations), plus the steps after the
+    /// word.
     ///
     /// # Errors
     /// If the run does not reach its end.
@@ -254,8 +255,8 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.outer.push(at);
     }
 
-    /// For each open activation, the outermost first, the times of its first block and of the block
-    /// of the call for which it waits. If it does not wait, both are the time of its first block.
+    /// For each open activation, outermost first, the times of its first block and of the block of
+    /// the call for which it waits. If it does not wait, both are the time of its first block.
     pub fn opened(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let waiting = self.run.outer.iter().map(|at| (at.entered, at.called));
         let active = self.is_active();

@@ -20,7 +20,7 @@ pub enum Finish {
     /// No activation was open: every call by the host had returned, or an exception left the last
     /// one.
     Done,
-    /// These activations were open, the outermost first.
+    /// These activations were open, outermost first.
     Open(Vec<FinalFrame>),
 }
 

@@ -188,8 +188,8 @@ impl LookupTables {
         Ok(())
     }
 
-    /// The state before the paths that begin at the start to which the table at a place belongs,
-    /// with `bits` bits of this value. `None` if no start has this table.
+    /// Returns the state before the paths that begin at the start to which the table at a place
+    /// belongs, with `bits` bits of this value. Returns `None` if no start has this table.
     fn way(&self, place: u32, value: u32, bits: u32) -> Option<Way> {
         let (function, start) = self.start(place)?;
         Some(Way {
@@ -203,8 +203,8 @@ impl LookupTables {
         })
     }
 
-    /// The entry for the next bits, and the number of bits that it covers. The next bits are the
-    /// `left` topmost bits of `rest`.
+    /// Returns the entry for the next bits, and the number of bits that it covers. The next bits
+    /// are the `left` topmost bits of `rest`.
     #[inline]
     pub(super) fn entry(place: u32, rest: u64, left: u32) -> (usize, u32) {
         let bits = left.min(BITS);
@@ -217,8 +217,8 @@ impl LookupTables {
         &self.entries[entry]
     }
 
-    /// The activation that begins to wait with a call. Its `called` counts blocks from the look's
-    /// beginning.
+    /// Returns the activation that begins to wait with a call. Its `called` counts blocks from the
+    /// look's beginning.
     #[inline]
     pub(super) fn site(&self, look: &Look) -> Activation {
         self.sites[look.site as usize]
@@ -229,7 +229,7 @@ impl LookupTables {
         &self.sites[look.site as usize..][..usize::from(look.waiting)]
     }
 
-    /// The function and the start whose table begins at a place.
+    /// Returns the function and the start whose table begins at a place.
     pub(super) fn start(&self, place: u32) -> Option<(u32, u32)> {
         let start = self.starts[place as usize / TABLE];
         (start.0 != NOWHERE).then_some(start)
@@ -254,7 +254,7 @@ impl LookupTables {
         }
     }
 
-    /// The place of a start's table, if it has one.
+    /// Returns the place of a start's table, if it has one.
     fn place(&self, tables: &mut Tables<'_>, function: u32, start: u32) -> TableState {
         match tables.place(function, start) {
             Some(&mut place) if place > WARM => TableState::At(place),
@@ -458,7 +458,7 @@ impl Way {
         Some(step)
     }
 
-    /// The callee; `Some(None)` for an import that writes nothing.
+    /// Returns the callee; `Some(None)` for an import that writes nothing.
     fn callee(&self, tables: &Tables<'_>, target: Target, left: u32) -> Option<Option<u32>> {
         let ids = tables.entry_ids();
         match target {

@@ -30,12 +30,12 @@ impl Waypoint {
         Self(numbers)
     }
 
-    /// The numbers.
+    /// Returns the numbers.
     pub fn numbers(&self) -> &[u64] {
         &self.0
     }
 
-    /// The number of blocks executed before the waypoint.
+    /// Returns the number of blocks executed before the waypoint.
     pub fn time(&self) -> u64 {
         self.0.first().copied().unwrap_or(0)
     }
@@ -55,8 +55,8 @@ fn by_number(start: u32) -> u64 {
 }
 
 impl<'a> Regenerator<'a> {
-    /// The run's position after the words fed so far. A call that needs no more bits begins and is
-    /// reported to the sink. O(open activations).
+    /// Returns the run's position after the words fed so far. A call that needs no more bits begins
+    /// and is reported to the sink. Time: O(open activations).
     pub fn waypoint<S: Sink>(&mut self, sink: &mut S) -> Result<Waypoint, RegenerateError> {
         self.settle(sink)?;
         Ok(self.waypoint_here())

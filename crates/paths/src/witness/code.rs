@@ -19,7 +19,7 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// The code with these tokens, which may be in any order and repeated.
+    /// Returns the code with these tokens, which may be in any order and repeated.
     pub(super) fn new(mut tokens: Vec<Token>) -> Self {
         tokens.sort_unstable_by_key(|t| (t.width, t.value));
         tokens.dedup();
@@ -41,14 +41,14 @@ impl Code {
         }
     }
 
-    /// The rank of a token.
+    /// Returns the rank of a token.
     pub(super) fn rank(&self, token: Token) -> Option<u32> {
         let key = |t: &Token| (t.width, t.value);
         let found = self.tokens.binary_search_by_key(&key(&token), key);
         found.ok().map(|rank| rank as u32)
     }
 
-    /// The rank of the next token; `None` if the next bits are not a token.
+    /// Returns the rank of the next token, or `None` if the next bits are not a token.
     #[inline]
     pub(super) fn read<R: TokenReader>(&self, reader: &mut R) -> Option<u32> {
         let (rank, width) = self.short[reader.peek(self.short_width) as usize];

@@ -77,7 +77,7 @@ struct Colouring<'v, 'g> {
 
 impl Colouring<'_, '_> {
     /// Returns the smallest colour for a witness that differs from those of conflicting witnesses.
-    /// `None` if the step limit is reached.
+    /// Returns `None` if the step limit is reached.
     fn colour(&mut self, e: EdgeId) -> Option<u32> {
         let ways = self.seen(e)?;
         let graph = self.view.graph();
@@ -103,7 +103,7 @@ impl Colouring<'_, '_> {
         Some(colour)
     }
 
-    /// The edges that leave branches and through which a witness is seen.
+    /// Returns the edges that leave branches and through which a witness is seen.
     fn seen(&mut self, e: EdgeId) -> Option<Vec<EdgeId>> {
         let graph = self.view.graph();
         let mut ways = Vec::new();

@@ -86,7 +86,7 @@ struct Trial<'v, 'g> {
 }
 
 impl Trial<'_, '_> {
-    /// Whether the edge need not write; `None` if finding out takes too long.
+    /// Whether the edge need not write, or `None` if finding out takes too long.
     fn can_be_silent(&mut self, placement: &Placement, e: EdgeId) -> Option<bool> {
         self.work = WORK;
         let (view, graph) = (self.view, self.view.graph());

@@ -8,8 +8,8 @@ use std::collections::BinaryHeap;
 /// which is below 32 for 2^22 words.
 const PARTS: f64 = 65_536.0;
 
-/// The word lengths of an optimal prefix-free code for these nonnegative weights. Lengths are from
-/// 1 to 32 for up to 2^22 words. O(n log n).
+/// Returns the word lengths of an optimal prefix-free code for these nonnegative weights. Lengths
+/// are from 1 to 32 for up to 2^22 words. Time: O(n log n).
 pub(super) fn code_lengths(weights: &[f64]) -> Vec<u8> {
     let n = weights.len();
     if n == 1 {

@@ -10,7 +10,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The placement with these edges.
+    /// Returns the placement with these edges.
     pub fn new(graph: &FlowGraph, edges: impl IntoIterator<Item = EdgeId>) -> Self {
         let mut this = Self {
             writes: vec![false; graph.edge_count()],
@@ -31,7 +31,7 @@ impl Placement {
         self.writes[edge.index()] = writes;
     }
 
-    /// The edges that write, ascending.
+    /// Returns the edges that write, ascending.
     pub fn edges(&self) -> impl Iterator<Item = EdgeId> + '_ {
         let edges = self.writes.iter().enumerate();
         edges.filter(|(_, w)| **w).map(|(i, _)| EdgeId::new(i))

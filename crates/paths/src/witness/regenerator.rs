@@ -50,8 +50,8 @@ enum Progress {
 }
 
 /// Regenerates the path of a run from its tokens, piece by piece: `regenerate` of Ball and Larus
-/// 1992, Figure 7, with a stack (section 4.2) and tables. O(1) for every stretch of blocks without
-/// a decision.
+/// 1992, Figure 7, with a stack (section 4.2) and tables. Time: O(1) for every stretch of blocks
+/// without a decision.
 #[derive(Debug)]
 pub struct Regenerator<'a> {
     program: &'a Program,
@@ -85,7 +85,7 @@ impl<'a> Regenerator<'a> {
         self.host_calls.push_back(function);
     }
 
-    /// The functions whose activations are open, the outermost first.
+    /// Returns the functions whose activations are open, outermost first.
     pub fn open(&self) -> impl Iterator<Item = FuncId> + '_ {
         let program = self.program;
         let open = self.stack.iter();
@@ -110,7 +110,7 @@ impl<'a> Regenerator<'a> {
         Ok(())
     }
 
-    /// The innermost activation, and its function's table.
+    /// Returns the innermost activation, and its function's table.
     #[inline]
     fn top(&mut self) -> Option<(&mut Activation, &mut Table, &'a Cfg)> {
         let top = self.stack.last_mut()?;
@@ -267,7 +267,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// The error if the next bits are not a token, or no bits are left.
+    /// Returns the error if the next bits are not a token, or no bits are left.
     #[cold]
     fn no_token<R: TokenReader>(&self, reader: &R) -> WitnessError {
         if reader.is_empty() {

@@ -20,7 +20,7 @@ pub enum Witness {
 }
 
 /// Returns the witness set of an edge (Ball and Larus 1992, section 4.1), by walking over
-/// everything that is reachable without a write. O(E).
+/// everything that is reachable without a write. Time: O(E).
 ///
 /// `may_end` says where a run may end. In a single procedure that is EXIT. In a program it is every
 /// block, because the host or a trap may end the run anywhere.
@@ -56,7 +56,7 @@ pub fn witness_set(
 }
 
 /// Completes the graph so that every vertex reaches EXIT. Adds an edge to EXIT, after the other
-/// edges, from one vertex of every region that cannot be left. O(V + E).
+/// edges, from one vertex of every region that cannot be left. Time: O(V + E).
 ///
 /// Without these virtual exits, the events of an endless region would be in no witness set, and the
 /// definition and Theorem 4.2 would disagree.
@@ -72,7 +72,7 @@ pub fn completed(graph: &FlowGraph) -> FlowGraph {
 }
 
 /// Whether the witness sets of the edges that leave a vertex are disjoint, for every vertex:
-/// Trace(G, epl) of Ball and Larus 1992, section 4.1, on a graph without calls. O(E²).
+/// Trace(G, epl) of Ball and Larus 1992, section 4.1, on a graph without calls. Time: O(E²).
 ///
 /// Virtual exits are added, which write nothing.
 pub fn solves_by_definition(graph: &FlowGraph, placement: &Placement) -> bool {

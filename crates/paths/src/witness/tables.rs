@@ -91,7 +91,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Builds the table of a function. O(V + E).
+    /// Builds the table of a function. Time: O(V + E).
     pub(super) fn new(program: &Program, cfg: &Cfg, witnesses: &FunctionWitnesses) -> Self {
         let (codes, tokens) = codes(cfg, witnesses);
         let ways: Vec<Way> = cfg
@@ -140,7 +140,8 @@ impl Table {
         self.ways[edge.index()]
     }
 
-    /// The rank of the next token of a code; `None` if the next bits are not such a token.
+    /// Returns the rank of the next token of a code, or `None` if the next bits are not such a
+    /// token.
     #[inline]
     pub(super) fn read<R: TokenReader>(&self, code: u32, reader: &mut R) -> Option<u32> {
         self.codes[code as usize].read(reader)
@@ -151,8 +152,8 @@ impl Table {
         self.steps[v.index()]
     }
 
-    /// The blocks that are executed from a vertex on without any decision, and the vertex where
-    /// this ends.
+    /// Returns the blocks that are executed from a vertex on without any decision, and the vertex
+    /// where this ends.
     #[inline]
     pub(super) fn run(&self, v: BlockId) -> (&[BlockId], BlockId) {
         let run = self.runs[v.index()];
@@ -164,7 +165,8 @@ impl Table {
 /// A code and the rank of a token in it.
 pub(super) type Coded = (u32, u32);
 
-/// The codes of a function, one per group, and for each edge the code and the rank of its token.
+/// Returns the codes of a function, one per group, and for each edge the code and the rank of its
+/// token.
 fn codes(cfg: &Cfg, witnesses: &FunctionWitnesses) -> (Vec<Code>, Vec<Option<Coded>>) {
     let mut groups: BTreeMap<u32, Vec<Token>> = BTreeMap::new();
     for (_, token, group) in witnesses.coded() {

@@ -30,12 +30,12 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// The token that an edge writes, if it writes one.
+    /// Returns the token that an edge writes, if it writes one.
     pub fn of(&self, edge: EdgeId) -> Option<Token> {
         self.tokens[edge.index()].map(|(token, _)| token)
     }
 
-    /// The edges that write, ascending, with their tokens and groups.
+    /// Returns the edges that write, ascending, with their tokens and groups.
     pub fn iter(&self) -> impl Iterator<Item = (EdgeId, Token, u32)> + '_ {
         let edges = self.tokens.iter().enumerate();
         edges.filter_map(|(i, t)| t.map(|(token, group)| (EdgeId::new(i), token, group)))
@@ -79,7 +79,7 @@ pub fn assign_tokens(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64
     }
 }
 
-/// The canonical code of a group: tokens in ascending order of width.
+/// Returns the canonical code of a group: tokens in ascending order of width.
 fn code(colours: &BTreeMap<u32, f64>) -> BTreeMap<u32, Token> {
     let weights: Vec<f64> = colours.values().copied().collect();
     let lengths = code_lengths(&weights);

@@ -31,13 +31,13 @@ pub struct TraceGraph<'a> {
 }
 
 impl<'a> TraceGraph<'a> {
-    /// A single procedure without calls: every vertex is plain.
+    /// Returns a single procedure without calls: every vertex is plain.
     pub fn single(graph: &'a FlowGraph) -> Self {
         Self::new(graph, |_| Role::Plain, |_| false)
     }
 
-    /// A graph with roles. `mute` selects the edges that cannot carry a witness. No cycle, directed
-    /// or not, may consist only of these edges, and no branch may have one.
+    /// Returns a graph with roles. `mute` selects the edges that cannot carry a witness. No cycle,
+    /// directed or not, may consist only of these edges, and no branch may have one.
     pub fn new(
         graph: &'a FlowGraph,
         role: impl FnMut(BlockId) -> Role,
@@ -50,12 +50,12 @@ impl<'a> TraceGraph<'a> {
         }
     }
 
-    /// The graph.
+    /// Returns the graph.
     pub fn graph(&self) -> &'a FlowGraph {
         self.graph
     }
 
-    /// The role of a vertex.
+    /// Returns the role of a vertex.
     pub fn role(&self, vertex: BlockId) -> Role {
         self.roles[vertex.index()]
     }

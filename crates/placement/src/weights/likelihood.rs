@@ -23,7 +23,7 @@ pub enum Likelihood {
 }
 
 impl Likelihood {
-    /// The share of its source's executions that an unlikely edge gets.
+    /// Returns the share of its source's executions that an unlikely edge gets.
     pub(super) fn share(self) -> Option<f64> {
         match self {
             Self::Normal | Self::Calls | Self::Returns => None,
@@ -32,7 +32,7 @@ impl Likelihood {
         }
     }
 
-    /// An edge's part of a branch's remaining weight, relative to a normal edge.
+    /// Returns an edge's part of a branch's remaining weight, relative to a normal edge.
     pub(super) fn part(self) -> f64 {
         match self {
             Self::Calls => CALL_PART,
@@ -67,7 +67,7 @@ enum Prospect {
 }
 
 /// Computes the likelihood of every edge of a function. `returns` says, by index, which functions
-/// can return. O(V + E).
+/// can return. Time: O(V + E).
 ///
 /// An edge is unlikely if it leads from a better prospect to a worse one, if it is the exception
 /// edge of a call, or if it is the return from a function that does not return.
@@ -183,7 +183,7 @@ fn mark_reaching_exit(
     }
 }
 
-/// The likelihoods of all functions of a program.
+/// Returns the likelihoods of all functions of a program.
 pub(crate) fn program_likelihoods(program: &Program) -> Vec<Vec<Likelihood>> {
     let returns = super::returning_functions(program);
     program

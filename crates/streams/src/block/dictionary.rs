@@ -14,14 +14,14 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The approximate size of a block in bytes, unless its ranks have a pattern.
+    /// Returns the approximate size of a block in bytes, unless its ranks have a pattern.
     pub(crate) fn bytes(&self) -> usize {
         let width = bits::length(self.distinct.len() as u64 - 1) as usize;
         self.distinct.len() + self.ranks.len() * width / 8
     }
 }
 
-/// The maximum number of distinct values in a block's dictionary.
+/// Returns the maximum number of distinct values in a block's dictionary.
 pub(crate) fn limit(len: usize) -> usize {
     MOST.min(len / 4)
 }
@@ -51,8 +51,8 @@ pub(crate) fn plan(values: &[u64], most: usize) -> Option<Plan> {
     Some(Plan { distinct, ranks })
 }
 
-/// The index of each value among the distinct values, and the distinct values in the order of first
-/// occurrence. `None` if there are more than `most`.
+/// Returns the index of each value among the distinct values, and the distinct values in the order
+/// of first occurrence. Returns `None` if there are more than `most`.
 fn number(values: &[u64], most: usize) -> Option<(Vec<u16>, Vec<u64>)> {
     /// The maximum load of the table: one entry in this many places.
     const ROOM: usize = 4;

@@ -18,7 +18,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// The value `index` places after the first.
+    /// Returns the value `index` places after the first.
     #[inline]
     pub(crate) fn at(&self, index: u64) -> u64 {
         self.first.wrapping_add(self.stride.wrapping_mul(index))
@@ -30,7 +30,8 @@ pub(super) const CONSTANT: u8 = 0;
 pub(super) const ARITHMETIC: u8 = 1;
 pub(super) const PIECES: u8 = 2;
 
-/// The pieces of a stream, each as long as possible. `None` if there are more than `limit`.
+/// Returns the pieces of a stream, each as long as possible. Returns `None` if there are more than
+/// `limit`.
 ///
 /// The piece after a run starts as the single value that breaks the run, unless that value also
 /// begins a run of three. So a break inside a run does not cost two pieces with false strides.

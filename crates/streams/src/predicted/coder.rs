@@ -15,7 +15,7 @@ impl Probability {
     /// From this many decisions on, each decision weighs one part in this many.
     const LIMIT: u32 = 60;
 
-    /// The probability in units of 1/65536. It is never 0 or 65536.
+    /// Returns the probability in units of 1/65536. It is never 0 or 65536.
     #[inline]
     fn share(self) -> u64 {
         u64::from(self.0 >> 16).clamp(16, 65_536 - 16)
@@ -109,7 +109,7 @@ impl<'b> Encoder<'b> {
         }
     }
 
-    /// The number of bytes, without those that are not determined yet.
+    /// Returns the number of bytes, without those that are not determined yet.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }

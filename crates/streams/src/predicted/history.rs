@@ -49,13 +49,13 @@ impl History {
         self.outcomes
     }
 
-    /// The context of the last three values.
+    /// Returns the context of the last three values.
     #[inline]
     pub(super) fn values3(&self) -> u64 {
         join(hash(self.pair_before), self.values[0])
     }
 
-    /// The context of the last two differences.
+    /// Returns the context of the last two differences.
     #[inline]
     pub(super) fn differences2(&self) -> u64 {
         join(self.difference_before, self.difference)

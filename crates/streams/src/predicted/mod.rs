@@ -26,7 +26,7 @@ const DIFFERENCES: u8 = 1;
 const DELIMITED: u8 = 2;
 
 impl Model {
-    /// An untrained model for `len` values, of which there must be at least one.
+    /// Returns an untrained model for `len` values, of which there must be at least one.
     pub(crate) fn fresh(len: usize) -> Self {
         Self::new(bits::length(len as u64 - 1).clamp(4, 12))
     }

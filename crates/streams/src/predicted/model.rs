@@ -109,7 +109,7 @@ impl Asking<'_> {
 }
 
 impl Model {
-    /// An untrained model for about 2^`log` values.
+    /// Returns an untrained model for about 2^`log` values.
     pub(super) fn new(log: u32) -> Self {
         Self {
             values3: Table::new(log),
@@ -179,7 +179,7 @@ impl Model {
         }
     }
 
-    /// The slot of the current context in each table.
+    /// Returns the slot of the current context in each table.
     #[inline(always)]
     fn slots(&self) -> [Slot; 3] {
         let history = &self.history;

@@ -43,7 +43,7 @@ impl Recurrence {
         hit
     }
 
-    /// The approximate cost of values in eighths of a bit.
+    /// Returns the approximate cost of values in eighths of a bit.
     pub(crate) fn cost(&mut self, values: &[u64]) -> u64 {
         /// The cost of a recurring value.
         const HIT: u64 = 2;

@@ -30,7 +30,7 @@ pub(super) struct Slot {
 pub(super) const SURE: u16 = 3;
 
 impl Table {
-    /// A table of 2^`log` entries, `0 < log <= 16`.
+    /// Returns a table of 2^`log` entries, `0 < log <= 16`.
     pub(super) fn new(log: u32) -> Self {
         Self {
             entries: vec![Entry::default(); 1 << log].into(),
@@ -38,7 +38,7 @@ impl Table {
         }
     }
 
-    /// The position of a context.
+    /// Returns the position of a context.
     #[inline]
     pub(super) fn slot(&self, context: u64) -> Slot {
         let hash = hash(context);
@@ -48,7 +48,8 @@ impl Table {
         }
     }
 
-    /// The successor of a context, and the confidence, which is 0 if there was no successor.
+    /// Returns the successor of a context, and the confidence, which is 0 if there was no
+    /// successor.
     #[inline]
     pub(super) fn predict(&self, slot: Slot) -> (u64, usize) {
         let Entry { value, mark } = self.entries[usize::from(slot.index)];

@@ -63,7 +63,7 @@ fn null_is_a_reference(ty: Discriminant<RawValue>) -> Discriminant<RawValue> {
     }
 }
 
-/// Reads the log to its end; `None` if it cannot be read.
+/// Reads the log to its end, or `None` if it cannot be read.
 fn log(file: &TraceFile, report: &mut Report) -> Option<Log> {
     let mut log = Log::default();
     let mut arguments: HashMap<ImportId, Types> = HashMap::new();

@@ -53,7 +53,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// The number of runs in all lists.
+    /// Returns the number of runs in all lists.
     pub(crate) fn len(&self) -> usize {
         self.runs.len()
     }
@@ -189,7 +189,7 @@ impl Lists {
         }
     }
 
-    /// The start of the runs of a level that end at `to`, in a list that begins at `start`.
+    /// Returns the start of the runs of a level that end at `to`, in a list that begins at `start`.
     fn beginning(&self, start: usize, to: usize, level: u32) -> usize {
         let below = self.runs[start..to].iter().rev();
         to - below.take_while(|run| run.level == level).count()
@@ -268,7 +268,7 @@ impl Lists {
     }
 }
 
-/// A bijection that destroys the order of the symbols' numbers.
+/// Returns a bijection that destroys the order of the symbols' numbers.
 fn scramble(symbol: Symbol) -> u32 {
     let bits = symbol.bits().wrapping_mul(0x9e37_79b1);
     (bits ^ bits >> 15).wrapping_mul(0x85eb_ca77)

@@ -9,7 +9,7 @@ const HEADER: u64 = 1;
 
 /// Removes sequences whose rules cost more than they save. These include all sequences that are
 /// used once ("rule utility": Nevill-Manning and Witten, "Identifying hierarchical structure in
-/// sequences", 1997). The rules get new numbers, including in `root`. Linear.
+/// sequences", 1997). The rules get new numbers, including in `root`. Time: linear.
 pub(crate) fn tidy(grammar: &Grammar, root: &mut [Root]) -> Grammar {
     let inlined = inlined(grammar, root);
     let mut tidy = Grammar::default();

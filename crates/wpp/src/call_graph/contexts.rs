@@ -39,7 +39,7 @@ impl<const L: usize> Contexts<L> {
         self.first[rule.as_u32() as usize] == NONE
     }
 
-    /// Adds occurrences of a rule. `None` if the count overflows.
+    /// Adds occurrences of a rule. Returns `None` if the count overflows.
     pub(super) fn add(
         &mut self,
         rule: RuleId,
@@ -67,7 +67,7 @@ impl<const L: usize> Contexts<L> {
         Some(())
     }
 
-    /// The functions in whose activations a rule occurs, and how often.
+    /// Returns the functions in whose activations a rule occurs, and how often.
     pub(super) fn of(&self, rule: RuleId) -> impl Iterator<Item = (Option<FuncId>, [u64; L])> {
         let entry = |at: u32| self.entries.get(at as usize);
         let first = entry(self.first[rule.as_u32() as usize]);
@@ -76,7 +76,7 @@ impl<const L: usize> Contexts<L> {
     }
 
     /// Adds the rule's occurrences to its symbols, in the same activations or, if the rule is an
-    /// activation, in that one. `None` if a count overflows.
+    /// activation, in that one. Returns `None` if a count overflows.
     pub(super) fn hand_down(
         &mut self,
         measured: &Measured,

@@ -18,8 +18,7 @@ pub(super) trait Coder {
     /// encoder.
     fn exhausted(&self) -> bool;
 
-    /// Codes the lowest `count` bits of a number, the highest bit first. All values are equally
-    /// likely.
+    /// Codes the lowest `count` bits of a number, highest bit first. All values are equally likely.
     fn raw(&mut self, value: u64, count: u32) -> u64 {
         (0..count).rev().fold(0, |sum, at| {
             sum << 1 | u64::from(self.bit(value >> at & 1 == 1, 1 << 15))

@@ -10,7 +10,7 @@ const DEPTH: usize = 6;
 /// path than on the callee's last path.
 #[derive(Clone, Copy, Default)]
 pub(super) struct History {
-    /// The last nodes, the latest first, each with its callees; or the entry and the caller's past.
+    /// The last nodes, latest first, each with its callees; or the entry and the caller's past.
     past: [u32; DEPTH],
     /// The activation that has ended since the last node, or 0.
     returned: u32,
@@ -35,7 +35,7 @@ pub(super) struct Tail {
 }
 
 impl History {
-    /// The last node of this activation.
+    /// Returns the last node of this activation.
     pub(super) fn last(&self) -> Option<u32> {
         self.node.checked_sub(1)
     }
@@ -45,9 +45,9 @@ impl History {
         self.returned != 0
     }
 
-    /// The contexts of the last node, of that node with the number of consecutive nodes that ended
-    /// there, and of the last 2, 3 and 6 nodes. Each context is a sum of products, which can be
-    /// computed in parallel. Its upper bits are well mixed.
+    /// Returns the contexts of the last node, of that node with the number of consecutive nodes
+    /// that ended there, and of the last 2, 3 and 6 nodes. Each context is a sum of products, which
+    /// can be computed in parallel. Its upper bits are well mixed.
     #[inline]
     pub(super) fn contexts(&self, place: u32) -> [u64; 5] {
         let [first, second, third, fourth, fifth, sixth] = self.past;
@@ -100,7 +100,7 @@ impl History {
         self.looped = 0;
     }
 
-    /// The history at the entry of an activation that begins at this point.
+    /// Returns the history at the entry of an activation that begins at this point.
     pub(super) fn entry(&self, function: u32) -> Self {
         let entry = hash(1 << 32, function) as u32;
         let mut inner = Self {

@@ -14,8 +14,8 @@ const MISSES: usize = 128;
 pub(super) struct Levels([[u8; MISSES]; MOST as usize + 1]);
 
 impl Levels {
-    /// The level for a candidate that followed `hits` times, where all candidates together followed
-    /// `total` times.
+    /// Returns the level for a candidate that followed `hits` times, where all candidates together
+    /// followed `total` times.
     #[inline]
     pub(super) fn of(&self, hits: u32, total: u32) -> usize {
         self.0[(hits & MOST) as usize][(total - hits) as usize % MISSES].into()
@@ -28,7 +28,7 @@ pub(super) static COARSE: Levels = Levels(table(false));
 pub(super) static FINE_MEANS: [(u32, u32); FINE_LEVELS] = means(true);
 pub(super) static COARSE_MEANS: [(u32, u32); COARSE_LEVELS] = means(false);
 
-/// The number of boundaries that a number reaches.
+/// Returns the number of boundaries that a number reaches.
 const fn reached(boundaries: &[u32], number: u32) -> usize {
     let mut at = 0;
     while at < boundaries.len() && boundaries[at] <= number {

@@ -41,7 +41,8 @@ static STRETCH: [i16; 4096] = {
     table
 };
 
-/// The probability, in units of 1/65536, for a value in the logistic domain. It is never 0 or 1.
+/// Returns the probability, in units of 1/65536, for a value in the logistic domain. It is never 0
+/// or 1.
 #[inline]
 pub(super) fn squash(x: i32) -> u32 {
     if x >= 0 {
@@ -60,7 +61,8 @@ impl Chance {
     /// The largest number of decisions remembered.
     const LIMIT: u32 = 255;
 
-    /// A probability, in units of 1/65536, that counts as much as `worth` observed decisions.
+    /// Returns a probability, in units of 1/65536, that counts as much as `worth` observed
+    /// decisions.
     pub(super) const fn new(p: u32, worth: u32) -> Self {
         Self(p << 16 | worth)
     }
@@ -114,7 +116,7 @@ impl<const N: usize> Mixer<N> {
         Self([weight; N])
     }
 
-    /// The mixed opinion, as a probability in units of 1/65536.
+    /// Returns the mixed opinion, as a probability in units of 1/65536.
     #[inline]
     pub(super) fn mix(&self, opinions: &[i32; N]) -> u32 {
         let sum: i64 = self

@@ -162,7 +162,7 @@ pub fn encode(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
     out
 }
 
-/// The coded steps of a segment, according to the cheaper of the two plans.
+/// Returns the coded steps of a segment, according to the cheaper of the two plans.
 fn coded(segment: &Segment, contexts: &[NodeContext], bounds: Bounds) -> (Vec<u8>, Plans) {
     let coded = |plans: Plans| {
         let mut model = Model::new(contexts, bounds);
@@ -233,9 +233,9 @@ pub fn decode(
     finish(before, length, open, root, grammar)
 }
 
-/// The segment that [`decode`] makes from [`encode`]'s bytes. Execution and counts are the same.
-/// However, rules are rebuilt by folding, unused rules are removed, and neighbours in the root are
-/// merged.
+/// Returns the segment that [`decode`] makes from [`encode`]'s bytes. Execution and counts are the
+/// same. However, rules are rebuilt by folding, unused rules are removed, and neighbours in the
+/// root are merged.
 ///
 /// # Errors
 /// If the segment executes more than 2^64 nodes, or exceeds every possible limit.

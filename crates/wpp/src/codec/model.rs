@@ -111,7 +111,7 @@ impl<'a> Model<'a> {
         self.learn(coder, step, given)
     }
 
-    /// The contexts of the last nodes. Inside sequences, they are different.
+    /// Returns the contexts of the last nodes. Inside sequences, they are different.
     #[inline]
     fn contexts(&self) -> [u64; ORDERS] {
         let frame = &self.frames[self.frames.len() - 1];

@@ -33,7 +33,7 @@ pub struct NodeLimits {
     pub functions: u32,
 }
 
-/// Encodes a node table. Linear. Block numbers must be below 2^32 - 2.
+/// Encodes a node table. Time: linear. Block numbers must be below 2^32 - 2.
 pub fn encode_nodes(nodes: &PrimaryMap<NodeId, Node>) -> Vec<u8> {
     let mut table = Table::new(nodes.len());
     let mut coder = Encoder::new();
@@ -127,8 +127,8 @@ struct Table {
     left_out: Gamma,
     blocks: Predictor<ORDERS>,
     new_blocks: [Gamma; 2],
-    /// The last blocks of the path, the latest first. At its beginning, the end of the previous
-    /// path comes before them.
+    /// The last blocks of the path, latest first. At its beginning, the end of the previous path
+    /// comes before them.
     past: [u32; ORDERS - 1],
     function: u32,
     is_first: bool,

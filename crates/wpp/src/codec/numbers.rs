@@ -52,8 +52,8 @@ impl Gamma {
     }
 }
 
-/// Codes numbers below a bound, the highest bit first. The context of each of the first sixteen
-/// bits is the bits before it.
+/// Codes numbers below a bound, highest bit first. The context of each of the first sixteen bits is
+/// the bits before it.
 pub(super) struct Tree {
     bits: u32,
     chances: Vec<Chance>,

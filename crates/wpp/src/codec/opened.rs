@@ -21,7 +21,7 @@ const ENTER: u64 = 2;
 const LEAVE: u64 = 3;
 const ITEMS: u64 = 4;
 
-/// Encodes a segment with its rules unchanged. Linear in the grammar.
+/// Encodes a segment with its rules unchanged. Time: linear in the grammar.
 ///
 /// Layout, with all numbers as LEB128: the version (a byte), `before`, and `length`. Then lists,
 /// each preceded by its length: the open functions, the root's items, the rules, and the

@@ -54,7 +54,7 @@ impl Plan {
 /// The plan for each rule.
 pub(super) type Plans = PrimaryMap<RuleId, Plan>;
 
-/// The plan for occurrences of a symbol after the first one.
+/// Returns the plan for occurrences of a symbol after the first one.
 pub(super) fn plan_of(symbol: Symbol, plans: &Plans) -> Plan {
     match symbol.as_rule() {
         Some(rule) if plans[rule].form != Form::Named => plans[rule],
@@ -62,8 +62,8 @@ pub(super) fn plan_of(symbol: Symbol, plans: &Plans) -> Plan {
     }
 }
 
-/// The possible plans for a segment. The first names few sequences. The second names nearly all
-/// sequences; it is present only if it takes far fewer steps. Linear.
+/// Returns the possible plans for a segment. The first names few sequences. The second names nearly
+/// all sequences; it is present only if it takes far fewer steps. Time: linear.
 pub(super) fn plans(segment: &Segment) -> (Plans, Option<Plans>) {
     let uses = uses(segment);
     let (named, least) = plan_up_to(SHORTEST_NAMED, segment, &uses);

@@ -194,7 +194,7 @@ impl<const N: usize> Predictor<N> {
     }
 }
 
-/// The probability of a candidate according to the first context that knows anything.
+/// Returns the probability of a candidate according to the first context that knows anything.
 fn first_known<const M: usize>(means: [(u32, u32); M]) -> Chance {
     let known = means.into_iter().find(|(hits, rest)| hits + rest > 0);
     let p = known.map_or(1 << 15, |(hits, rest)| {

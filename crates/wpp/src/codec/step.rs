@@ -56,7 +56,7 @@ impl Token {
         }
     }
 
-    /// The step that the token represents. A loop lacks its count. Must not be called on
+    /// Returns the step that the token represents. A loop lacks its count. Must not be called on
     /// [`Token::NONE`].
     pub(super) fn step(self) -> Step {
         let number = self.0 >> 2;

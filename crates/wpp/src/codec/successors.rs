@@ -24,7 +24,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// A candidate, or [`Token::NONE`] if there are fewer candidates.
+    /// Returns a candidate, or [`Token::NONE`] if there are fewer candidates.
     #[inline]
     pub(super) fn token(&self, at: usize) -> Token {
         Token(!self.tokens[at])
@@ -36,8 +36,8 @@ impl Slot {
         self.meta >> (WIDTH * at) & MOST
     }
 
-    /// Returns how often a token has followed, if it is the only one that ever has. 0 if none has;
-    /// `None` if several have.
+    /// Returns how often a token has followed, if it is the only one that ever has. 0 if none has,
+    /// or `None` if several have.
     #[inline]
     pub(super) fn only(&self) -> Option<u32> {
         let counts = self.meta & COUNTS;
@@ -56,7 +56,7 @@ impl Slot {
         count
     }
 
-    /// The total of the remembered counts.
+    /// Returns the total of the remembered counts.
     #[inline]
     pub(super) fn total(&self) -> u32 {
         self.at(0) + self.at(1) + self.at(2)
@@ -111,8 +111,8 @@ impl Table {
         }
     }
 
-    /// The position and contents of a context's slot. If another context has occupied the slot,
-    /// that context is forgotten.
+    /// Returns the position and contents of a context's slot. If another context has occupied the
+    /// slot, that context is forgotten.
     #[inline]
     pub(super) fn find(&mut self, context: u64) -> (usize, Slot) {
         let at = (context >> self.shift) as usize;

@@ -16,7 +16,7 @@ use crate::{Summary, Symbol};
 
 const VERSION: u8 = 1;
 
-/// Encodes a summary. Linear.
+/// Encodes a summary. Time: linear.
 pub fn encode_summary(summary: &Summary) -> Vec<u8> {
     let mut coder = Encoder::new();
     list(&mut coder, &summary.node_counts);

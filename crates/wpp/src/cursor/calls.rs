@@ -63,8 +63,8 @@ enum Next {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// The beginnings and ends of activations at block T and later, in order of time, limited
-    /// to activations inside fewer than `limit` others.
+    /// Returns the beginnings and ends of activations at block T and later, in order of time,
+    /// limited to activations inside fewer than `limit` others.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -242,7 +242,7 @@ fn enter(place: &mut Place, limit: usize) -> Next {
     Next::Look
 }
 
-/// The function of the symbol, if it is an activation.
+/// Returns the function of the symbol, if it is an activation.
 fn called(place: &Place) -> Option<FuncId> {
     place.measured.layout.body(place.word.as_rule()?).call()
 }

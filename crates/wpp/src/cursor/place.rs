@@ -21,7 +21,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The function, if the rule is an activation.
+    /// Returns the function, if the rule is an activation.
     #[inline]
     pub(super) fn call(&self) -> Option<FuncId> {
         self.body.call()
@@ -58,7 +58,7 @@ impl Clone for Place {
 }
 
 impl Place {
-    /// The first item of the root.
+    /// Returns the first item of the root.
     pub(super) fn first(measured: Arc<Measured>, segment: usize) -> Self {
         let mut place = Self {
             measured,
@@ -93,7 +93,7 @@ impl Place {
         self.width = starts.get(item + 1).map_or(0, |end| end - starts[item]);
     }
 
-    /// The number of open activations.
+    /// Returns the number of open activations.
     #[inline]
     pub(super) fn depth(&self) -> usize {
         self.measured.depths[self.item] as usize + self.calls

@@ -15,8 +15,9 @@ enum Before {
 }
 
 impl<S: Segments> Cursor<'_, S> {
-    /// Moves to the previous execution in the same activation, past its callees. `None` if the
-    /// activation, or the path, begins with the current execution. The cursor then does not move.
+    /// Moves to the previous execution in the same activation, past its callees. Returns `None` if
+    /// the activation, or the path, begins with the current execution. The cursor then does not
+    /// move.
     ///
     /// A step takes O(depth of the grammar), no matter how much the callees executed. If callees
     /// are open at the beginning or the end of a segment, a step may examine each item of the

@@ -37,8 +37,8 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Counts the marks of a segment. `open` holds the node that each open activation executed
-    /// last, initially as of the segment's beginning, and on return as of its end. Linear in the
-    /// grammar.
+    /// last, initially as of the segment's beginning, and on return as of its end. Time: linear in
+    /// the grammar.
     ///
     /// A saturated count means that there are too many marks, or that the rule is never queried.
     pub(super) fn new(measured: &Measured, marking: &impl Marking, open: &mut Vec<Before>) -> Self {
@@ -92,7 +92,7 @@ impl Tally {
         tally
     }
 
-    /// The number of marks in the segment.
+    /// Returns the number of marks in the segment.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -108,8 +108,8 @@ impl Tally {
         }
     }
 
-    /// The offset in blocks of the mark that `before` other marks of the segment precede. The mark
-    /// must exist.
+    /// Returns the offset in blocks of the mark that `before` other marks of the segment precede.
+    /// The mark must exist.
     pub(super) fn select(
         &self,
         measured: &Measured,
@@ -174,7 +174,7 @@ impl Tally {
 }
 
 impl Part {
-    /// The number of marks of the part if it follows this node.
+    /// Returns the number of marks of the part if it follows this node.
     fn after(self, before: Before, marking: &impl Marking) -> u64 {
         let joined = self
             .ends
@@ -197,7 +197,7 @@ impl Part {
     }
 }
 
-/// The length of the prefix for which the predicate holds.
+/// Returns the length of the prefix for which the predicate holds.
 fn partition_point(len: usize, predicate: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, len);
     while low < high {

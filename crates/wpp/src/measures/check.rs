@@ -169,8 +169,8 @@ fn symbols(grammar: &Grammar, id: RuleId, rule: Rule, start: usize) -> Result<us
     }
 }
 
-/// The length of a node, and the function whose activations execute it. A left-out stretch may
-/// occur in any activation.
+/// Returns the length of a node, and the function whose activations execute it. A left-out stretch
+/// may occur in any activation.
 fn terminal(
     symbol: Symbol,
     nodes: &PrimaryMap<NodeId, Node>,

@@ -8,7 +8,7 @@ use crate::{Kind, Root, Segment};
 /// these that executes the most blocks directly follows it.
 ///
 /// The way down to a random position then mostly leads from a rule to the next bytes in memory,
-/// which the processor has already fetched, or to bytes on the same page. Linear.
+/// which the processor has already fetched, or to bytes on the same page. Time: linear.
 pub(super) fn order(segment: &Segment, lengths: &PrimaryMap<RuleId, u64>) -> Vec<RuleId> {
     let grammar = &segment.grammar;
     let times = times(segment);
@@ -68,7 +68,7 @@ fn times(segment: &Segment) -> PrimaryMap<RuleId, u64> {
     times
 }
 
-/// The rules that the root names.
+/// Returns the rules that the root names.
 fn roots(segment: &Segment) -> impl Iterator<Item = RuleId> {
     segment.root.iter().filter_map(|item| match *item {
         Root::Run(symbol) => symbol.as_rule(),

@@ -36,7 +36,7 @@ impl Uses {
     /// The memory per symbol, in bytes.
     pub(super) const SYMBOL: usize = size_of::<(u32, u32)>();
 
-    /// Finds all occurrences of symbols. Linear.
+    /// Finds all occurrences of symbols. Time: linear.
     pub(super) fn new(measured: &Measured) -> Self {
         let segment = &measured.segment;
         let counts = segment.node_counts.last();
@@ -95,7 +95,7 @@ impl Uses {
         })
     }
 
-    /// The occurrences of a node.
+    /// Returns the occurrences of a node.
     pub(crate) fn of_node(&self, node: NodeId) -> impl Iterator<Item = Use> + '_ {
         let slot = node.index();
         // Slots after those of the nodes belong to rules.
@@ -103,7 +103,7 @@ impl Uses {
         self.of(slot)
     }
 
-    /// The occurrences of a rule.
+    /// Returns the occurrences of a rule.
     pub(crate) fn of_rule(&self, rule: RuleId) -> impl Iterator<Item = Use> + '_ {
         self.of(self.nodes + rule.index())
     }

@@ -29,7 +29,7 @@ impl Tally {
         }
     }
 
-    /// The approximate memory use, in bytes.
+    /// Returns the approximate memory use, in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Sparse(sparse) => sparse.bytes(),
@@ -37,8 +37,8 @@ impl Tally {
         }
     }
 
-    /// The number of occurrences up to the block at `offset` blocks into the segment. `offset` must
-    /// be less than the segment's length.
+    /// Returns the number of occurrences up to the block at `offset` blocks into the segment.
+    /// `offset` must be less than the segment's length.
     pub(super) fn rank(&self, measured: &Measured, target: &Target, offset: u64) -> u64 {
         match self {
             Self::Sparse(sparse) => sparse.rank(measured, target, offset),
@@ -67,7 +67,7 @@ pub(super) struct Dense {
 }
 
 impl Dense {
-    /// Counts occurrences, of which there must be `count` in total. Linear in the grammar.
+    /// Counts occurrences, of which there must be `count` in total. Time: linear in the grammar.
     fn new(measured: &Measured, target: &Target, count: u64) -> Self {
         if u16::try_from(count).is_ok() {
             Self::counted(measured, target, Sums::Short)
@@ -200,7 +200,7 @@ impl Dense {
 }
 
 impl Target {
-    /// The nodes that count.
+    /// Returns the nodes that count.
     fn wanted(&self) -> Bits {
         let mut wanted = Bits::default();
         if let Self::Nodes(positions) = self {

@@ -18,7 +18,7 @@ pub struct CallRun {
 }
 
 impl CallRun {
-    /// The last call's position.
+    /// Returns the last call's position.
     pub fn last(&self) -> u64 {
         self.first + (self.count - 1) * self.step
     }
@@ -52,7 +52,7 @@ impl RunBuilder {
         });
     }
 
-    /// The runs as bytes that [`Runs`] reads.
+    /// Returns the runs as bytes that [`Runs`] reads.
     pub(super) fn finish(&mut self) -> &[u8] {
         self.flush();
         &self.bytes
@@ -65,7 +65,7 @@ impl RunBuilder {
         self.bytes.shrink_to(1 << 8);
     }
 
-    /// The size of the complete runs in bytes.
+    /// Returns the size of the complete runs in bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }

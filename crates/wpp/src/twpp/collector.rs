@@ -15,7 +15,7 @@ use super::wpp::{UniquePath, Wpp};
 ///
 /// A call's trace and subtree are looked up when the call ends, and kept only if they are new. So
 /// memory is not proportional to the run, but to the unique path traces, the different subtrees of
-/// the call graph and the open activations. O(1) per event, amortised.
+/// the call graph and the open activations. Time: O(1) per event, amortised.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     index: FxHashMap<FuncId, usize>,
@@ -106,9 +106,9 @@ impl Collector {
         Ok(subtree)
     }
 
-    /// Repeats a call returned by [`Self::leave`] of this collector, with all of its callees. O(1),
-    /// however long the call is. This makes it possible to collect a run from its grammar without
-    /// expanding calls.
+    /// Repeats a call returned by [`Self::leave`] of this collector, with all of its callees. Time:
+    /// O(1), however long the call is. This makes it possible to collect a run from its grammar
+    /// without expanding calls.
     pub fn again(&mut self, call: CallId) {
         match self.innermost() {
             Some(caller) => {
@@ -134,7 +134,7 @@ impl Collector {
         }
     }
 
-    /// The number of open activations.
+    /// Returns the number of open activations.
     pub fn depth(&self) -> usize {
         self.depth
     }

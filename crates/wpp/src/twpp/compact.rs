@@ -54,7 +54,7 @@ pub struct CompactPath {
 }
 
 impl Twpp {
-    /// Compacts the path traces of a run. O(blocks of unique traces).
+    /// Compacts the path traces of a run. Time: O(blocks of unique traces).
     pub fn compact(wpp: Wpp) -> Self {
         let mut dynamic_blocks = DynamicBlocks::default();
         let functions = wpp.functions.into_iter();
@@ -95,7 +95,7 @@ impl Twpp {
         })
     }
 
-    /// The path traces of a function, if it was called. O(log functions).
+    /// Returns the path traces of a function, if it was called. Time: O(log functions).
     pub fn function(&self, function: FuncId) -> Option<&FunctionTraces> {
         let k = self
             .functions
@@ -105,7 +105,7 @@ impl Twpp {
 }
 
 impl FunctionTraces {
-    /// Compacts the path traces of one function. O(blocks of unique traces).
+    /// Compacts the path traces of one function. Time: O(blocks of unique traces).
     pub fn of(paths: FunctionPaths) -> Self {
         Self::compact(paths, &mut DynamicBlocks::default())
     }
@@ -132,8 +132,8 @@ impl FunctionTraces {
 }
 
 impl<B: AsRef<[u8]>> FunctionTraces<B> {
-    /// The sequence of dynamic basic blocks of a unique path trace, and the dictionary that expands
-    /// them.
+    /// Returns the sequence of dynamic basic blocks of a unique path trace, and the dictionary that
+    /// expands them.
     ///
     /// # Panics
     /// If there is no such path.
@@ -145,7 +145,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         )
     }
 
-    /// The blocks of a unique path trace.
+    /// Returns the blocks of a unique path trace.
     ///
     /// # Errors
     /// If the trace comes from a damaged file and is invalid.
@@ -163,7 +163,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         Ok(expanded)
     }
 
-    /// The number of blocks of a unique path trace, without expanding it.
+    /// Returns the number of blocks of a unique path trace, without expanding it.
     ///
     /// # Panics
     /// If there is no such path.
@@ -176,9 +176,9 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         trace.packed().map(of).sum()
     }
 
-    /// The number of blocks that all calls executed, plus one for each call. Fails if no run can
-    /// execute this many, which happens only in a damaged file. On success, no path trace has more
-    /// blocks than the result, and no sum over path traces overflows.
+    /// Returns the number of blocks that all calls executed, plus one for each call. Fails if no
+    /// run can execute this many, which happens only in a damaged file. On success, no path trace
+    /// has more blocks than the result, and no sum over path traces overflows.
     pub(super) fn executed(&self) -> Result<u64, &'static str> {
         let mut sum = 0u64;
         for (k, path) in self.paths.iter().enumerate() {
@@ -210,15 +210,15 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         }
     }
 
-    /// An upper bound of the number of blocks of a path trace, computed from its steps and the
-    /// longest chain.
+    /// Returns an upper bound of the number of blocks of a path trace, computed from its steps and
+    /// the longest chain.
     fn most_blocks(&self, path: usize) -> Option<u64> {
         let (trace, dictionary) = self.parts(path);
         let longest = dictionary.chains().map(<[_]>::len).max().unwrap_or(1);
         trace.len().checked_mul(longest as u64)
     }
 
-    /// The same traces in memory that they own.
+    /// Returns the same traces in memory that they own.
     pub fn into_owned(self) -> FunctionTraces
     where
         B: Into<Box<[u8]>>,
@@ -232,7 +232,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         }
     }
 
-    /// The number of calls.
+    /// Returns the number of calls.
     pub fn calls(&self) -> u64 {
         self.paths.iter().map(|path| path.calls).sum()
     }

@@ -84,7 +84,8 @@ impl DynamicBlocks {
         }
     }
 
-    /// The vertex that vertex `v` continues, if `v` is not the first of its dynamic basic block.
+    /// Returns the vertex that vertex `v` continues, if `v` is not the first of its dynamic basic
+    /// block.
     fn continues(&self, v: u32) -> Option<u32> {
         let Neighbour::One(before) = self.vertices[v as usize].before else {
             return None;
@@ -93,7 +94,7 @@ impl DynamicBlocks {
         (vertex.after == Neighbour::One(v)).then_some(before)
     }
 
-    /// The chains of at least two blocks. The trace begins outside, so no chain is a cycle.
+    /// Returns the chains of at least two blocks. The trace begins outside, so no chain is a cycle.
     fn chains(&self) -> Vec<Vec<BlockId>> {
         let mut chains = Vec::new();
         for v in 0..self.vertices.len() as u32 {

@@ -45,8 +45,8 @@ pub struct DynamicEdge {
 }
 
 impl<B: AsRef<[u8]>> FunctionTraces<B> {
-    /// The dynamic control-flow graph of the calls that took a unique path trace. O(steps log
-    /// blocks).
+    /// Returns the dynamic control-flow graph of the calls that took a unique path trace. Time:
+    /// O(steps log blocks).
     ///
     /// # Errors
     /// If the trace comes from a damaged file and is invalid.
@@ -60,8 +60,9 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
 }
 
 impl DynamicCfg {
-    /// The graph of a trace of dynamic basic blocks or, with an empty dictionary, of a trace of
-    /// blocks. Nodes ascend by first block, edges by source and target. O(steps log blocks).
+    /// Returns the graph of a trace of dynamic basic blocks or, with an empty dictionary, of a
+    /// trace of blocks. Nodes ascend by first block, edges by source and target. Time: O(steps log
+    /// blocks).
     ///
     /// # Errors
     /// If the trace comes from a damaged file and is invalid.
@@ -102,17 +103,17 @@ impl DynamicCfg {
         })
     }
 
-    /// The nodes.
+    /// Returns the nodes.
     pub fn nodes(&self) -> &[DynamicNode] {
         &self.nodes
     }
 
-    /// The edges.
+    /// Returns the edges.
     pub fn edges(&self) -> &[DynamicEdge] {
         &self.edges
     }
 
-    /// The edges from a node.
+    /// Returns the edges from a node.
     pub fn outgoing(&self, node: usize) -> impl Iterator<Item = &DynamicEdge> {
         let begin = self.edges.partition_point(|e| e.from < node);
         self.edges[begin..]
@@ -120,20 +121,20 @@ impl DynamicCfg {
             .take_while(move |e| e.from == node)
     }
 
-    /// The edges to a node.
+    /// Returns the edges to a node.
     pub fn incoming(&self, node: usize) -> impl Iterator<Item = &DynamicEdge> {
         let begin = self.by_target.partition_point(|&e| self.edges[e].to < node);
         let from_here = self.by_target[begin..].iter().map(|&e| &self.edges[e]);
         from_here.take_while(move |e| e.to == node)
     }
 
-    /// The node that executes at a step, if any. O(nodes log entries).
+    /// Returns the node that executes at a step, if any. Time: O(nodes log entries).
     pub fn at(&self, t: u64) -> Option<usize> {
         self.nodes.iter().position(|n| n.timestamps.contains(t))
     }
 
-    /// The node that executes after `node` executes at step `t`. It is the successor with the
-    /// timestamp `t + 1`. `None` at the end, or if `node` does not execute at step `t`.
+    /// Returns the node that executes after `node` executes at step `t`. It is the successor with
+    /// the timestamp `t + 1`. `None` at the end, or if `node` does not execute at step `t`. Time:
     /// O(successors log entries).
     pub fn after(&self, t: u64, node: usize) -> Option<usize> {
         let next = t.checked_add(1).filter(|_| self.executes(t, node))?;
@@ -141,9 +142,9 @@ impl DynamicCfg {
         to.find(|&n| self.executes(next, n))
     }
 
-    /// The node that executes before `node` executes at step `t`. It is the predecessor with the
-    /// timestamp `t - 1`. `None` at the beginning, or if `node` does not execute at step `t`.
-    /// O(predecessors log entries).
+    /// Returns the node that executes before `node` executes at step `t`. It is the predecessor
+    /// with the timestamp `t - 1`. `None` at the beginning, or if `node` does not execute at step
+    /// `t`. Time: O(predecessors log entries).
     pub fn before(&self, t: u64, node: usize) -> Option<usize> {
         let previous = t.checked_sub(1).filter(|_| self.executes(t, node))?;
         let mut from = self.incoming(node).map(|e| e.from);

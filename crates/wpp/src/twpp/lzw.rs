@@ -23,7 +23,7 @@ pub enum LzwError {
     UnknownCode(u32),
 }
 
-/// The width of a code in bits when `codes` of them are in use.
+/// Returns the width of a code in bits when `codes` of them are in use.
 fn width(codes: u32) -> u32 {
     (32 - (codes - 1).leading_zeros()).max(9)
 }
@@ -54,7 +54,7 @@ impl Default for LzwEncoder {
 }
 
 impl LzwEncoder {
-    /// Adds plain bytes. O(1) for each byte.
+    /// Adds plain bytes. Time: O(1) for each byte.
     pub fn push(&mut self, plain: &[u8]) {
         for &byte in plain {
             let Some(prefix) = self.prefix else {
@@ -78,7 +78,7 @@ impl LzwEncoder {
         }
     }
 
-    /// The compressed bytes.
+    /// Returns the compressed bytes.
     pub fn finish(mut self) -> Vec<u8> {
         if let Some(prefix) = self.prefix {
             self.put(prefix);

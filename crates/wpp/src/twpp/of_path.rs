@@ -35,7 +35,8 @@ pub enum CollectError<E> {
     LeftOut(FuncId),
 }
 
-/// The path traces of all calls, and the dynamic call graph (Zhang and Gupta 2001, section 2).
+/// Returns the path traces of all calls, and the dynamic call graph (Zhang and Gupta 2001, section
+/// 2).
 ///
 /// A rule that represents a call is walked once per segment, without its callees, however often the
 /// call occurs. So time is linear in the grammars, in the blocks of these rules' own traces and in
@@ -128,7 +129,7 @@ impl<E> From<Stop> for CollectError<E> {
     }
 }
 
-/// The blocks of a node, if they were not left out.
+/// Returns the blocks of a node, if they were not left out.
 fn whole(node: &Node) -> Result<&[afterimage_ids::BlockId], Stop> {
     if node.left_out > 0 {
         return Err(Stop::LeftOut(node.function));

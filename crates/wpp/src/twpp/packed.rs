@@ -17,14 +17,14 @@ pub(super) fn put(bytes: &mut Vec<u8>, entry: &Entry, after: u64) {
     }
 }
 
-/// Reads the next entry; `None` if the bytes hold none. The previous entry ends at `after`.
+/// Reads the next entry, or `None` if the bytes hold none. The previous entry ends at `after`.
 #[inline]
 pub(super) fn take(bytes: &mut &[u8], after: u64) -> Option<Entry> {
     take_counted(bytes, after).map(|(entry, _)| entry)
 }
 
-/// The number of timestamps in entries, and the last timestamp; `None` if the entries are
-/// malformed. O(bytes).
+/// Returns the number of timestamps in entries, and the last timestamp, or `None` if the entries
+/// are malformed. Time: O(bytes).
 pub(super) fn measure(mut bytes: &[u8]) -> Option<(u64, u64)> {
     let (mut count, mut last) = (0u64, 0);
     while !bytes.is_empty() {

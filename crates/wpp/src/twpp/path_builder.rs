@@ -40,7 +40,7 @@ impl PathBuilder {
         self.latest.extend_from_slice(blocks);
     }
 
-    /// The number of blocks executed.
+    /// Returns the number of blocks executed.
     pub(super) fn len(&self) -> u64 {
         self.latest.len() as u64 + self.earlier.as_ref().map_or(0, |e| e.steps())
     }
@@ -76,7 +76,7 @@ pub(super) enum Completed<'a> {
 }
 
 impl Completed<'_> {
-    /// The hash of the trace. It equals the hash of the corresponding [`PathTrace`].
+    /// Returns the hash of the trace. It equals the hash of the corresponding [`PathTrace`].
     pub(super) fn hash(&self) -> u64 {
         match self {
             Self::Flat(blocks) => hash(blocks),

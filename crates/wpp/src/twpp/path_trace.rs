@@ -27,7 +27,7 @@ pub(super) enum Form {
 }
 
 impl PathTrace {
-    /// The number of blocks.
+    /// Returns the number of blocks.
     pub fn len(&self) -> u64 {
         match &self.0 {
             Form::Flat(blocks) => blocks.len() as u64,
@@ -40,7 +40,7 @@ impl PathTrace {
         self.len() == 0
     }
 
-    /// The blocks, in the order of execution.
+    /// Returns the blocks, in the order of execution.
     pub fn blocks(&self) -> Blocks<'_> {
         Blocks(match &self.0 {
             Form::Flat(blocks) => Inner::Flat(blocks.iter()),
@@ -56,7 +56,7 @@ impl PathTrace {
         }
     }
 
-    /// The memory use of the blocks in bytes.
+    /// Returns the memory use of the blocks in bytes.
     pub fn heap_bytes(&self) -> usize {
         match &self.0 {
             Form::Flat(blocks) => size_of_val(&blocks[..]),

@@ -29,7 +29,8 @@ pub(super) enum CallsError<E> {
     TooLarge,
 }
 
-/// Passes the bytes to `sink`, a few at a time. O(calls); memory is proportional to the depth.
+/// Passes the bytes to `sink`, a few at a time. Time: O(calls); memory is proportional to the
+/// depth.
 pub(super) fn write(graph: &CallGraph, mut sink: impl FnMut(&[u8])) {
     let mut bytes = Vec::new();
     varint::put(&mut bytes, graph.open());
@@ -58,7 +59,7 @@ pub(super) fn write(graph: &CallGraph, mut sink: impl FnMut(&[u8])) {
     sink(&bytes);
 }
 
-/// The bytes with Welch's compression, and their number without it.
+/// Returns the bytes with Welch's compression, and their number without it.
 pub(super) fn compress(graph: &CallGraph) -> (Vec<u8>, u64) {
     let mut encoder = LzwEncoder::default();
     let mut plain = 0;
@@ -73,7 +74,7 @@ fn count(runs: Runs<'_>) -> u64 {
     runs.map(|run| run.count).sum()
 }
 
-/// Reads a call graph in at most `limit` bytes of memory. O(calls).
+/// Reads a call graph in at most `limit` bytes of memory. Time: O(calls).
 pub(super) fn read<E>(
     source: impl Iterator<Item = Result<u8, E>>,
     limit: usize,

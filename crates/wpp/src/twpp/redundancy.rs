@@ -30,9 +30,9 @@ pub struct GraphTotals {
 }
 
 impl Twpp {
-    /// The curve of Figure 8: the number of calls to functions with at most N unique path traces,
-    /// for every N at which the curve rises, ascending. The last point covers all functions.
-    /// O(functions log functions).
+    /// Returns the curve of Figure 8: the number of calls to functions with at most N unique path
+    /// traces, for every N at which the curve rises, ascending. The last point covers all
+    /// functions. Time: O(functions log functions).
     pub fn redundancy(&self) -> Vec<RedundancyPoint> {
         let mut functions: Vec<_> = self
             .functions
@@ -55,8 +55,8 @@ impl Twpp {
         points
     }
 
-    /// The total sizes of the dynamic control-flow graphs of all unique path traces. O(steps of
-    /// these traces · log blocks).
+    /// Returns the total sizes of the dynamic control-flow graphs of all unique path traces. Time:
+    /// O(steps of these traces · log blocks).
     ///
     /// # Errors
     /// If a trace from a damaged file is invalid.

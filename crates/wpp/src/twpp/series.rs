@@ -18,7 +18,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The series with a single timestamp.
+    /// Returns the series with a single timestamp.
     pub fn single(t: u64) -> Self {
         Self {
             first: t,
@@ -27,7 +27,7 @@ impl Entry {
         }
     }
 
-    /// The number of timestamps.
+    /// Returns the number of timestamps.
     pub fn count(&self) -> u64 {
         (self.last - self.first) / self.step + 1
     }
@@ -37,7 +37,7 @@ impl Entry {
         (self.first..=self.last).contains(&t) && (t - self.first).is_multiple_of(self.step)
     }
 
-    /// The number of integers in the paper's encoding: 1, 2 or 3.
+    /// Returns the number of integers in the paper's encoding: 1, 2 or 3.
     pub fn width(&self) -> u64 {
         match (self.first == self.last, self.step) {
             (true, _) => 1,
@@ -46,7 +46,7 @@ impl Entry {
         }
     }
 
-    /// The timestamps, ascending.
+    /// Returns the timestamps, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u64> + use<> {
         let Self { first, step, .. } = *self;
         (0..self.count()).map(move |k| first + k * step)
@@ -78,7 +78,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Compacts ascending timestamps. O(n).
+    /// Compacts ascending timestamps. Time: O(n).
     ///
     /// A series is extended as long as possible. Two isolated timestamps become `l:h` if they are
     /// adjacent. Otherwise, they become singletons, as in the paper's Figure 10, because `l:h:s`
@@ -113,28 +113,28 @@ impl Series {
         Self::from_entries(entries)
     }
 
-    /// The series.
+    /// Returns the series.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The number of timestamps.
+    /// Returns the number of timestamps.
     pub fn count(&self) -> u64 {
         self.entries.iter().map(Entry::count).sum()
     }
 
-    /// The number of integers in the paper's encoding.
+    /// Returns the number of integers in the paper's encoding.
     pub fn width(&self) -> u64 {
         self.entries.iter().map(Entry::width).sum()
     }
 
-    /// Whether the set contains a timestamp. O(log entries).
+    /// Whether the set contains a timestamp. Time: O(log entries).
     pub fn contains(&self, t: u64) -> bool {
         let next = self.entries.partition_point(|e| e.first <= t);
         next > 0 && self.entries[next - 1].contains(t)
     }
 
-    /// The timestamps, ascending.
+    /// Returns the timestamps, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         self.entries.iter().flat_map(Entry::iter)
     }

@@ -52,23 +52,24 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// The ratio of the original path traces to the compacted timestamped traces (Table 2, OWPP /
-    /// CTWPP).
+    /// Returns the ratio of the original path traces to the compacted timestamped traces (Table 2,
+    /// OWPP / CTWPP).
     pub fn trace_factor(&self) -> f64 {
         self.original as f64 / self.timestamped as f64
     }
 
-    /// The original size: call graph and traces (Table 1).
+    /// Returns the original size: call graph and traces (Table 1).
     pub fn original_total(&self) -> u64 {
         self.call_graph + self.original
     }
 
-    /// The compacted size: compressed call graph, timestamped traces and dictionaries (Table 3).
+    /// Returns the compacted size: compressed call graph, timestamped traces and dictionaries
+    /// (Table 3).
     pub fn compacted_total(&self) -> u64 {
         self.call_graph_compressed + self.timestamped + self.dictionary
     }
 
-    /// The overall compaction ratio (Table 3).
+    /// Returns the overall compaction ratio (Table 3).
     pub fn factor(&self) -> f64 {
         self.original_total() as f64 / self.compacted_total() as f64
     }
@@ -98,7 +99,7 @@ impl Stages {
 }
 
 impl Twpp {
-    /// Sizes and counts at every stage, without expanding anything. O(calls + bytes).
+    /// Sizes and counts at every stage, without expanding anything. Time: O(calls + bytes).
     pub fn stages(&self) -> Stages {
         let mut stages = Stages::default();
         self.functions.iter().for_each(|f| stages.add(f));

@@ -10,8 +10,8 @@ const WINDOW: usize = 1 << 10;
 /// Marks a step without a block.
 const NOBODY: u32 = u32::MAX;
 
-/// The blocks of a timestamped trace in the order of execution. O(1) per step, amortised; memory is
-/// proportional to the blocks.
+/// The blocks of a timestamped trace in the order of execution. Time: O(1) per step, amortised;
+/// memory is proportional to the blocks.
 ///
 /// The steps are laid out one window at a time. Every block is entered at its timestamps in the
 /// window. A window has at least as many steps as there are blocks, so visiting each block costs
@@ -39,7 +39,7 @@ struct Cursor<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// The steps of these blocks up to `end`.
+    /// Returns the steps of these blocks up to `end`.
     pub(super) fn new(blocks: PackedBlocks<'a>, end: u64) -> Self {
         let cursors = blocks.map(|(block, mut entries)| Cursor {
             block,

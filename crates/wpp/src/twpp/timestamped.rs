@@ -26,8 +26,8 @@ pub struct TimestampedTrace<B = Box<[u8]>> {
 pub struct BadTrace(pub(super) &'static str);
 
 impl TimestampedTrace {
-    /// Transforms a sequence of blocks. O(n). Memory is proportional to the series, not to the
-    /// steps.
+    /// Transforms a sequence of blocks. Time: O(n). Memory is proportional to the series, not to
+    /// the steps.
     pub fn of(blocks: impl IntoIterator<Item = BlockId>) -> Self {
         let mut builder = super::TimestampedBuilder::default();
         for block in blocks {
@@ -45,7 +45,7 @@ impl TimestampedTrace {
 }
 
 impl<B: AsRef<[u8]>> TimestampedTrace<B> {
-    /// Wraps bytes from a file. O(bytes).
+    /// Wraps bytes from a file. Time: O(bytes).
     ///
     /// Checks that blocks and their timestamps ascend, that there are as many timestamps as steps,
     /// and that the last timestamp equals the number of steps. Whether two blocks share a timestamp
@@ -76,7 +76,7 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         Ok(trace)
     }
 
-    /// The number of steps, which is the last timestamp.
+    /// Returns the number of steps, which is the last timestamp.
     pub fn len(&self) -> u64 {
         varint::take(&mut self.as_bytes()).unwrap_or(0)
     }
@@ -86,19 +86,20 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         self.len() == 0
     }
 
-    /// The blocks, ascending, with their timestamps.
+    /// Returns the blocks, ascending, with their timestamps.
     pub fn blocks(&self) -> impl Iterator<Item = (BlockId, Series)> {
         self.packed()
             .map(|(block, entries)| (block, Series::from_entries(entries.collect())))
     }
 
-    /// The timestamps of a block; `None` if the block does not execute. O(bytes).
+    /// Returns the timestamps of a block, or `None` if the block does not execute. Time: O(bytes).
     pub fn timestamps(&self, block: BlockId) -> Option<Series> {
         self.blocks()
             .find_map(|(b, series)| (b == block).then_some(series))
     }
 
-    /// The blocks in the order of execution, one per step. Memory is proportional to the blocks.
+    /// Returns the blocks in the order of execution, one per step. Memory is proportional to the
+    /// blocks.
     ///
     /// Ends early if a trace from a damaged file has no block for a timestamp. [`Self::expand`]
     /// reports this as an error.
@@ -106,7 +107,7 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         Steps::new(self.packed(), self.len())
     }
 
-    /// The blocks in the order of execution.
+    /// Returns the blocks in the order of execution.
     ///
     /// # Errors
     /// If two blocks share a timestamp, which happens only in a trace from a damaged file.
@@ -119,19 +120,19 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         Ok(blocks)
     }
 
-    /// The number of four-byte words in the paper's form. It stores the number of blocks and, for
-    /// each block, its id, the number of integers in its series, and these integers.
+    /// Returns the number of four-byte words in the paper's form. It stores the number of blocks
+    /// and, for each block, its id, the number of integers in its series, and these integers.
     pub fn words(&self) -> u64 {
         let of_block = |entries: PackedEntries<'_>| entries.map(|e| e.width()).sum::<u64>();
         1 + self.packed().map(|(_, e)| 2 + of_block(e)).sum::<u64>()
     }
 
-    /// The bytes as in a file.
+    /// Returns the bytes as in a file.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.as_ref()
     }
 
-    /// The same trace in memory that it owns.
+    /// Returns the same trace in memory that it owns.
     pub fn into_owned(self) -> TimestampedTrace
     where
         B: Into<Box<[u8]>>,
@@ -141,7 +142,7 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         }
     }
 
-    /// The blocks and their entries, still packed.
+    /// Returns the blocks and their entries, still packed.
     pub(super) fn packed(&self) -> PackedBlocks<'_> {
         let mut rest = self.as_bytes();
         let _steps = varint::take(&mut rest);
@@ -211,13 +212,13 @@ fn take_series<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(series)
 }
 
-/// The block with this number, if the number is valid.
+/// Returns the block with this number, if the number is valid.
 pub(super) fn block_of(number: u64) -> Option<BlockId> {
     number_below_reserved(number).map(BlockId::from_u32)
 }
 
-/// Converts a number to that of an entity. `None` if it is too large; the greatest 32-bit number is
-/// reserved.
+/// Converts a number to that of an entity. Returns `None` if it is too large; the greatest 32-bit
+/// number is reserved.
 pub(super) fn number_below_reserved(number: u64) -> Option<u32> {
     u32::try_from(number).ok().filter(|&n| n < u32::MAX)
 }
@@ -231,8 +232,8 @@ mod tests {
         TimestampedTrace::from_file(bytes.into())
     }
 
-    /// A trace of `steps` steps with these blocks, each given by its distance and its packed
-    /// entries.
+    /// Returns a trace of `steps` steps with these blocks, each given by its distance and its
+    /// packed entries.
     fn trace(steps: u8, blocks: &[(u8, &[u8])]) -> Result<TimestampedTrace, BadTrace> {
         let mut bytes = vec![steps, blocks.len() as u8];
         for (distance, entries) in blocks {
@@ -242,7 +243,7 @@ mod tests {
         of_bytes(&bytes)
     }
 
-    /// A singleton at this distance from the previous timestamp.
+    /// Returns a singleton at this distance from the previous timestamp.
     const fn single(distance: u8) -> u8 {
         distance << 1 | 1
     }

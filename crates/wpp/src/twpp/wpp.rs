@@ -37,7 +37,7 @@ pub struct UniquePath {
 }
 
 impl UniquePath {
-    /// A path trace that no call has taken yet.
+    /// Returns a path trace that no call has taken yet.
     pub(super) fn new(trace: PathTrace) -> Self {
         Self {
             trace,
@@ -48,7 +48,7 @@ impl UniquePath {
 }
 
 impl Wpp {
-    /// The unique path traces of a function, if it was called. O(log functions).
+    /// Returns the unique path traces of a function, if it was called. Time: O(log functions).
     pub fn function(&self, function: FuncId) -> Option<&FunctionPaths> {
         let k = self
             .functions
@@ -56,18 +56,19 @@ impl Wpp {
         k.ok().map(|k| &self.functions[k])
     }
 
-    /// The path trace that a call took; `None` if call graph and traces belong to different runs.
+    /// Returns the path trace that a call took, or `None` if call graph and traces belong to
+    /// different runs.
     pub fn path(&self, call: Call) -> Option<&UniquePath> {
         self.function(call.function)?.paths.get(call.path as usize)
     }
 
-    /// The number of blocks that the run executed.
+    /// Returns the number of blocks that the run executed.
     pub fn blocks(&self) -> u64 {
         let paths = self.functions.iter().flat_map(|f| &f.paths);
         paths.map(|p| p.calls * p.trace.len()).sum()
     }
 
-    /// The events of the run, in order.
+    /// Returns the events of the run, in order.
     pub fn events(&self) -> Events<'_> {
         Events::new(self)
     }

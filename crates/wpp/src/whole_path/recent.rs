@@ -31,7 +31,7 @@ impl<T> Recent<T> {
         }
     }
 
-    /// The data about a segment, if cached. O(1).
+    /// Returns the data about a segment, if cached. Time: O(1).
     pub(crate) fn get(&mut self, segment: usize) -> Option<Arc<T>> {
         let kept = self.kept.get_mut(segment)?.as_mut()?;
         self.uses += 1;
@@ -39,8 +39,8 @@ impl<T> Recent<T> {
         Some(Arc::clone(&kept.what))
     }
 
-    /// Adds data about a segment that is not in the cache. Linear in the number of segments for
-    /// each entry that must be evicted.
+    /// Adds data about a segment that is not in the cache. Time: linear in the number of segments
+    /// for each entry that must be evicted.
     pub(crate) fn insert(&mut self, segment: usize, what: &Arc<T>, bytes: usize) {
         while self.bytes.saturating_add(bytes) > self.room && self.drop_one() {}
         if segment >= self.kept.len() {

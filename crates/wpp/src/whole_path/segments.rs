@@ -28,7 +28,7 @@ pub struct Summary {
 }
 
 impl Segment {
-    /// The summary of the segment. Linear in the root's length.
+    /// Returns the summary of the segment. Time: linear in the root's length.
     pub fn summary(&self) -> Summary {
         let items = |wanted: fn(&Root) -> bool| {
             let count = self.root.iter().filter(|item| wanted(item)).count();
@@ -52,7 +52,7 @@ pub trait Segments {
     /// The error of loading a segment.
     type Error: Error + 'static;
 
-    /// The summaries of all segments, in order. Every call must return the same summaries.
+    /// Returns the summaries of all segments, in order. Every call must return the same summaries.
     fn summaries(&self) -> &[Summary];
 
     /// Loads a segment. It need not be sound.

@@ -65,8 +65,8 @@ impl Regenerator<'_> {
         }
     }
 
-    /// The callee; `None` for an import, which returns. The progress is [`Progress::Read`] if the
-    /// token that the callee writes at its entry has been read.
+    /// Returns the callee, or `None` for an import, which returns. The progress is
+    /// [`Progress::Read`] if the token that the callee writes at its entry has been read.
     fn callee<R: TokenReader>(
         &mut self,
         target: Target,

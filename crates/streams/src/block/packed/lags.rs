@@ -19,8 +19,8 @@ pub(super) fn find(values: &[u64]) -> Vec<(usize, usize)> {
     found
 }
 
-/// The distance at which most triples of differences recur. A period of the values is also a period
-/// of the differences, and a triple distinguishes a period from a repetition inside it.
+/// Returns the distance at which most triples of differences recur. A period of the values is also
+/// a period of the differences, and a triple distinguishes a period from a repetition inside it.
 fn period(values: &[u64]) -> Option<usize> {
     let mut last_seen = [0u16; TABLE];
     let mut votes = vec![0u16; values.len()];
@@ -46,7 +46,8 @@ fn period(values: &[u64]) -> Option<usize> {
     (usize::from(most) * 3 > values.len()).then_some(lag)
 }
 
-/// The smallest number of interleaved sequences such that their strides are mostly constant.
+/// Returns the smallest number of interleaved sequences such that their strides are mostly
+/// constant.
 fn interleaved(values: &[u64]) -> Option<usize> {
     /// The number of places to examine before rejecting a candidate of which fewer than one in
     /// three fits.

@@ -24,7 +24,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The approximate size of the block in bytes.
+    /// Returns the approximate size of the block in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -100,7 +100,7 @@ pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
     plans
 }
 
-/// The values that an estimate examines. The first `head` values are not representative.
+/// Returns the values that an estimate examines. The first `head` values are not representative.
 fn stretches(values: &[u64], head: usize) -> impl Iterator<Item = &[u64]> + Clone {
     let (first, second) = match values.len() {
         len if len < 4 * STRETCH || head > STRETCH / 2 => (values, None),
@@ -113,8 +113,8 @@ fn stretches(values: &[u64], head: usize) -> impl Iterator<Item = &[u64]> + Clon
     std::iter::once(first).chain(second)
 }
 
-/// The approximate total number of bits of numbers relative to a middle number, without sorting.
-/// Outliers have little weight.
+/// Returns the approximate total number of bits of numbers relative to a middle number, without
+/// sorting. Outliers have little weight.
 fn spread(numbers: &[u64]) -> u64 {
     let at = |eighths: usize| numbers[numbers.len() * eighths / 8];
     let mut samples = [at(1), at(3), at(4), at(5), at(7)];
@@ -126,7 +126,7 @@ fn spread(numbers: &[u64]) -> u64 {
         .sum()
 }
 
-/// The differences of an order to the values `lag` places before, excluding the head.
+/// Returns the differences of an order to the values `lag` places before, excluding the head.
 pub(super) fn residuals(values: &[u64], order: usize, lag: usize, out: &mut Vec<u64>) {
     out.clear();
     match order {
@@ -155,7 +155,7 @@ pub(super) fn residuals(values: &[u64], order: usize, lag: usize, out: &mut Vec<
     }
 }
 
-/// The approximate size of the head as a block, in bytes.
+/// Returns the approximate size of the head as a block, in bytes.
 fn head_bytes(head: &[u64]) -> usize {
     let values: usize = head.iter().map(|&value| varint::size(value)).sum();
     let differences: usize = head
@@ -165,7 +165,7 @@ fn head_bytes(head: &[u64]) -> usize {
     values.min(differences + 4)
 }
 
-/// The best base, scale and width for numbers, which it sorts.
+/// Returns the best base, scale and width for numbers, which it sorts.
 fn frame(numbers: &mut [u64], signed: bool, head: usize) -> Plan {
     // Signed order equals the order of numbers with a flipped sign bit.
     let flip = if signed { 1 << 63 } else { 0 };
@@ -249,8 +249,8 @@ fn bytes(count: usize, width: u32, patches: usize, head: usize) -> usize {
     2 + (count * width as usize).div_ceil(8) + patches + head
 }
 
-/// The greatest common divisor. Uses Stein's algorithm, because division is slow and most blocks
-/// have no common divisor.
+/// Returns the greatest common divisor. Uses Stein's algorithm, because division is slow and most
+/// blocks have no common divisor.
 fn gcd(mut a: u64, mut b: u64) -> u64 {
     if a == 0 || b == 0 {
         return a | b;

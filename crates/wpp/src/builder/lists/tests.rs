@@ -19,7 +19,7 @@ fn runs(list: &[(Symbol, u64)]) -> Vec<(Symbol, u64)> {
     runs
 }
 
-/// The blocks of a level, which form the next level.
+/// Returns the blocks of a level, which form the next level.
 fn blocks(level: &[(Symbol, u64)]) -> Vec<Vec<(Symbol, u64)>> {
     let mut blocks = vec![vec![level[0]]];
     for at in 1..level.len() {

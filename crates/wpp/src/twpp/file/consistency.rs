@@ -3,7 +3,7 @@
 use crate::twpp::call_graph::CallId;
 use crate::twpp::compact::{MOST_BLOCKS, Twpp};
 
-/// Fails with the contradiction, if there is one. O(subtrees + runs + bytes).
+/// Fails with the contradiction, if there is one. Time: O(subtrees + runs + bytes).
 pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
     let mut executed = 0;
     for function in &twpp.functions {

@@ -44,7 +44,7 @@ pub struct DirectoryEntry {
 }
 
 impl Header {
-    /// The bytes before the checksum.
+    /// Returns the bytes before the checksum.
     pub(super) fn to_bytes(self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
@@ -78,7 +78,7 @@ impl DirectoryEntry {
         bytes
     }
 
-    /// Reads an entry. `None` if the function's number is reserved.
+    /// Reads an entry. Returns `None` if the function's number is reserved.
     pub(super) fn from_bytes(bytes: &[u8; ENTRY]) -> Option<Self> {
         let function = Some(u32_at(bytes, 0)).filter(|&n| n < u32::MAX)?;
         Some(Self {
@@ -92,7 +92,7 @@ impl DirectoryEntry {
     }
 }
 
-/// The number at a fixed offset in a header or an entry.
+/// Returns the number at a fixed offset in a header or an entry.
 pub(super) fn u32_at(bytes: &[u8; 40], at: usize) -> u32 {
     u32::from_le_bytes(std::array::from_fn(|k| bytes[at + k]))
 }

@@ -37,14 +37,14 @@ pub struct FileSizes {
 }
 
 impl FileSizes {
-    /// The whole file.
+    /// Returns the whole file.
     pub fn total(&self) -> u64 {
         self.directory + self.calls + self.traces + self.dictionaries + self.paths
     }
 }
 
 impl<'a> Reader<'a> {
-    /// Opens a file, and checks its header and directory. O(functions).
+    /// Opens a file, and checks its header and directory. Time: O(functions).
     ///
     /// # Errors
     /// If the bytes are not a TWPP file, or the header or the directory is damaged.
@@ -81,12 +81,12 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// The directory's entries, ascending by function.
+    /// Returns the directory's entries, ascending by function.
     pub fn entries(&self) -> impl Iterator<Item = DirectoryEntry> {
         self.directory.iter().filter_map(DirectoryEntry::from_bytes)
     }
 
-    /// The directory's entry for a function, if it was called. O(log functions).
+    /// Returns the directory's entry for a function, if it was called. Time: O(log functions).
     pub fn entry(&self, function: FuncId) -> Option<DirectoryEntry> {
         let number = function.as_u32();
         let found = self
@@ -95,9 +95,9 @@ impl<'a> Reader<'a> {
         DirectoryEntry::from_bytes(&self.directory[found.ok()?])
     }
 
-    /// The path traces of a function, if it was called. Reads only the directory and the function's
-    /// block. Linear in the block. The timestamps are read only for the checksum; [`StoredTraces`]
-    /// checks them on demand.
+    /// Returns the path traces of a function, if it was called. Reads only the directory and the
+    /// function's block. Time: linear in the block. The timestamps are read only for the checksum;
+    /// [`StoredTraces`] checks them on demand.
     ///
     /// # Errors
     /// If the function's block is damaged.
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         self.entry(function).map(|e| self.read(&e)).transpose()
     }
 
-    /// The dynamic call graph, in at most `limit` bytes of memory. O(calls).
+    /// Returns the dynamic call graph, in at most `limit` bytes of memory. Time: O(calls).
     ///
     /// # Errors
     /// If the call graph is damaged, or exceeds the limit.
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads everything, with the call graph in at most `limit` bytes of memory. Checks that the
-    /// call graph and the path traces agree on every number of calls. O(calls + bytes).
+    /// call graph and the path traces agree on every number of calls. Time: O(calls + bytes).
     ///
     /// # Errors
     /// If a part is damaged, if the call graph exceeds the limit, or if the parts contradict each
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         Ok(twpp)
     }
 
-    /// The sizes of the parts in bytes. O(functions).
+    /// Returns the sizes of the parts in bytes. Time: O(functions).
     ///
     /// # Errors
     /// If a function's block has an invalid beginning.
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         Ok(sizes)
     }
 
-    /// The size of the call graph in bytes before compression.
+    /// Returns the size of the call graph in bytes before compression.
     pub fn plain_calls(&self) -> u64 {
         self.header.plain_length
     }

@@ -24,23 +24,23 @@ pub struct StoredTraces<'a> {
 }
 
 impl<'a> StoredTraces<'a> {
-    /// The function.
+    /// Returns the function.
     pub fn function(&self) -> FuncId {
         self.function
     }
 
-    /// The number of calls.
+    /// Returns the number of calls.
     pub fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// The unique path traces.
+    /// Returns the unique path traces.
     pub fn paths(&self) -> &[CompactPath] {
         &self.paths
     }
 
-    /// The timestamped sequence of dynamic basic blocks of a unique path trace, and the dictionary
-    /// that expands them. Linear in the trace's bytes.
+    /// Returns the timestamped sequence of dynamic basic blocks of a unique path trace, and the
+    /// dictionary that expands them. Time: linear in the trace's bytes.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -57,7 +57,7 @@ impl<'a> StoredTraces<'a> {
         Ok((trace, &self.dictionaries[path.dictionary as usize]))
     }
 
-    /// All path traces, with every timestamp checked. O(bytes).
+    /// Returns all path traces, with every timestamp checked. Time: O(bytes).
     ///
     /// # Errors
     /// If a trace is damaged, or all traces together execute more blocks than a run can.

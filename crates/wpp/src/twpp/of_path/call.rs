@@ -21,9 +21,9 @@ pub struct CallPath {
     pub returned: bool,
 }
 
-/// The k-th call of a function, counted from 1 in the order in which calls begin; `None` if there
-/// is no such call. Linear in the segment's grammar and the blocks of the trace. If the call
-/// continues in later segments, those in which it executes something are opened.
+/// Returns the k-th call of a function, counted from 1 in the order in which calls begin, or `None`
+/// if there is no such call. Time: linear in the segment's grammar and the blocks of the trace. If
+/// the call continues in later segments, those in which it executes something are opened.
 ///
 /// # Errors
 /// If a segment cannot be read, or a part of the call was left out of the path.
@@ -103,8 +103,8 @@ struct Begin {
     offset: u64,
 }
 
-/// The beginning of an activation of a function in a segment, after `others` earlier activations of
-/// the function.
+/// Returns the beginning of an activation of a function in a segment, after `others` earlier
+/// activations of the function.
 fn find(measured: &Measured, function: FuncId, mut others: u64) -> Option<Begin> {
     let grammar = &measured.segment.grammar;
     // The number of activations that begin in each rule, itself included. Sums reachable from the

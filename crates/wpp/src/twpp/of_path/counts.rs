@@ -25,8 +25,8 @@ pub struct PathCounts {
     pub blocks: u64,
 }
 
-/// The counts of all functions that were called, ascending by function. Linear in the grammars,
-/// however long the traces are.
+/// Returns the counts of all functions that were called, ascending by function. Time: linear in the
+/// grammars, however long the traces are.
 ///
 /// Traces are distinguished by their lengths and by 122-bit fingerprints with random keys. Among n
 /// traces of at most m blocks, the probability that two different traces are confused is below n²

@@ -46,7 +46,7 @@ impl Fingerprint {
         powers: [1; 2],
     };
 
-    /// The fingerprint of this sequence followed by another.
+    /// Returns the fingerprint of this sequence followed by another.
     pub(super) fn then(self, other: Self) -> Self {
         let value = |k: usize| {
             let sum = times(self.values[k], other.powers[k]) + other.values[k];
@@ -61,7 +61,7 @@ impl Fingerprint {
         }
     }
 
-    /// The fingerprint of this sequence repeated `rounds` times. O(log n).
+    /// Returns the fingerprint of this sequence repeated `rounds` times. Time: O(log n).
     pub(super) fn repeated(self, mut rounds: u64) -> Self {
         let (mut result, mut power) = (Self::EMPTY, self);
         while rounds > 0 {

@@ -66,7 +66,7 @@ pub fn function_paths<S: Segments>(
     Ok(found.table.finish())
 }
 
-/// The number of activations of a function that begin in a segment.
+/// Returns the number of activations of a function that begin in a segment.
 pub(super) fn calls_in(summary: &Summary, function: FuncId) -> u64 {
     let counts = &summary.call_counts;
     let at = counts.binary_search_by_key(&function, |&(function, _)| function);

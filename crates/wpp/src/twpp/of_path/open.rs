@@ -11,7 +11,7 @@ use crate::{Grammar, Node, Root, Summary, Symbol};
 /// The open activations of a function, and the blocks that each has executed itself.
 #[derive(Default)]
 pub(super) struct Open {
-    /// The activations, the outermost first, each with the number of activations around it.
+    /// The activations, outermost first, each with the number of activations around it.
     activations: Vec<(u32, PathBuilder)>,
 }
 
@@ -68,7 +68,7 @@ impl Open {
         Ok(())
     }
 
-    /// The activations that never ended.
+    /// Returns the activations that never ended.
     pub(super) fn finish(self) -> impl Iterator<Item = PathBuilder> {
         self.activations.into_iter().map(|(_, trace)| trace)
     }

@@ -77,8 +77,8 @@ impl OwnTraces {
         }
     }
 
-    /// The sequence that a call, represented by a rule, executes itself. Linear in the rule's
-    /// parts, except for parts that have already been examined in this segment.
+    /// Returns the sequence that a call, represented by a rule, executes itself. Time: linear in
+    /// the rule's parts, except for parts that have already been examined in this segment.
     pub(super) fn of_call(
         &mut self,
         grammar: &Grammar,
@@ -178,7 +178,7 @@ impl OwnTraces {
         Ok(())
     }
 
-    /// The sequence of the symbols found since `found`, repeated.
+    /// Returns the sequence of the symbols found since `found`, repeated.
     fn sequence(&mut self, found: usize, times: u64) -> Result<Sequence, Stop> {
         let Self {
             sequences, symbols, ..
