@@ -4,7 +4,7 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 use crate::{FlowGraph, is_forest};
 
-/// Why a set of uninstrumented edges leaves an execution undetermined (Ball and Larus
+/// The reason why a set of uninstrumented edges leaves an execution undetermined (Ball and Larus
 /// 1992, Theorems 3.1 and 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ambiguity {

@@ -59,7 +59,7 @@ pub struct ExecutedPath<'a> {
     pub calls: bool,
 }
 
-/// Why the bits do not describe a run of the program.
+/// The reason why the bits do not describe a run of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegenerateError {
     /// No path that begins at the block has this number.
@@ -146,7 +146,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Adds a call of a function by the host.
+    /// Adds a call to a function by the host.
     pub fn host_call(&mut self, function: FuncId) {
         self.host_calls.push_back(function);
     }

@@ -26,7 +26,7 @@ pub(crate) struct Coupling {
 /// The facts about the host that are needed to set up the equations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostKnowledge {
-    /// Whether the host counts the calls of each imported function.
+    /// Whether the host counts the calls to each imported function.
     pub(crate) counts_import_calls: bool,
     /// Whether the host may call functions through tables and references, or put its own functions
     /// there.
@@ -120,7 +120,7 @@ impl Coupling {
         self.of_function[f.index()]
     }
 
-    /// Returns the equation to which the calls of a callee belong.
+    /// Returns the equation to which the calls to a callee belong.
     pub(crate) fn of_callee(&self, callee: Callee) -> Option<u32> {
         match callee {
             Callee::Direct(f) => self.of_function(f),

@@ -8,7 +8,7 @@ pub struct RunFacts {
     /// The activations of exported functions and of the start function that the host started. A
     /// function may occur several times. Needed for [`Mode::Program`](crate::Mode::Program).
     pub host_entries: Vec<(FuncId, u64)>,
-    /// The number of calls of each imported function, as counted by the host. Needed if
+    /// The number of calls to each imported function, as counted by the host. Needed if
     /// [`Plan::needs_import_calls`](crate::Plan::needs_import_calls) is set and there are imports.
     pub import_calls: Option<Vec<u64>>,
     /// The activations that were on the stack when the run, or a part of it that the host started,

@@ -1,6 +1,6 @@
 //! Solving flow equations whose unknown edges form a forest.
 
-/// Why no unique solution exists.
+/// The reason why no unique solution exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlowError {
     /// The count of this edge is undetermined, because the edge lies on a cycle of unknown edges.

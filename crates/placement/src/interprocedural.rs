@@ -28,7 +28,7 @@ pub(crate) struct Interprocedural<'a> {
     /// For each function, imports included, the number of direct calls and of entries by the host
     /// that did not reach it.
     failed_direct: Vec<i128>,
-    /// For each equation: host entries and calls of imports, minus calls that did not reach their
+    /// For each equation: host entries and calls to imports, minus calls that did not reach their
     /// callee. The solution must satisfy `Σ entries − Σ calls` = this number.
     right: Vec<i128>,
 }

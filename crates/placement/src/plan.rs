@@ -74,7 +74,7 @@ pub struct Plan {
     /// The chords without a counter ([`Mode::Program`] only). The equations between functions
     /// determine them. They are in the order in which the planner chose them.
     pub derived: Vec<(FuncId, EdgeId)>,
-    /// Whether the host must count the calls of each imported function ([`Mode::Program`] only).
+    /// Whether the host must count the calls to each imported function ([`Mode::Program`] only).
     pub needs_import_calls: bool,
     /// Whether the plan takes into account that the host may call functions through tables and
     /// references.
@@ -88,9 +88,9 @@ pub struct PlanOptions<'a> {
     pub mode: Mode,
     /// Whether the plan works without a backtrace of the run's end: see [`Plan::standalone`].
     pub standalone: bool,
-    /// The counts of an earlier run of the same program, if any.
+    /// The counts of an earlier run of the same program, if there is one.
     pub feedback: Option<&'a Counts>,
-    /// Whether the host will count the calls of each imported function.
+    /// Whether the host will count the calls to each imported function.
     pub host_counts_import_calls: bool,
     /// Whether the host may call the program's functions through tables or references instead of by
     /// export, or put its own functions into tables.
@@ -114,7 +114,7 @@ impl PlanOptions<'_> {
     }
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Counts of an earlier run are needed for [`Mode::Feedback`], but were not passed.

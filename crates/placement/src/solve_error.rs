@@ -28,7 +28,7 @@ impl fmt::Display for Counted {
     }
 }
 
-/// Why counters are inconsistent or ambiguous.
+/// The reason why counters are inconsistent or ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SolveError {
     /// The plan is for another program, which defines a different number of functions.

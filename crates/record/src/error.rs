@@ -3,7 +3,7 @@
 use afterimage_machine::MachineError;
 use afterimage_trace::TraceError;
 
-/// Why a program could not be recorded or re-executed.
+/// The reason why a program could not be recorded or re-executed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {

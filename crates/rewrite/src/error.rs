@@ -1,6 +1,6 @@
 //! The errors of rewriting.
 
-/// Why a module cannot be rewritten.
+/// The reason why a module cannot be rewritten.
 #[derive(Debug, thiserror::Error)]
 pub enum RewriteError {
     /// The bytes are not the module that the program was parsed from.

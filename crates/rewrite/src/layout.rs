@@ -160,7 +160,7 @@ pub struct Dump {
     pub counters: u64,
     /// The number of activations started from outside that had not returned.
     pub running: u32,
-    /// Whether the innermost activation was in a call of an import.
+    /// Whether the innermost activation was in a call to an import.
     pub in_host_call: bool,
 }
 
@@ -194,7 +194,7 @@ impl Dump {
     }
 }
 
-/// Why bytes are not a dump of counters.
+/// The reason why bytes are not a dump of counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DumpError {
     /// The bytes do not begin like a dump.

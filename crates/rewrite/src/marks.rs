@@ -169,7 +169,7 @@ impl Marks {
         address.copied().unwrap_or(ValType::I32)
     }
 
-    /// Returns the write that an operator makes to memory, if any.
+    /// Returns the write that an operator makes to memory, if there is one.
     pub(crate) fn write(&self, operator: &Operator<'_>) -> Option<Write> {
         let address = |memory| self.address(memory);
         Some(match *operator {

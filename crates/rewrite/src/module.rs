@@ -42,7 +42,7 @@ pub struct Options {
     /// Whether to add the stop clock: polls at loop headers and at entries of functions, so that no
     /// run continues without polls.
     pub clock: bool,
-    /// How to take snapshots, if at all. Adds calls of the host's snapshot function where the clock
+    /// How to take snapshots, if at all. Adds calls to the host's snapshot function where the clock
     /// polls. Before running the module, the caller puts the host's functions into the table
     /// [`SNAPSHOT_EXPORT`]. It sets the time of the next snapshot in the word at
     /// [`SNAPSHOT_AT`](crate::SNAPSHOT_AT) of the memory. The module exports what snapshots hold:
@@ -50,7 +50,8 @@ pub struct Options {
     pub snapshots: Option<Snapshots>,
     /// How to mark written memory, if at all.
     pub marks: Option<Marking>,
-    /// The place to arm, if any. It stops the run at the moment that is set in the memory's words.
+    /// The place to arm, if there is one. It stops the run at the moment that is set in the
+    /// memory's words.
     pub armed: Option<Armed>,
     /// Offsets in one function between which traps are to be reported exactly where they happened.
     /// There the engine is kept from merging a load with the operator that uses its value, and from

@@ -1,6 +1,6 @@
 //! The possible errors in encoded bytes.
 
-/// Why a stream cannot be read.
+/// The reason why a stream cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
     /// The bytes end too early.

@@ -20,7 +20,7 @@ pub struct End {
     pub clock: Option<u64>,
     /// The number of events in the log.
     pub events: u64,
-    /// The number of calls of each import, indexed by `ImportId`, including calls that did not
+    /// The number of calls to each import, indexed by `ImportId`, including calls that did not
     /// return.
     pub host_call_counts: Vec<u64>,
 }
@@ -108,7 +108,7 @@ pub enum Interrupter {
 
 macro_rules! trap_codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
-        /// Why an operator trapped.
+        /// The reason why an operator trapped.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum TrapCode {$(
             $(#[$doc])*

@@ -10,7 +10,7 @@ use crate::{Kind, Writer};
 /// The result of this crate's functions.
 pub type Result<T, E = TraceError> = std::result::Result<T, E>;
 
-/// Why a trace file could not be written or read.
+/// The reason why a trace file could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {

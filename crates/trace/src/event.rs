@@ -64,7 +64,7 @@ pub enum Event {
     },
 }
 
-/// Why a host call did not return.
+/// The reason why a host call did not return.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostStop {
     /// The guest asked to exit with this code.

@@ -199,7 +199,7 @@ impl Queue {
         chunks.send(chunk).is_ok()
     }
 
-    /// Why the writing thread has ended.
+    /// The reason why the writing thread has ended.
     fn failure(&mut self) -> Result<()> {
         self.end().and(Err(TraceError::Failed))
     }

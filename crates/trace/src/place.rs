@@ -82,8 +82,8 @@ impl LockedFile {
         })
     }
 
-    /// Moves a complete file over the file that it replaces, if any. If another process has put a
-    /// file there in the meantime, that file stays.
+    /// Moves a complete file over the file that it replaces, if there is one. If another process
+    /// has put a file there in the meantime, that file stays.
     ///
     /// # Errors
     /// [`TraceError::Replaced`], [`TraceError::Moved`]: nothing is lost; [`TraceError::Io`].

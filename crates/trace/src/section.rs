@@ -73,7 +73,7 @@ impl SectionReader {
         self.section().is_complete()
     }
 
-    /// Reads the next chunk, if any.
+    /// Reads the next chunk, if there is one.
     ///
     /// # Errors
     /// [`TraceError::Damaged`].

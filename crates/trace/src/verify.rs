@@ -39,9 +39,9 @@ pub enum Rule {
     /// Every return from the guest has a matching call into it, and a host call that did not return
     /// is the last event.
     Nesting,
-    /// All calls of an import agree in the types of their arguments and of their results.
+    /// All calls to an import agree in the types of their arguments and of their results.
     Signatures,
-    /// END states the number of events in LOG, and of the calls of each import.
+    /// END states the number of events in LOG, and of the calls to each import.
     EventCounts,
     /// END's ending agrees with LOG's last events, and only a run that ended early has frames.
     Ending,

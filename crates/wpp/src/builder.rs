@@ -20,8 +20,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// A quarter of a million takes about 8 MB while the segment grows, and a tenth of a second to
-    /// open. On paths of real programs, eight times this limit saves no space.
+    /// A quarter of a million symbols take about 8 MB while the segment grows, and a tenth of a
+    /// second to open. On the paths of real programs, an eight times larger limit saves no space.
     fn default() -> Self {
         Self { symbols: 250_000 }
     }
@@ -47,8 +47,8 @@ pub struct Builder {
     /// The open activations, outermost first.
     frames: Vec<Frame>,
     /// The loops around the innermost activation's current position. Each activation has a list for
-    /// itself, and two lists for each of these loops: its iterations, and the current iteration. So
-    /// does the host.
+    /// itself, and two lists for each of these loops: its iterations, and the current iteration.
+    /// The host has the same lists.
     place: LoopNest,
     before: u64,
     length: u64,
@@ -74,7 +74,7 @@ struct Frame {
 }
 
 impl Builder {
-    /// Creates a builder before the run's beginning.
+    /// Creates a builder for a run that has not begun.
     pub fn new(limits: Limits) -> Self {
         let mut lists = Lists::default();
         lists.open();
@@ -132,7 +132,7 @@ impl Builder {
         }
     }
 
-    /// Defines a node. Nodes are numbered from 0 in this order.
+    /// Defines a node. Nodes are numbered from 0 in the order of these calls.
     pub fn define(&mut self, shape: Shape) -> NodeId {
         let known = self.facts(&shape);
         self.nodes.push(known);
@@ -222,7 +222,7 @@ impl Builder {
     }
 
     /// Moves the innermost activation to another loop nest. Returns whether the activation entered
-    /// no loop, so that it left inner loops at most.
+    /// no loop, although it may have left inner loops.
     #[cold]
     fn go(&mut self, place: LoopNest) -> bool {
         let common = self.loops.common(self.place, place);
@@ -235,8 +235,8 @@ impl Builder {
         common == place
     }
 
-    /// Ends loops until the innermost activation is in the given loop nest, which surrounds its
-    /// current one.
+    /// Ends loops until the innermost activation is in the given loop nest, which must surround the
+    /// current loop nest.
     fn leave_loops(&mut self, place: LoopNest) {
         while self.place != place {
             self.place = self.loops.parent(self.place);

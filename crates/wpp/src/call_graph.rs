@@ -14,10 +14,10 @@ use self::open::Open;
 use crate::measures::Measured;
 use crate::{Kind, Node, PathError, Root, Segments, Symbol, WholePath};
 
-/// The number of recursive functions that one pass over a grammar follows.
+/// The number of recursive functions that one pass over a grammar can count.
 const LANES: usize = 16;
 
-/// Caller and callee. Without a caller, the host made the call.
+/// The caller and the callee. If there is no caller, the host made the call.
 type Key = (Option<FuncId>, FuncId);
 
 /// The calls of one function by another, or by the host.
@@ -30,7 +30,7 @@ pub struct CallEdge {
     pub caller: Option<FuncId>,
     /// The callee.
     pub callee: FuncId,
-    /// The number of activations of the callee that begin this way.
+    /// The number of activations that begin with these calls.
     pub calls: u64,
     /// The number of blocks that these activations execute themselves.
     pub own: u64,
@@ -40,12 +40,12 @@ pub struct CallEdge {
     pub inclusive: u64,
 }
 
-/// The calls of a function, in total.
+/// The totals of all calls to a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallTotal {
     /// The number of activations.
     pub calls: u64,
-    /// The number of blocks that they execute themselves.
+    /// The number of blocks that the activations execute themselves.
     pub own: u64,
     /// The number of blocks executed while at least one activation is open.
     pub inclusive: u64,
@@ -58,7 +58,7 @@ pub struct CallGraph {
     edges: Vec<CallEdge>,
 }
 
-/// Why calls cannot be counted. `E` is the error of loading a segment.
+/// The reason why calls cannot be counted. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CallGraphError<E> {
     /// The path cannot be read.
@@ -82,12 +82,12 @@ impl CallGraph {
         &self.edges[start..end]
     }
 
-    /// Returns the calls of a function. Time: linear in the number of edges.
+    /// Returns the calls to a function. Time: linear in the number of edges.
     pub fn callers(&self, callee: FuncId) -> impl Iterator<Item = &CallEdge> {
         self.edges.iter().filter(move |edge| edge.callee == callee)
     }
 
-    /// Returns the calls of each function that was called. Returns `None` if a function's calls are
+    /// Returns the calls to each function that was called. Returns `None` if a function's calls are
     /// 2^64 or more.
     pub fn totals(&self) -> Option<BTreeMap<FuncId, CallTotal>> {
         let mut totals = BTreeMap::<FuncId, CallTotal>::new();
@@ -103,8 +103,9 @@ impl CallGraph {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Counts all calls. Every segment is opened once. Time: linear in the size of its grammar,
-    /// plus one pass for every 16 functions that may be called in it while they are active.
+    /// Counts all calls. Opens each segment once. Time: linear in the size of the segment's
+    /// grammar, plus one pass over it for every 16 functions that it may call while they are
+    /// active.
     ///
     /// # Errors
     /// If a segment cannot be read, or there are 2^64 calls or more.
@@ -243,8 +244,8 @@ fn count(
                 let edge = edge(sums, (caller, function));
                 edge.calls = edge.calls.checked_add(times)?;
                 edge.own += times * own[id.as_u32() as usize];
-                // This counts too much where the function is already active. That is corrected
-                // later.
+                // This counts too much if the function is already active. `count_outermost`
+                // corrects that later.
                 edge.inclusive = edge
                     .inclusive
                     .wrapping_add(times.wrapping_mul(measured.layout.length(id)));

@@ -66,8 +66,9 @@ impl<S: Segments> Clone for Cursor<'_, S> {
 }
 
 impl<S: Segments> Cursor<'_, S> {
-    /// Moves to the execution that contains block T. If T is 0 or beyond the path's length, moves
-    /// before the first execution or after the last one, and returns `None`.
+    /// Moves to the execution that contains block `time`. If `time` is 0, moves before the first
+    /// execution. If it exceeds the path's length, moves after the last. Returns `None` in both
+    /// cases.
     ///
     /// # Errors
     /// If the segment cannot be read. The cursor has then not moved.
@@ -170,7 +171,7 @@ impl<S: Segments> Cursor<'_, S> {
     }
 
     /// Returns the open activations, outermost first. Time: linear in their number and in the
-    /// length of the segment's root. Opens each segment in which one of them began, once.
+    /// length of the segment's root. Opens once each segment in which one of them began.
     ///
     /// # Errors
     /// If one of these segments cannot be read.
@@ -181,8 +182,8 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// Returns the innermost open activation, or `None` if there is none. Usually far faster than
-    /// [`Cursor::stack`].
+    /// Returns the innermost open activation, or `None` if there is none. This is usually far
+    /// faster than [`Cursor::stack`].
     ///
     /// # Errors
     /// If the segment where it began cannot be read.
@@ -194,7 +195,7 @@ impl<S: Segments> Cursor<'_, S> {
     }
 
     /// Returns the time of the last block before the innermost activation ends, or `None` if it
-    /// does not end. As fast as [`Cursor::skip_activation`].
+    /// does not end. This is as fast as [`Cursor::skip_activation`].
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -223,7 +224,7 @@ impl<S: Segments> Cursor<'_, S> {
 }
 
 impl Place {
-    /// Returns the node that contains block T, which must be from 1 to the path's length.
+    /// Returns the node that contains block `time`, which must be from 1 to the path's length.
     fn at<S: Segments>(path: &WholePath<S>, time: u64) -> Result<Self, PathError<S::Error>> {
         let segment = path.segment_of(time);
         let mut place = Self::first(path.open(segment)?, segment);
@@ -231,13 +232,13 @@ impl Place {
         Ok(place)
     }
 
-    /// Whether block T is in its segment.
+    /// Whether block `time` is in the segment of this place.
     fn contains(&self, time: u64) -> bool {
         let segment = &self.measured.segment;
         segment.before < time && time - segment.before <= segment.length
     }
 
-    /// Moves to the node that contains block T, which must be in the segment.
+    /// Moves to the node that contains block `time`, which must be in the segment.
     fn seek(&mut self, time: u64) {
         self.locate(time - self.measured.segment.before - 1);
     }

@@ -67,12 +67,12 @@ pub struct Directory {
     pub bits: u64,
     /// A description of the parts left out at the user's request; empty if there are none.
     pub left_out: String,
-    /// The functions of which a part was left out, by ascending index. `None` if something was left
-    /// out but its function is unknown.
+    /// The functions that were left out in part, ascending. `None` if something was left out but
+    /// its function is unknown.
     pub partial: Option<Vec<Partial>>,
 }
 
-/// A function of which a filter left out a part.
+/// A function that a filter left out in part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partial {
     /// The function.
@@ -83,7 +83,7 @@ pub struct Partial {
     pub calls: u64,
     /// The numbers of the activations that are present. A pair (k, n) says that the k-th present
     /// activation is the n-th of all activations. Until the next pair, both numbers increase by
-    /// one. They count from 1. `None` if there would be too many pairs.
+    /// one. The numbers count from 1. `None` if there would be too many pairs.
     pub numbers: Option<Vec<(u64, u64)>>,
 }
 

@@ -31,11 +31,11 @@ pub struct Part {
     pub function: FuncId,
     /// The blocks, at least one.
     pub blocks: Vec<BlockId>,
-    /// How the part follows the previous part. Ignored for the first part.
+    /// The way in which the part follows the previous part. It is ignored for the first part.
     pub link: Link,
 }
 
-/// How a part of a pattern follows the previous one.
+/// The way in which a part of a pattern follows the previous part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// By a call: the activation of this part begins.
@@ -45,7 +45,7 @@ pub enum Link {
     Return,
 }
 
-/// Why parts do not form a pattern.
+/// The reason why parts do not form a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// There are no parts, or a part has no blocks.
@@ -105,7 +105,7 @@ pub struct PatternOccurrences {
     pub first: Vec<Match>,
 }
 
-/// Why a search for a pattern fails. `E` is the error of loading a segment.
+/// The reason why a search for a pattern fails. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindError<E> {
     /// The path cannot be read.
@@ -180,7 +180,7 @@ impl<S: Segments> WholePath<S> {
                     }
                 }
             }
-            // Do this now, while the segment is open.
+            // List the occurrences now, while the segment is open.
             for last in times {
                 found.first.push(beginning(&mut cursor, pattern, last)?);
             }

@@ -7,11 +7,11 @@ use crate::Symbol;
 /// The kind of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Its symbols, one after another, within one activation.
+    /// The rule's symbols, one after another, within one activation.
     Sequence,
-    /// Its only symbol, repeated this many times, at least twice.
+    /// The rule's only symbol, repeated this many times, at least twice.
     Repeat(u64),
-    /// A whole activation of a function, from the call to the return. Its symbols follow one
+    /// A whole activation of a function, from the call to the return. The rule's symbols follow one
     /// another. In the caller's sequence, the callee's activation comes right after the path that
     /// ends with the call.
     Call(FuncId),
@@ -53,11 +53,11 @@ pub enum Root {
 /// A stretch of a run: a grammar, and facts derived from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// The number of blocks executed before it.
+    /// The number of blocks executed before the segment.
     pub before: u64,
-    /// The number of blocks executed in it.
+    /// The number of blocks executed in the segment.
     pub length: u64,
-    /// The functions whose activations are open at its beginning, outermost first.
+    /// The functions whose activations are open at the segment's beginning, outermost first.
     pub open: Vec<FuncId>,
     /// The top level of its path.
     pub root: Vec<Root>,
@@ -65,8 +65,8 @@ pub struct Segment {
     pub grammar: Grammar,
     /// The number of executions of each node that occurs, ascending by node.
     pub node_counts: Vec<(NodeId, u64)>,
-    /// The number of activations of each function that begin in the segment, if any, ascending by
-    /// function.
+    /// The number of activations of each function that begin in the segment, ascending by function.
+    /// Functions without such activations are omitted.
     pub call_counts: Vec<(FuncId, u64)>,
 }
 

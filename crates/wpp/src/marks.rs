@@ -1,5 +1,5 @@
-//! Finds the k-th event that depends on an execution and on the previous one in the same
-//! activation.
+//! Finds the k-th mark of a run. Marks depend on an execution and on the previous execution in the
+//! same activation.
 
 mod tally;
 
@@ -22,8 +22,8 @@ pub trait Marking {
 
 /// All marks of a run, in order of time.
 ///
-/// Like [`Occurrences`](crate::Occurrences), but marks may depend on the activation's earlier
-/// executions. All segments are counted at construction.
+/// These are like [`Occurrences`](crate::Occurrences), but marks may depend on the activation's
+/// previous execution. All segments are counted at construction.
 pub struct Marks<'a, S, M> {
     path: &'a WholePath<S>,
     marking: M,
@@ -34,7 +34,7 @@ pub struct Marks<'a, S, M> {
     open: Vec<Vec<Option<NodeId>>>,
 }
 
-/// Why marks cannot be counted. `E` is the error of loading a segment.
+/// The reason why marks cannot be counted. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MarksError<E> {
     /// The path cannot be read.

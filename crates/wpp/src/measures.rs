@@ -26,7 +26,8 @@ pub(crate) struct Measured {
     pub(crate) segment: Arc<Segment>,
     /// The rules, laid out for searching.
     pub(crate) layout: Layout,
-    /// The symbol of each item of the root, or none if the item has none. Ends with an empty word.
+    /// The symbol of each item of the root. The word is empty if the item has no symbol, and one
+    /// more empty word ends the list.
     pub(crate) words: Vec<Word>,
     /// Whether each rule is an activation or contains one.
     pub(crate) calls: PrimaryMap<RuleId, bool>,

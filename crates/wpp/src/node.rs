@@ -1,4 +1,4 @@
-//! Nodes: the executed paths.
+//! Defines nodes, which are executed paths.
 
 use afterimage_ids::{BlockId, FuncId};
 

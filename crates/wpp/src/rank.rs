@@ -1,4 +1,4 @@
-//! Rank and select: the number of an occurrence, and the position of the k-th occurrence.
+//! Finds the number of an occurrence (rank), and the time of the k-th occurrence (select).
 
 mod error;
 mod sparse;
@@ -49,10 +49,10 @@ struct Positions {
 /// All executions of a block, or of some nodes, or all activations of a function, in the order of
 /// time.
 ///
-/// Nothing is stored for this. The occurrences in each rule are counted bottom-up, once for each
-/// segment queried. Nodes that occur in few rules are counted only in those. Otherwise, the time is
-/// linear in the segment's grammar. After that, a query takes O(log n) for each rule on the way
-/// down to the answer. Segments without occurrences are not opened.
+/// Nothing is stored in the file for these queries. The occurrences in each rule are counted
+/// bottom-up, once for each segment queried. Nodes that occur in few rules are counted only in
+/// those. Otherwise, the time is linear in the segment's grammar. After that, a query takes O(log
+/// n) for each rule on the way down to the answer. Segments without occurrences are not opened.
 pub struct Occurrences<'a, S> {
     path: &'a WholePath<S>,
     target: Target,
@@ -63,10 +63,10 @@ pub struct Occurrences<'a, S> {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Finds the executions of nodes. The time of an execution is that of one of the node's blocks,
-    /// which is given by its position in the node, from 0. To find the executions of a block, pass
-    /// all nodes that contain it, with its positions. Position 0 gives the executions of the nodes
-    /// themselves.
+    /// Finds the executions of nodes. The time of an execution is the time of one of the node's
+    /// blocks. The block is given by its position in the node, from 0. To find the executions of a
+    /// block, pass all nodes that contain it, with its positions. Position 0 gives the executions
+    /// of the nodes themselves.
     ///
     /// # Errors
     /// If a node is unknown, is given twice, or does not have the block.
@@ -85,8 +85,8 @@ impl<S: Segments> WholePath<S> {
         Occurrences::new(self, Target::Nodes(positions))
     }
 
-    /// Like [`executions`](Self::executions), for any number of positions per node, in ascending
-    /// order, possibly repeated. The position after the node's last block means the next block
+    /// Works like [`executions`](Self::executions), for any number of positions per node. They must
+    /// ascend, and may be repeated. The position after the node's last block means the next block
     /// executed after the node, in any node.
     ///
     /// # Errors
@@ -150,7 +150,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         here.is_some_and(|here| here[0] < here[1])
     }
 
-    /// Returns the number of occurrences at or before block T.
+    /// Returns the number of occurrences at or before block `time`.
     ///
     /// # Errors
     /// If the segment cannot be read.
@@ -188,7 +188,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         Ok(Some(Occurrence { number, time }))
     }
 
-    /// Returns the first occurrence after block T.
+    /// Returns the first occurrence after block `time`.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -198,7 +198,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
             .map_or(Ok(None), |next| self.select(next))
     }
 
-    /// Returns the last occurrence before block T.
+    /// Returns the last occurrence before block `time`.
     ///
     /// # Errors
     /// If a segment cannot be read.

@@ -29,8 +29,8 @@ pub struct WholePath<S> {
     room: usize,
     /// The open segments.
     cache: Mutex<Recent<Measured>>,
-    /// The activations that begin in a segment and are open at its end, for segments for which they
-    /// have been requested.
+    /// The activations that begin in a segment and are open at its end, for each segment for which
+    /// they have been requested.
     begun: Mutex<HashMap<usize, Arc<[Activation]>, FxBuildHasher>>,
     /// For each node, the segments in which it is executed, ascending, and how often. Built at the
     /// first request.
@@ -133,7 +133,7 @@ impl<S: Segments> WholePath<S> {
         Ok(())
     }
 
-    /// Returns the segment that contains block T, which must be from 1 to the length.
+    /// Returns the segment that contains block `time`, which must be from 1 to the length.
     pub(crate) fn segment_of(&self, time: u64) -> usize {
         self.ends.partition_point(|&end| end < time)
     }

@@ -27,7 +27,7 @@ impl Bits {
         Ok((ready != 0).then_some(ready))
     }
 
-    /// Takes the word that was held back, if any.
+    /// Takes the word that was held back, if there is one.
     pub(super) fn last(&mut self) -> Option<u64> {
         let last = std::mem::take(&mut self.next);
         (last != 0).then_some(last)

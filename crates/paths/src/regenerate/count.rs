@@ -63,7 +63,7 @@ impl<'a, T: Tally> Counter<'a, T> {
         }
     }
 
-    /// Adds a call of a function by the host.
+    /// Adds a call to a function by the host.
     pub fn host_call(&mut self, function: FuncId) {
         self.run.host_call(function);
     }

@@ -8,7 +8,7 @@
 //! [`WitnessPlan`] and read the output of a run with a [`Regenerator`].
 //!
 //! This goes beyond the paper in three ways. Spanning-tree witnesses that distinguish nothing are
-//! deleted. Calls of functions that write nothing are transparent. Codes are as short as the
+//! deleted. Calls to functions that write nothing are transparent. Codes are as short as the
 //! required distinctions allow.
 
 mod blocking;

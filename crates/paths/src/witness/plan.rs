@@ -66,7 +66,7 @@ impl FunctionWitnesses {
         self.entry
     }
 
-    /// Whether anything may be written between a call of this function and its return.
+    /// Whether anything may be written between a call to this function and its return.
     pub fn may_write(&self) -> bool {
         self.may_write
     }

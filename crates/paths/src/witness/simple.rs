@@ -5,7 +5,7 @@ use afterimage_ids::{BlockId, EdgeId};
 
 use super::{Placement, TraceGraph, Witness, witness_set};
 
-/// Why a trace does not fit the graph.
+/// The reason why a trace does not fit the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimpleError {
     /// The next witness is in no edge's witness set, or in several.

@@ -8,10 +8,10 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 pub enum Role {
     /// Witnesses determine how control continues, if several edges leave it.
     Plain,
-    /// A call of a function that writes nothing: it is transparent. The callee determines how
+    /// A call to a function that writes nothing: it is transparent. The callee determines how
     /// control continues.
     SilentCall,
-    /// Other functions may write after this vertex: it is EXIT, or a call of a function that may
+    /// Other functions may write after this vertex: it is EXIT, or a call to a function that may
     /// write. A witness of this graph cannot determine the next part of the trace, so no branch may
     /// see this vertex (the blocking property, Ball and Larus 1992, section 4.2). The callee
     /// determines how control continues.

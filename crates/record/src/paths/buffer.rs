@@ -116,7 +116,7 @@ struct State {
     current: usize,
     /// The number of words of that half already handed over.
     cut: usize,
-    /// Why the halves could not be exchanged.
+    /// The reason why the halves could not be exchanged.
     failed: Option<HandOverError>,
 }
 
@@ -130,7 +130,7 @@ impl Drop for Quiet {
     }
 }
 
-/// Why the guest cannot continue.
+/// The reason why the guest cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum HandOverError {
     /// The consumer failed; its own error says why.

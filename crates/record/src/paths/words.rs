@@ -290,7 +290,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
                 self.clocks.push(clock);
                 self.open.push(self.open_at(&boundary));
             }
-            // A stretch may have no words: consecutive calls of functions need none.
+            // A stretch may have no words: consecutive calls to functions need none.
             self.put(&[])?;
         }
         Ok(())

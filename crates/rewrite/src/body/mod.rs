@@ -54,7 +54,7 @@ pub(crate) struct Context<'a> {
     pub layout: Layout,
     /// The index of the probes' memory.
     pub memory: u32,
-    /// Whether the module is for other engines. Direct calls of imports then set and clear a flag
+    /// Whether the module is for other engines. Direct calls to imports then set and clear a flag
     /// that means "inside a host call".
     pub external: bool,
     /// The module's globals for path probes, if it has any.

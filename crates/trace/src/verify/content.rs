@@ -36,7 +36,7 @@ pub(super) fn verify(file: &TraceFile, report: &mut Report) {
 #[derive(Default)]
 struct Log {
     events: u64,
-    /// Calls of each import.
+    /// Calls to each import.
     calls: BTreeMap<ImportId, u64>,
     /// Calls into the guest that have not returned.
     depth: u64,

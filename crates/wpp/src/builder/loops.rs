@@ -7,7 +7,7 @@ use rustc_hash::FxBuildHasher;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) struct LoopNest(u32);
 
-/// All lists of headers that occur, as a trie: each list is its parent plus one header. Functions
+/// A trie of all lists of headers that occur. Each list is its parent plus one header. Functions
 /// share the trie, because a path is compared only with other paths of its activation.
 pub(super) struct Loops {
     /// The parent of each loop nest, and its number of headers.

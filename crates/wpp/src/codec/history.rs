@@ -6,11 +6,12 @@ use super::successors::hash;
 const DEPTH: usize = 6;
 
 /// The last nodes of the innermost activation. Calls between them are folded into the node that
-/// made them. The reason is that the continuation after a call depends far more on the caller's
-/// path than on the callee's last path.
+/// made them, because the continuation after a call depends far more on the caller's path than on
+/// the callee's last path.
 #[derive(Clone, Copy, Default)]
 pub(super) struct History {
-    /// The last nodes, latest first, each with its callees; or the entry and the caller's past.
+    /// The last nodes, latest first, each combined with its callees. At an entry, these are the
+    /// entry and the caller's past.
     past: [u32; DEPTH],
     /// The activation that has ended since the last node, or 0.
     returned: u32,
@@ -26,8 +27,8 @@ pub(super) struct History {
     rounds: u32,
 }
 
-/// The effect of a rule: the history at its end, and how much of that history the rule itself has
-/// added.
+/// The effect of a rule on the history. It holds the history at the rule's end, and how much of
+/// that history the rule itself has added.
 #[derive(Clone, Copy)]
 pub(super) struct Tail {
     history: History,
@@ -129,7 +130,7 @@ impl History {
         self.looped = (self.looped << 8) + symbols;
     }
 
-    /// Returns what has been added since `since`.
+    /// Returns the part of the history that was added after `since`.
     pub(super) fn tail(&self, since: &Self) -> Tail {
         Tail {
             history: *self,

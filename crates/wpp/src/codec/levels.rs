@@ -1,16 +1,16 @@
 //! Quantises the counts of a candidate in a context into a few levels.
 
-/// The largest count of how often a candidate followed in a context.
+/// The largest count of a candidate in a context.
 pub(super) const MOST: u32 = 63;
 /// The number of levels of [`FINE`].
 pub(super) const FINE_LEVELS: usize = 41;
 /// The number of levels of [`COARSE`].
 pub(super) const COARSE_LEVELS: usize = 12;
-/// A bound above the misses that two other candidates can have.
+/// More misses than two other candidates can cause.
 const MISSES: usize = 128;
 
-/// Maps two counts to a level: how often a candidate followed, and how often the other candidates
-/// did.
+/// Maps two counts to a level. They say how often a candidate followed, and how often the other
+/// candidates did.
 pub(super) struct Levels([[u8; MISSES]; MOST as usize + 1]);
 
 impl Levels {
@@ -24,7 +24,7 @@ impl Levels {
 
 pub(super) static FINE: Levels = Levels(table(true));
 pub(super) static COARSE: Levels = Levels(table(false));
-/// For each level, the hits and misses that stand for it in a context with few observations.
+/// For each level, the hits and misses that represent it in a context with few observations.
 pub(super) static FINE_MEANS: [(u32, u32); FINE_LEVELS] = means(true);
 pub(super) static COARSE_MEANS: [(u32, u32); COARSE_LEVELS] = means(false);
 

@@ -3,10 +3,10 @@
 
 use super::coder::Coder;
 
-/// The unit of the logistic domain: `ln(p / (1 - p))` is stored multiplied by this.
+/// The scale of the logistic domain. A value is `ln(p / (1 - p))` multiplied by this number.
 const UNIT: i32 = 256;
-/// The largest value of the logistic domain. It means odds of e^11, about the most that a
-/// probability of 16 bits can express.
+/// The largest value of the logistic domain. It means odds of e^11, about the most that a 16-bit
+/// probability can express.
 const MAX: i32 = 11 * UNIT;
 
 /// `65536 / (1 + e^(-x / 256))` for `x` in `0..=MAX`.

@@ -1,4 +1,4 @@
-//! Segments, node tables and summaries as bytes.
+//! Encodes segments, node tables and summaries as bytes, and decodes them.
 //!
 //! # A segment's bytes
 //!
@@ -28,8 +28,8 @@
 //! them one by one costs fewer bits than distinguishing one rule from all others. The exception is
 //! when sequences recur so often that naming them costs no more and is much faster to read. The
 //! reader folds the steps in the same way as the builder. So the decoded grammar is about as small
-//! as the encoded one and yields the same path, but has different rules: [`canonical`] computes
-//! them.
+//! as the encoded grammar and yields the same path, but its rules differ. [`canonical`] computes
+//! these rules.
 //!
 //! # Prediction
 //!
@@ -40,14 +40,14 @@
 //!
 //! In most cases, only one step has ever followed in the longest context. Such a step takes one
 //! look-up and one binary decision. Otherwise, the candidates of all contexts are offered one by
-//! one, and a decision says whether the offer is right. Its probability is mixed (Mahoney 2005)
-//! from two opinions: that of the two longest contexts, and that of the others. Each opinion is
-//! looked up by how often the candidate and the other candidates have been seen. So the meaning of,
-//! say, "seen once" is learnt, not assumed. The decisions are range coded. If no offer is right,
-//! the step is spelt out. The counts of loops are predicted in the same way, in contexts of their
-//! own.
+//! one, and a decision says whether the offer is right. The probability that it is right is mixed
+//! (Mahoney 2005) from two opinions, one of the two longest contexts and one of the others. Each
+//! opinion is looked up by how often the candidate and the other candidates have been seen. So the
+//! meaning of, say, "seen once" is learnt, not assumed. The decisions are range coded. If no offer
+//! is right, the step is spelt out. The counts of loops are predicted in the same way, in contexts
+//! of their own.
 //!
-//! Nothing here uses floating point, so every machine decodes the same.
+//! Nothing here uses floating point, so every machine decodes the same segment.
 
 mod assemble;
 mod coder;
@@ -81,8 +81,8 @@ use crate::measures::tally;
 use crate::{Grammar, Kind, Root, Segment, Symbol};
 
 const VERSION: u8 = 2;
-/// The size, in percent, that is acceptable for a plan with far fewer steps, because it is read so
-/// much faster.
+/// A plan with far fewer steps is chosen if its size is at most this many percent of the other
+/// plan's, because it is read much faster.
 const WORTH: usize = 105;
 const MIN_TABLE_BITS: u32 = 6;
 const MAX_TABLE_BITS: u32 = 15;
@@ -91,10 +91,10 @@ const MAX_TABLE_BITS: u32 = 15;
 /// the same facts. Otherwise the bytes decode to another segment, or to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeContext {
-    /// The place where its activation continues afterwards, which decides what can follow. It may
-    /// be, for example, a block number that is unique in the program. If the node ends with a call,
-    /// this is the number of the block after the call. All nodes that end the activation have one
-    /// common number.
+    /// The place where the activation continues after the node, which determines what can follow.
+    /// It may be, for example, a block number that is unique in the program. If the node ends with
+    /// a call, this is the number of the block after the call. All nodes that end the activation
+    /// have one common number.
     pub next: u32,
     /// Whether the node ends with a call, so that an activation follows.
     pub calls: bool,
@@ -114,7 +114,7 @@ pub struct Limits {
     pub open: usize,
 }
 
-/// Why bytes are not a segment.
+/// The reason why bytes are not a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
     /// The bytes end too early.
@@ -134,8 +134,8 @@ pub enum CodecError {
     Malformed(&'static str),
 }
 
-/// Encodes a segment. Time is linear in its steps. There are at most 8 million, or a few for each
-/// symbol if that is more.
+/// Encodes a segment. Time: linear in its steps. There are at most 8 million steps, or a few for
+/// each symbol if that is more.
 ///
 /// `contexts` is indexed by node; it may be empty or too short.
 ///
@@ -181,8 +181,8 @@ fn coded(segment: &Segment, contexts: &[NodeContext], bounds: Bounds) -> (Vec<u8
     }
 }
 
-/// Decodes a segment. Returns [`canonical`] of the encoded segment. The bounds of [`encode`] and
-/// the limits also bound time and memory.
+/// Decodes a segment. Returns [`canonical`] of the encoded segment. The bounds of [`encode`] hold,
+/// and the limits also bound time and memory.
 ///
 /// # Errors
 /// If [`encode`] cannot have written the bytes, for example because they are truncated, or if the
@@ -233,9 +233,9 @@ pub fn decode(
     finish(before, length, open, root, grammar)
 }
 
-/// Returns the segment that [`decode`] makes from [`encode`]'s bytes. Execution and counts are the
-/// same. However, rules are rebuilt by folding, unused rules are removed, and neighbours in the
-/// root are merged.
+/// Returns the segment that [`decode`] makes from [`encode`]'s bytes. Its execution and counts are
+/// those of the encoded segment. However, rules are rebuilt by folding, unused rules are removed,
+/// and neighbours in the root are merged.
 ///
 /// # Errors
 /// If the segment executes more than 2^64 nodes, or exceeds every possible limit.

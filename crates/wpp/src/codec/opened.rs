@@ -1,5 +1,5 @@
-//! Segments in opened form: rule by rule, without prediction. They take several times the bytes of
-//! [`encode`](super::encode), but reading them takes a fraction of the time.
+//! Encodes segments in opened form, rule by rule and without prediction. This form takes several
+//! times the bytes of [`encode`](super::encode), but a fraction of the time to read.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -8,13 +8,13 @@ use crate::{Grammar, Kind, Root, Rule, Segment, Symbol};
 
 const VERSION: u8 = 1;
 
-/// The kind of a rule, in its lowest digit of three values.
+/// The kind of a rule, which is its number modulo 3.
 const SEQUENCE: u64 = 0;
 const REPEAT: u64 = 1;
 const CALL: u64 = 2;
 const KINDS: u64 = 3;
 
-/// The kind of a root item, in its lowest digit of four values.
+/// The kind of a root item, which is its number modulo 4.
 const NODE: u64 = 0;
 const RULE: u64 = 1;
 const ENTER: u64 = 2;
@@ -84,8 +84,8 @@ pub fn encode_opened(segment: &Segment) -> Vec<u8> {
     out
 }
 
-/// Decodes the segment that was encoded. The segment is checked only as far as counting nodes and
-/// calls requires. Time and memory are linear in the bytes.
+/// Decodes a segment with its rules unchanged. Checks it only as far as counting nodes and calls
+/// requires. Time and memory are linear in the bytes.
 ///
 /// # Errors
 /// If [`encode_opened`] cannot have written the bytes, or a number exceeds the limits.

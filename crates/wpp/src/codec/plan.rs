@@ -16,14 +16,14 @@ const LONGEST_DISSOLVED: u32 = 256;
 const SHORTEST_NAMED: u32 = 4;
 /// Repetitions of up to this many steps are unrolled.
 const MOST_UNROLLED: u64 = 4;
-/// Naming nearly all sequences is tried if this reduces the number of steps by at least this
-/// factor. It also takes fewer bytes in interpreters, for example, whose sequences recur so often
+/// We try naming nearly all sequences if that reduces the number of steps by at least this factor.
+/// In interpreters, for example, it also takes fewer bytes, because their sequences recur so often
 /// that each is predicted well.
 const FAR_LESS: u64 = 3;
 /// The largest number of steps, unless the segment has more symbols.
 pub(super) const MOST_STEPS: u64 = 8 << 20;
 
-/// How an occurrence of a rule is written.
+/// The form in which an occurrence of a rule is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// As its definition at the first occurrence, and as its number elsewhere.
@@ -79,7 +79,8 @@ pub(super) fn plans(segment: &Segment) -> (Plans, Option<Plans>) {
     (named, None)
 }
 
-/// Names only sequences of more than `longest` steps. Also returns the total number of steps.
+/// Plans to name only sequences of more than `longest` steps. Also returns the total number of
+/// steps.
 fn plan_up_to(longest: u32, segment: &Segment, uses: &PrimaryMap<RuleId, u8>) -> (Plans, u64) {
     let grammar = &segment.grammar;
     let mut plans: Plans = PrimaryMap::with_capacity(grammar.rules.len());

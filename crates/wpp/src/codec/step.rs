@@ -1,4 +1,4 @@
-//! Steps: the units in which a segment is written.
+//! Defines the steps in which a segment is written.
 
 use afterimage_ids::{FuncId, NodeId};
 
@@ -75,7 +75,7 @@ impl Token {
         }
     }
 
-    /// Whether it is a structural step, not a symbol. Such steps are allowed only at certain
+    /// Whether the token is a structural step, not a symbol. Such steps are allowed only at certain
     /// positions.
     #[inline]
     pub(super) fn is_structure(self) -> bool {

@@ -1,4 +1,4 @@
-//! The tokens that followed each context: a hash table of short lists of candidates.
+//! Remembers the tokens that followed each context, in a hash table of short lists of candidates.
 
 use super::levels::MOST;
 use super::step::Token;
@@ -10,8 +10,8 @@ const WIDTH: usize = 6;
 /// The bits of all counts.
 const COUNTS: u32 = (1 << (WIDTH * CANDIDATES)) - 1;
 
-/// The candidates of a context, the most frequent first: a quarter of a cache line. A new token
-/// competes with the last candidate.
+/// The candidates of a context, most frequent first. A slot takes a quarter of a cache line. A new
+/// token competes with the last candidate.
 #[derive(Clone, Copy, Default)]
 #[repr(align(16))]
 pub(super) struct Slot {
@@ -36,8 +36,8 @@ impl Slot {
         self.meta >> (WIDTH * at) & MOST
     }
 
-    /// Returns how often a token has followed, if it is the only one that ever has. 0 if none has,
-    /// or `None` if several have.
+    /// Returns how often the only token that ever followed has done so. Returns 0 if no token has
+    /// followed, and `None` if several have.
     #[inline]
     pub(super) fn only(&self) -> Option<u32> {
         let counts = self.meta & COUNTS;

@@ -92,7 +92,7 @@ pub fn decode_summary(bytes: &[u8], limits: &Limits) -> Result<Summary, CodecErr
 
 /// Statistics learnt from a list so far.
 struct List {
-    /// The number after the last entry's.
+    /// The last entry's number, plus 1.
     next: u64,
     last: u64,
     skips: Gamma,
@@ -112,7 +112,7 @@ impl List {
         }
     }
 
-    /// Codes a number and its count minus 1. `None` for invalid values in hostile bytes.
+    /// Codes a number and its count minus 1. Returns `None` for invalid values in hostile bytes.
     fn entry(&mut self, coder: &mut impl Coder, number: u64, count: u64) -> Option<(u64, u64)> {
         let skip = self.skips.code(coder, number.wrapping_sub(self.next))?;
         let number = self.next.checked_add(skip)?;

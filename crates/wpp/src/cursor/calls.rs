@@ -33,9 +33,9 @@ pub enum CallEvent {
 
 /// The beginnings and ends of activations from some time on.
 ///
-/// A symbol without calls is stepped over in O(1). So is everything inside an activation that is
-/// skipped or as deep as the limit. An event takes O(1) amortised, plus O(1) for each symbol of the
-/// caller's rules that is stepped over.
+/// Stepping over a symbol without calls takes O(1). So does stepping over everything inside an
+/// activation that is skipped or as deep as the limit. An event takes O(1) amortised, plus O(1) for
+/// each symbol of the caller's rules that is stepped over.
 pub struct Calls<'a, S: Segments> {
     path: &'a WholePath<S>,
     /// Ends before this time are reported only if their beginnings were.
@@ -63,7 +63,7 @@ enum Next {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Returns the beginnings and ends of activations at block T and later, in order of time,
+    /// Returns the beginnings and ends of activations at block `time` and later, in order of time,
     /// limited to activations inside fewer than `limit` others.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl<S: Segments> WholePath<S> {
             return Ok(calls);
         }
         if before > 0 {
-            // The previous node ends with the block before T.
+            // The previous node ends with the block before `time`.
             calls.next = Next::Past;
             calls.place = Some(Place::at(self, before)?);
         } else {

@@ -128,8 +128,8 @@ impl Place {
         self.width = self.measured.layout.width_at(at, body.is_wide());
     }
 
-    /// Moves up to the symbol whose rule contains the current symbol. It begins with the current
-    /// symbol or earlier.
+    /// Moves up to the symbol whose rule contains the current symbol. That symbol begins with the
+    /// current symbol or earlier.
     #[inline]
     pub(super) fn ascend(&mut self) -> Option<Frame> {
         let frame = self.frames.pop()?;
@@ -140,7 +140,7 @@ impl Place {
         Some(frame)
     }
 
-    /// Moves to the next symbol of the same rule, if any.
+    /// Moves to the next symbol of the same rule, if there is one.
     #[inline]
     pub(super) fn sibling(&mut self) -> bool {
         match self.frames.last_mut() {
@@ -165,7 +165,7 @@ impl Place {
         true
     }
 
-    /// Moves to the next node of the segment, if any.
+    /// Moves to the next node of the segment, if there is one.
     #[inline]
     pub(super) fn step(&mut self) -> bool {
         loop {
@@ -193,7 +193,7 @@ impl Place {
         self.word != Word::NONE
     }
 
-    /// Moves to the previous symbol of the same rule, if any.
+    /// Moves to the previous symbol of the same rule, if there is one.
     #[inline]
     pub(super) fn sibling_before(&mut self) -> bool {
         match self.frames.last_mut() {
@@ -213,7 +213,7 @@ impl Place {
         true
     }
 
-    /// Moves to the previous node of the segment, if any.
+    /// Moves to the previous node of the segment, if there is one.
     #[inline]
     pub(super) fn step_back(&mut self) -> bool {
         loop {
@@ -255,7 +255,7 @@ impl Place {
     }
 
     /// Moves to the node at `offset` blocks into the segment. `offset` must be less than the
-    /// segment's length. The part of the way that the current place shares is not searched again.
+    /// segment's length. Does not search again the part of the way that the current place shares.
     pub(super) fn locate(&mut self, offset: u64) {
         while let Some(frame) = self.frames.last() {
             if frame.base <= offset && offset - frame.base < frame.length {

@@ -43,7 +43,8 @@ impl Place {
     }
 
     /// Returns the innermost open activation. Time: linear in the items of the segment's root since
-    /// it began. If it began in an earlier segment, this takes as long as [`stack`](Self::stack).
+    /// the activation began. If it began in an earlier segment, this takes as long as
+    /// [`stack`](Self::stack).
     pub(super) fn innermost<S: Segments>(
         &self,
         path: &WholePath<S>,
@@ -150,7 +151,7 @@ fn earlier<S: Segments>(
     mut depth: usize,
 ) -> Result<Vec<Activation>, PathError<S::Error>> {
     let summaries = path.segments().summaries();
-    // Collected with the innermost first.
+    // Collect the activations innermost first.
     let mut stack = Vec::with_capacity(depth);
     for segment in (0..segment).rev() {
         let kept = summaries[segment].kept as usize;

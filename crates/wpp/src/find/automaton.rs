@@ -15,7 +15,7 @@ pub(super) type State = u32;
 /// before it was complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Progress {
-    /// The number of blocks of the first part that match the latest blocks: the longest prefix.
+    /// The length of the longest prefix of the first part that matches the latest blocks.
     latest: u32,
     /// The blocks of other parts that match the latest block, if the blocks before them in the part
     /// match, too. They ascend, and are numbered through the whole pattern.
@@ -112,7 +112,7 @@ impl<'a> Automaton<'a> {
         self.waiting(caller, own | next)
     }
 
-    /// Returns the state of an activation after calls of functions that do not occur in the
+    /// Returns the state of an activation after calls to functions that do not occur in the
     /// pattern.
     pub(super) fn pass(&mut self, state: State) -> State {
         self.waiting(state, self.states[state as usize].waiting & self.calls)

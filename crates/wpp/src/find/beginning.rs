@@ -34,8 +34,8 @@ pub(super) fn beginning<S: Segments>(
     })
 }
 
-/// Returns the time of the last block before T that is executed with exactly `depth` open
-/// activations. The innermost of these activations must be open from that block to T.
+/// Returns the time of the last block before `time` that is executed with exactly `depth` open
+/// activations. The innermost of these activations must be open from that block to `time`.
 fn previous<S: Segments>(
     cursor: &mut Cursor<'_, S>,
     time: u64,

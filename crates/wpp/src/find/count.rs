@@ -84,7 +84,7 @@ pub(super) struct Outcome {
 pub(super) struct Counting<'s, 'p> {
     pub(super) search: &'s Search<'s>,
     pub(super) automaton: &'s mut Automaton<'p>,
-    /// Outcomes by symbol and state. For a call, this is the callee's state at its beginning.
+    /// Outcomes by symbol and state. For a call, the state is the callee's initial state.
     known: HashMap<(Symbol, State), Outcome, FxBuildHasher>,
 }
 
@@ -119,8 +119,8 @@ impl<'s, 'p> Counting<'s, 'p> {
         }
     }
 
-    /// Returns the effect of a symbol on an activation in a given state. Computed without
-    /// recursion.
+    /// Returns the effect of a symbol on an activation in a given state. The computation does not
+    /// recurse.
     pub(super) fn symbol(&mut self, symbol: Symbol, state: State) -> Outcome {
         let mut frames: Vec<Frame> = Vec::new();
         let mut wanted = (symbol, state);
@@ -133,7 +133,8 @@ impl<'s, 'p> Counting<'s, 'p> {
                     continue;
                 }
             };
-            // The wanted outcome is known. Those of the surrounding rules may now be known, too.
+            // The wanted outcome is known. The outcomes of the surrounding rules may now be known,
+            // too.
             loop {
                 let Some(frame) = frames.last_mut() else {
                     return outcome;

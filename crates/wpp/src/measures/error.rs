@@ -1,9 +1,9 @@
-//! The possible faults of a segment.
+//! Faults of a segment.
 
 use afterimage_ids::{FuncId, NodeId, RuleId};
 use thiserror::Error;
 
-/// Why a segment is not sound.
+/// The reason why a segment is not sound.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CheckError {
     /// A rule's symbols do not begin where those of the previous rule end.

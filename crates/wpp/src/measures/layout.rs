@@ -126,7 +126,7 @@ pub(crate) struct Layout {
     /// - the flags and, as `end`, the start of its first symbol, which is 0, or the index of that
     ///   start in `wide`.
     entries: Vec<Entry>,
-    /// Ends that are too large for a word. A 0 precedes those of each rule.
+    /// Ends that are too large for a word. A 0 precedes the ends of each rule.
     wide: Vec<u64>,
     /// The ends of long rules.
     directory: Directory,

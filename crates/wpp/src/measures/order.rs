@@ -4,8 +4,8 @@ use afterimage_ids::{PrimaryMap, RuleId};
 
 use crate::{Kind, Root, Segment};
 
-/// Orders the rules. Each rule comes before the rules that it is the first to name. The one of
-/// these that executes the most blocks directly follows it.
+/// Orders the rules. Each rule comes before the rules that it is the first to name. Of these rules,
+/// the one that executes the most blocks comes directly after it.
 ///
 /// The way down to a random position then mostly leads from a rule to the next bytes in memory,
 /// which the processor has already fetched, or to bytes on the same page. Time: linear.
@@ -16,7 +16,7 @@ pub(super) fn order(segment: &Segment, lengths: &PrimaryMap<RuleId, u64>) -> Vec
     let mut order = Vec::with_capacity(grammar.rules.len());
     let mut is_placed: PrimaryMap<RuleId, bool> =
         std::iter::repeat_n(false, grammar.rules.len()).collect();
-    // In reverse: the next rule is last.
+    // The list is in reverse order, so the next rule is last.
     let mut pending: Vec<RuleId> = roots(segment).collect();
     pending.reverse();
     // Unreachable rules follow at the end.

@@ -63,7 +63,7 @@ impl Uses {
                 uses.ends[slot] += 1;
             }
         });
-        // Converts counts to beginnings; filling the lists turns these into ends.
+        // Convert counts to beginnings. Filling the lists turns the beginnings into ends.
         let mut sum = 0;
         for end in &mut uses.ends {
             sum += std::mem::replace(end, sum);

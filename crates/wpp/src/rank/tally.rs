@@ -17,7 +17,7 @@ pub(super) enum Tally {
 }
 
 impl Tally {
-    /// Counts occurrences, of which there must be `count` in total. At most linear in the grammar.
+    /// Counts occurrences, whose total must be `count`. Time: at most linear in the grammar.
     pub(super) fn new(measured: &Measured, target: &Target, count: u64) -> Self {
         let sparse = match target {
             Target::Nodes(nodes) => Sparse::new(measured, nodes),
@@ -67,7 +67,7 @@ pub(super) struct Dense {
 }
 
 impl Dense {
-    /// Counts occurrences, of which there must be `count` in total. Time: linear in the grammar.
+    /// Counts occurrences, whose total must be `count`. Time: linear in the grammar.
     fn new(measured: &Measured, target: &Target, count: u64) -> Self {
         if u16::try_from(count).is_ok() {
             Self::counted(measured, target, Sums::Short)

@@ -47,7 +47,7 @@ pub struct CallGraph {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Node {
     call: Call,
-    /// The end of the node's calls in `runs`. They start where those of the previous node end.
+    /// The end of the node's calls in `runs`. They start where the calls of the previous node end.
     end: u64,
 }
 
@@ -179,8 +179,9 @@ impl CallGraphBuilder {
     }
 }
 
-/// Most calls make none. On some machines, comparing zero bytes at the dangling address of an empty
-/// vector takes a hundred times as long as comparing a few bytes.
+/// Compares bytes. Most calls make no calls, so the bytes are often empty. On some machines,
+/// comparing zero bytes at the dangling address of an empty vector takes a hundred times as long as
+/// comparing a few bytes.
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && (a.is_empty() || a == b)
 }

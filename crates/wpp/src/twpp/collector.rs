@@ -35,7 +35,7 @@ struct Activation {
 }
 
 impl Collector {
-    /// Starts with an empty run.
+    /// Creates a collector for a run that has not begun.
     pub fn new() -> Self {
         Self::default()
     }

@@ -15,7 +15,7 @@ use super::wpp::{FunctionPaths, UniquePath, Wpp};
 /// The maximum number of calls and executed blocks of a run. Reaching it would take a thousand
 /// years at 36 million a second. Below it, sizes in words fit in 64 bits.
 pub(super) const MOST_BLOCKS: u64 = 1 << 60;
-/// The message for a run with more blocks.
+/// The message for a run with more blocks than that.
 const TOO_MANY: &str = "it executes more blocks than a run can";
 
 /// A timestamped whole program path (Zhang and Gupta 2001, Figure 7).
@@ -23,7 +23,7 @@ const TOO_MANY: &str = "it executes more blocks than a run can";
 pub struct Twpp {
     /// The functions that were called, ascending.
     pub functions: Vec<FunctionTraces>,
-    /// The path trace and the calls of each call.
+    /// The dynamic call graph, with the path trace of each call and the calls that it makes.
     pub calls: CallGraph,
 }
 
@@ -66,8 +66,8 @@ impl Twpp {
         }
     }
 
-    /// Recovers the unique path traces. Takes time linear in all their blocks, whose number
-    /// [`FunctionTraces::blocks`] returns.
+    /// Recovers the unique path traces. Time: linear in the number of all their blocks, which
+    /// [`FunctionTraces::blocks`] returns for each trace.
     ///
     /// # Errors
     /// If a trace from a damaged file is invalid.
@@ -210,7 +210,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         }
     }
 
-    /// Returns an upper bound of the number of blocks of a path trace, computed from its steps and
+    /// Returns an upper bound on the number of blocks of a path trace, computed from its steps and
     /// the longest chain.
     fn most_blocks(&self, path: usize) -> Option<u64> {
         let (trace, dictionary) = self.parts(path);
@@ -218,7 +218,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         trace.len().checked_mul(longest as u64)
     }
 
-    /// Returns the same traces in memory that they own.
+    /// Returns the same traces, with their bytes in memory that they own.
     pub fn into_owned(self) -> FunctionTraces
     where
         B: Into<Box<[u8]>>,

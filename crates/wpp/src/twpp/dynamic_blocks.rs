@@ -12,7 +12,7 @@ use super::timestamped_builder::TimestampedBuilder;
 const OUTSIDE: u32 = u32::MAX;
 
 /// The part of one path trace's dynamic control-flow graph that chains need: each block's
-/// predecessor and successor, if unique. Keeps its memory for the next trace.
+/// predecessor and successor, if unique. It keeps its memory for the next trace.
 ///
 /// In the trace, a dynamic basic block is entered only at its first block and left only at its
 /// last. So `b` continues `a` if and only if every `a` is followed by a `b` and every `b` is

@@ -128,14 +128,14 @@ impl DynamicCfg {
         from_here.take_while(move |e| e.to == node)
     }
 
-    /// Returns the node that executes at a step, if any. Time: O(nodes log entries).
+    /// Returns the node that executes at a step, if there is one. Time: O(nodes log entries).
     pub fn at(&self, t: u64) -> Option<usize> {
         self.nodes.iter().position(|n| n.timestamps.contains(t))
     }
 
     /// Returns the node that executes after `node` executes at step `t`. It is the successor with
-    /// the timestamp `t + 1`. `None` at the end, or if `node` does not execute at step `t`. Time:
-    /// O(successors log entries).
+    /// the timestamp `t + 1`. Returns `None` at the end, or if `node` does not execute at step `t`.
+    /// Time: O(successors log entries).
     pub fn after(&self, t: u64, node: usize) -> Option<usize> {
         let next = t.checked_add(1).filter(|_| self.executes(t, node))?;
         let mut to = self.outgoing(node).map(|e| e.to);
@@ -143,8 +143,8 @@ impl DynamicCfg {
     }
 
     /// Returns the node that executes before `node` executes at step `t`. It is the predecessor
-    /// with the timestamp `t - 1`. `None` at the beginning, or if `node` does not execute at step
-    /// `t`. Time: O(predecessors log entries).
+    /// with the timestamp `t - 1`. Returns `None` at the beginning, or if `node` does not execute
+    /// at step `t`. Time: O(predecessors log entries).
     pub fn before(&self, t: u64, node: usize) -> Option<usize> {
         let previous = t.checked_sub(1).filter(|_| self.executes(t, node))?;
         let mut from = self.incoming(node).map(|e| e.from);

@@ -12,7 +12,7 @@ const CLEAR: u32 = 256;
 /// The maximum number of codes.
 const LIMIT: u32 = 1 << 16;
 
-/// Why bytes are not an encoder's output.
+/// The reason why bytes are not an encoder's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LzwError {
     /// The bytes end before the expected number of plain bytes was decoded.
@@ -31,7 +31,7 @@ fn width(codes: u32) -> u32 {
 /// Compresses a stream of bytes.
 #[derive(Clone, Debug)]
 pub struct LzwEncoder {
-    /// The code for each prefix, as a code, followed by a byte.
+    /// The code of each sequence that consists of a prefix, given by its code, and a byte.
     longer: FxHashMap<u32, u32>,
     codes: u32,
     prefix: Option<u32>,

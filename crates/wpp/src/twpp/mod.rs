@@ -1,11 +1,11 @@
 //! Timestamped whole program paths (Zhang and Gupta, "Timestamped Whole Program Path Representation
 //! and its Applications", 2001).
 //!
-//! The paper's representation, stage by stage, for comparison and export. A [`Collector`]
-//! partitions a run's [`Event`]s into unique path traces and a dynamic call graph, which form a
-//! [`Wpp`]. [`Twpp::compact`] replaces chains of blocks by dynamic basic blocks, and sequences by
-//! timestamps. [`write()`] makes a file from the result, and a [`Reader`] reads one function's path
-//! traces alone. Everything expands back to exactly the same events.
+//! This module builds the paper's representation stage by stage, for comparison and export. A
+//! [`Collector`] partitions a run's [`Event`]s into unique path traces and a dynamic call graph,
+//! which form a [`Wpp`]. [`Twpp::compact`] replaces chains of blocks by dynamic basic blocks, and
+//! sequences by timestamps. [`write()`] makes a file from the result, and a [`Reader`] reads one
+//! function's path traces alone. Each stage expands back to exactly the same events.
 //!
 //! Choices that the paper leaves open:
 //! - A call's position is the number of blocks that its caller itself had executed. The paper does

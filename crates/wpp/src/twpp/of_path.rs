@@ -21,7 +21,8 @@ use super::event::EventError;
 use super::wpp::Wpp;
 use crate::{Node, PathError, Root, Segments, WholePath};
 
-/// Why a path has no path traces. `E` is the error of loading a segment.
+/// The reason why path traces cannot be computed from a path. `E` is the error of loading a
+/// segment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CollectError<E> {
     /// The path cannot be read.

@@ -9,8 +9,8 @@ use super::path_trace::{FLAT, Form, PathTrace};
 use super::timestamped::TimestampedTrace;
 use super::timestamped_builder::TimestampedBuilder;
 
-/// The capacity in blocks that a builder keeps between calls. There are as many builders as calls
-/// have ever been nested.
+/// The capacity in blocks that a builder keeps between calls. The number of builders is the
+/// greatest depth of nested calls so far.
 const KEPT: usize = 1 << 8;
 
 /// The trace of a call in progress. Keeps some memory for the next call.
@@ -18,7 +18,7 @@ const KEPT: usize = 1 << 8;
 pub(super) struct PathBuilder {
     /// The latest blocks, at most [`FLAT`].
     latest: Vec<BlockId>,
-    /// The blocks before the latest blocks, if any.
+    /// The blocks before the latest blocks, if there are any.
     earlier: Option<Box<TimestampedBuilder>>,
 }
 

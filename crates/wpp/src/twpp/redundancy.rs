@@ -8,7 +8,7 @@ use super::timestamped::BadTrace;
 /// A point of the curve of Figure 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedundancyPoint {
-    /// The limit on unique path traces.
+    /// The limit on a function's number of unique path traces.
     pub paths: u64,
     /// The number of functions within the limit.
     pub functions: u64,
@@ -19,13 +19,13 @@ pub struct RedundancyPoint {
 /// The dynamic control-flow graphs of all unique path traces together (Table 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GraphTotals {
-    /// Nodes: dynamic basic blocks.
+    /// The number of nodes, which are dynamic basic blocks.
     pub nodes: u64,
-    /// Edges.
+    /// The number of edges.
     pub edges: u64,
-    /// Timestamps of all nodes.
+    /// The number of timestamps of all nodes.
     pub timestamps: u64,
-    /// Integers that the timestamps take when compacted.
+    /// The number of integers that the timestamps take when compacted.
     pub integers: u64,
 }
 

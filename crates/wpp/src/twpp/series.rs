@@ -63,7 +63,7 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Why integers are not a series in the paper's encoding.
+/// The reason why integers are not a series in the paper's encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("integer {at} does not continue an ascending sequence of entries l, l:h or l:h:s")]
 pub struct SeriesError {

@@ -2,7 +2,7 @@
 
 use super::series::Entry;
 
-/// The series that the latest timestamps form. Constant memory.
+/// The series that the latest timestamps form. It takes constant memory.
 ///
 /// The result depends only on the timestamps, so equal sets have equal entries.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct SeriesBuilder {
 
 impl SeriesBuilder {
     /// Adds a timestamp that is greater than all previous ones. Returns the entry that this
-    /// completes, if any.
+    /// completes, if there is one.
     pub(super) fn push(&mut self, t: u64) -> Option<Entry> {
         debug_assert!(t > self.last);
         if self.count >= 2 && t - self.last == self.step {

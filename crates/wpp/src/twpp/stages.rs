@@ -11,21 +11,21 @@ const WORD: u64 = 4;
 /// For the size of a file with its variable-length numbers, see [`super::FileSizes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stages {
-    /// Calls.
+    /// The number of calls.
     pub calls: u64,
-    /// Executed blocks.
+    /// The number of executed blocks.
     pub blocks: u64,
-    /// Functions that were called.
+    /// The number of functions that were called.
     pub functions: u64,
-    /// Unique path traces of all functions.
+    /// The number of unique path traces of all functions.
     pub paths: u64,
-    /// Unique traces of dynamic basic blocks of all functions.
+    /// The number of unique traces of dynamic basic blocks of all functions.
     pub traces: u64,
-    /// Unique dictionaries of all functions.
+    /// The number of unique dictionaries of all functions.
     pub dictionaries: u64,
-    /// Chains in these dictionaries.
+    /// The number of chains in these dictionaries.
     pub chains: u64,
-    /// Blocks in these chains.
+    /// The number of blocks in these chains.
     pub chain_blocks: u64,
 
     /// The dynamic call graph (Table 1): four words per call, namely function, path trace, number
@@ -99,7 +99,8 @@ impl Stages {
 }
 
 impl Twpp {
-    /// Sizes and counts at every stage, without expanding anything. Time: O(calls + bytes).
+    /// Returns the sizes and counts at every stage, without expanding anything. Time: O(calls +
+    /// bytes).
     pub fn stages(&self) -> Stages {
         let mut stages = Stages::default();
         self.functions.iter().for_each(|f| stages.add(f));

@@ -11,16 +11,16 @@ use super::varint;
 /// A path trace as a mapping of blocks to the timestamps 1, 2, 3, … at which they execute: the
 /// paper's compacted TWPP form.
 ///
-/// Stored as in a file. The numbers of steps and blocks come first. Then come, for each block,
-/// ascending, its distance from the previous block, the size of its entries in bytes, and the
-/// entries. Two path traces are equal if and only if their bytes are. `B` holds the bytes; a trace
-/// read from a file may borrow them.
+/// The trace is stored as in a file. The numbers of steps and blocks come first. The blocks follow,
+/// ascending. Each has its distance from the previous block, the size of its entries in bytes, and
+/// the entries. Two path traces are equal if and only if their bytes are. `B` holds the bytes; a
+/// trace read from a file may borrow them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimestampedTrace<B = Box<[u8]>> {
     bytes: B,
 }
 
-/// Why bytes are not a timestamped path trace.
+/// The reason why bytes are not a timestamped path trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a timestamped path trace: {0}")]
 pub struct BadTrace(pub(super) &'static str);
@@ -48,8 +48,8 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
     /// Wraps bytes from a file. Time: O(bytes).
     ///
     /// Checks that blocks and their timestamps ascend, that there are as many timestamps as steps,
-    /// and that the last timestamp equals the number of steps. Whether two blocks share a timestamp
-    /// shows only in expanding: see [`Self::expand`].
+    /// and that the last timestamp equals the number of steps. Only expanding the trace shows
+    /// whether two blocks share a timestamp; see [`Self::expand`].
     pub(super) fn from_file(bytes: B) -> Result<Self, BadTrace> {
         let trace = Self { bytes };
         let mut rest = trace.as_bytes();
@@ -132,7 +132,7 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         self.bytes.as_ref()
     }
 
-    /// Returns the same trace in memory that it owns.
+    /// Returns the same trace, with its bytes in memory that it owns.
     pub fn into_owned(self) -> TimestampedTrace
     where
         B: Into<Box<[u8]>>,
@@ -217,7 +217,7 @@ pub(super) fn block_of(number: u64) -> Option<BlockId> {
     number_below_reserved(number).map(BlockId::from_u32)
 }
 
-/// Converts a number to that of an entity. Returns `None` if it is too large; the greatest 32-bit
+/// Converts a number to an entity's number. Returns `None` if it is too large; the greatest 32-bit
 /// number is reserved.
 pub(super) fn number_below_reserved(number: u64) -> Option<u32> {
     u32::try_from(number).ok().filter(|&n| n < u32::MAX)

@@ -12,7 +12,7 @@ use super::path_trace::PathTrace;
 pub struct Wpp {
     /// The functions that were called, ascending.
     pub functions: Vec<FunctionPaths>,
-    /// The path trace and the calls of each call.
+    /// The dynamic call graph, with the path trace of each call and the calls that it makes.
     pub calls: CallGraph,
 }
 
@@ -21,7 +21,7 @@ pub struct Wpp {
 pub struct FunctionPaths {
     /// The function.
     pub function: FuncId,
-    /// Its unique path traces, in the order in which the first call of each ended.
+    /// Its unique path traces, in the order in which the first calls that took them ended.
     pub paths: Vec<UniquePath>,
 }
 

@@ -1,10 +1,10 @@
-//! Why a path cannot be read.
+//! Errors of reading a path.
 
 use thiserror::Error;
 
 use crate::CheckError;
 
-/// Why a path cannot be read. `E` is the error of loading a segment.
+/// The reason why a path cannot be read. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError<E> {
     /// A segment cannot be loaded.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// Data about the most recently used segments.
 pub(crate) struct Recent<T> {
     kept: Vec<Option<Kept<T>>>,
-    /// Their total size in bytes.
+    /// The total size of the data in bytes.
     bytes: usize,
     /// The size limit. At least one entry is kept.
     room: usize,
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(recent.get(3), None);
         recent.insert(3, &Arc::new(3), 2);
         assert_eq!(kept(&recent), [2, 3, 4]);
-        // This entry exceeds the limit alone.
+        // This entry alone exceeds the limit.
         recent.insert(9, &Arc::new(9), 11);
         assert_eq!(kept(&recent), [9]);
         recent.insert(1, &Arc::new(1), 10);

@@ -11,19 +11,20 @@ use crate::{Root, Segment};
 /// The data about a segment that is available without loading it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The number of blocks executed before it.
+    /// The number of blocks executed before the segment.
     pub before: u64,
-    /// The number of blocks executed in it.
+    /// The number of blocks executed in the segment.
     pub length: u64,
-    /// The number of activations open at its beginning.
+    /// The number of activations open at the segment's beginning.
     pub open: u32,
     /// The number of these activations that are still open at the segment's end.
     pub kept: u32,
-    /// The number of activations that begin in it and are open at its end.
+    /// The number of activations that begin in the segment and are open at its end.
     pub begun: u32,
     /// The executions of each occurring node, ascending by node.
     pub node_counts: Vec<(NodeId, u64)>,
-    /// The number of activations of each function that begin in it, if any, ascending by function.
+    /// The number of activations of each function that begin in the segment, ascending by function.
+    /// Functions without such activations are omitted.
     pub call_counts: Vec<(FuncId, u64)>,
 }
 

@@ -2,7 +2,7 @@
 
 use afterimage_ids::{BlockId, FuncId};
 
-/// Why the tokens do not describe a run of the program.
+/// The reason why the tokens do not describe a run of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WitnessError {
     /// The next token is impossible at this place.

@@ -1,5 +1,4 @@
-//! The result of closing a list according to its definition, which folds whole levels, one after
-//! another.
+//! Compares closed lists with their definition, which folds whole levels, one after another.
 
 use afterimage_ids::NodeId;
 use proptest::collection::vec;

@@ -1,8 +1,8 @@
 //! The layout of a file.
 //!
 //! A file consists of a header, a directory, the dynamic call graph, and function blocks. The
-//! directory has an entry per function, ascending. There is a block per function, the most
-//! frequently called function first. Fixed-width numbers are little-endian.
+//! directory has one entry per function, ascending by function. The function blocks begin with the
+//! block of the most frequently called function. Fixed-width numbers are little-endian.
 
 use afterimage_ids::FuncId;
 

@@ -1,4 +1,4 @@
-//! The path trace of one call.
+//! Finds the path trace of one call.
 
 use afterimage_ids::{FuncId, RuleId};
 
@@ -21,9 +21,9 @@ pub struct CallPath {
     pub returned: bool,
 }
 
-/// Returns the k-th call of a function, counted from 1 in the order in which calls begin, or `None`
+/// Returns the k-th call to a function, counted from 1 in the order in which calls begin, or `None`
 /// if there is no such call. Time: linear in the segment's grammar and the blocks of the trace. If
-/// the call continues in later segments, those in which it executes something are opened.
+/// the call continues in later segments, this opens the segments in which it executes something.
 ///
 /// # Errors
 /// If a segment cannot be read, or a part of the call was left out of the path.

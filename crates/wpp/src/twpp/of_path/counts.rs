@@ -9,7 +9,7 @@ use super::fingerprint::{Fingerprint, Points};
 use crate::measures::occurrences;
 use crate::{Kind, Root, Segments, Symbol, WholePath};
 
-/// Counts for the calls of a function.
+/// Counts for the calls to a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathCounts {
     /// The function.

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use afterimage_ids::BlockId;
 
-/// A prime: 2^61 − 1.
+/// The prime 2^61 − 1, modulo which fingerprints are computed.
 const PRIME: u64 = (1 << 61) - 1;
 
 /// The fingerprint of a sequence of blocks: its length, and the values at two random points of the

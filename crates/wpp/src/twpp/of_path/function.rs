@@ -1,4 +1,4 @@
-//! The path traces of one function.
+//! Finds the path traces of one function.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap};
 use rustc_hash::FxHashMap;
@@ -19,8 +19,8 @@ use crate::{Grammar, Node, Segments, Summary, WholePath};
 /// the rules that represent its calls, and their parts, are each examined once, however often they
 /// occur. Callees are stepped over. Each sequence of nodes that is found is expanded once. At the
 /// first query, time is linear in these segments' grammars; later, it is linear in the function's
-/// part of them. The blocks of the sequences are added in both cases. The traces are in the order
-/// of discovery, which need not be the order of time.
+/// part of them. In both cases, it is also linear in the blocks of the sequences. The traces are in
+/// the order of discovery, which need not be the order of time.
 ///
 /// # Errors
 /// If a segment cannot be read, a part of the function was left out of the path, or there are too

@@ -25,8 +25,8 @@ impl Open {
         self.activations.is_empty()
     }
 
-    /// Skips a segment in which the activations execute nothing. The segment's summary determines
-    /// which of them end; their traces are returned, innermost first.
+    /// Skips a segment in which the activations execute nothing. The segment's summary shows which
+    /// of them end. Returns their traces, innermost first.
     pub(super) fn pass(&mut self, summary: &Summary) -> impl Iterator<Item = PathBuilder> {
         let ended = |&(depth, _): &(u32, _)| depth < summary.kept;
         let kept = self.activations.partition_point(ended);
@@ -74,7 +74,8 @@ impl Open {
     }
 }
 
-/// Appends the blocks that an activation itself executes in a symbol; calls are stepped over.
+/// Appends the blocks that an activation itself executes in a symbol, without the blocks of its
+/// callees.
 pub(super) fn own_trace(
     grammar: &Grammar,
     symbol: Symbol,

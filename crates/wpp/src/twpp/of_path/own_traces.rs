@@ -1,5 +1,5 @@
-//! The blocks that the calls of a function execute themselves, as sequences. Each sequence is found
-//! once, however often it occurs.
+//! Finds the blocks that the calls to a function execute themselves, as sequences. Each sequence is
+//! found once, however often it occurs.
 
 use std::hash::BuildHasher;
 
@@ -24,10 +24,10 @@ const STRETCH: usize = 16;
 #[derive(Default)]
 pub(super) struct OwnTraces {
     sequences: Vec<Repeated>,
-    /// The symbols of all sequences. In these symbols, the number of a rule means a sequence.
+    /// The symbols of all sequences. In these symbols, a rule's number is the number of a sequence.
     symbols: Vec<Symbol>,
     table: HashTable<u32>,
-    /// What remains of each rule of the segment, if the rule has been examined in this segment.
+    /// The rest of each rule of the segment, if the rule has been examined in this segment.
     rules: Vec<Remains>,
     remains: Vec<Symbol>,
     segment: u32,
