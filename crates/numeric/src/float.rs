@@ -6,7 +6,8 @@
 //! `abs`, `neg`, `copysign`, `pmin`, `pmax`, `reinterpret`, loads and selections. These only move
 //! or change bits, including those of a signalling NaN.
 
-/// The operations that the operators need beyond the arithmetic of [`f32`] and [`f64`].
+/// Operations that WebAssembly's operators need in addition to the arithmetic of [`f32`] and
+/// [`f64`].
 pub(crate) trait Float: Copy {
     /// Returns the number itself, or the canonical NaN for any NaN.
     fn canonical(self) -> Self;
@@ -23,14 +24,14 @@ pub(crate) trait Float: Copy {
     /// Returns `other` if it is greater, otherwise `self`, bit for bit.
     fn pseudo_max(self, other: Self) -> Self;
 
-    /// `self * factor + term`, rounded once.
+    /// Returns `self * factor + term`, rounded once.
     fn fused(self, factor: Self, term: Self) -> Self;
 }
 
 macro_rules! floats {
     ($($float:ident, $infinity:literal, $canonical_nan:literal;)*) => {
         $(impl Float for $float {
-            // Compares bits as integers. The compiler treats all NaNs as equal, so it would drop
+            // Compare the bits as integers. The compiler treats all NaNs as equal, so it would drop
             // the canonicalisation where an operation such as a square root might yield a different
             // NaN.
             #[inline(always)]

@@ -7,7 +7,7 @@ pub(crate) trait Integer: Sized {
     /// Returns the quotient, rounded towards zero.
     fn divide(self, divisor: Self) -> Result<Self, Trap>;
 
-    /// Returns the remainder, with the dividend's sign; 0 if only the quotient overflows.
+    /// Returns the remainder, with the dividend's sign, or 0 if only the quotient overflows.
     fn remainder(self, divisor: Self) -> Result<Self, Trap>;
 
     /// Returns the float, rounded towards zero.

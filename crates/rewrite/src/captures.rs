@@ -1,4 +1,4 @@
-//! Captures: the locals and operands of an activation at the time of a snapshot.
+//! Captures the locals and operands of activations at the time of a snapshot.
 //!
 //! While an activation waits for a call, its locals do not change, and neither do the operands
 //! below the call's arguments. So a snapshot itself captures nothing: it only increments a global.
@@ -15,8 +15,8 @@
 //!   (if (i32.load offset=UNWIND (i32.const 0)) (then (return (i32.const 0))))))
 //! ```
 //!
-//! At the place of the snapshot itself, the same code follows at once. If nothing else ends the
-//! open activations, the last line ends each of them after it has captured itself.
+//! At the place of the snapshot itself, the same code comes right after the snapshot. If nothing
+//! else ends the open activations, the last line ends each of them after it has captured itself.
 
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_program::{Function, Program, validator};
@@ -141,7 +141,7 @@ pub fn can_capture(program: &Program, bytes: &[u8]) -> bool {
         && program.functions.iter().all(locals)
 }
 
-/// How the function being rewritten captures its activations.
+/// The captures of the function being rewritten.
 pub(crate) struct Capture {
     function: FuncId,
     validator: FuncValidator<ValidatorResources>,

@@ -95,8 +95,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Like `keep` and `bring`, but for values below a condition, which stays on top. If `stays` is
-    /// set, the values also stay on the stack.
+    /// Does the same as `keep` and `bring`, but for values below a condition, which stays on top.
+    /// If `stays` is set, the values also stay on the stack.
     pub(crate) fn keep_below(&mut self, carried: &[ValType], stays: bool) {
         let Some(condition) = self.carriers.as_ref().map(|carriers| carriers.condition) else {
             return;

@@ -1,4 +1,4 @@
-//! The errors of rewriting.
+//! Errors of rewriting.
 
 /// The reason why a module cannot be rewritten.
 #[derive(Debug, thiserror::Error)]

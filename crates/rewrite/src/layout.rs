@@ -2,8 +2,8 @@
 //!
 //! Counters live in one added memory of fixed size, so a counter has a constant address.
 //! `i64.load`, `i64.add` and `i64.store` then compile to one machine instruction with no bounds
-//! check. (Globals were rejected: compile time grows with the square of the distinct globals in a
-//! function.)
+//! check. (Globals were rejected, because compile time grows with the square of the number of
+//! distinct globals in a function.)
 //!
 //! ```text
 //! 0x00  label "aftcount"                 8 bytes
@@ -64,9 +64,9 @@ pub const HALF_FULL: u64 = 1;
 /// The index of the function that is called when an activation has captured itself. Its argument is
 /// the number of the [`CaptureSite`](crate::CaptureSite).
 pub const CAPTURED: u64 = 2;
-/// The number of functions in this table.
+/// The number of functions in the table of the host's functions.
 pub(crate) const CALLED: u64 = 3;
-/// The name of the global that counts snapshots: an `i32`.
+/// The name of the global that counts snapshots, an `i32`.
 pub const TAKEN_EXPORT: &str = "afterimage.taken";
 /// The address of a flag that makes each activation return after it has captured itself.
 pub const UNWIND_AT: u64 = 0x50;
@@ -93,10 +93,10 @@ pub const WATCHED: u64 = 4096;
 pub struct Layout {
     /// The number of counters.
     pub counters: u32,
-    /// The number of entry counters, which follow these. They count activations started from
+    /// The number of entry counters, which follow the counters. They count activations started from
     /// outside.
     pub entry_counters: u32,
-    /// The number of words in each of the two halves of the path's ring, or 0 without a ring.
+    /// The number of words in each of the two halves of the path's ring, or 0 if there is no ring.
     pub half: u32,
     /// The number of bytes that the marks of written memory take. It is a multiple of 64 KiB.
     pub marks: u64,

@@ -34,9 +34,9 @@
 //! # Bytes
 //!
 //! Alternatively, each byte of a region of [`WATCHED`] bytes has a mark. A word in the probes'
-//! memory says where the region begins, so one module serves for all regions. A store writes ones
-//! of its own width to the marks. The region's marks have room before and after them, which is
-//! never read, for stores that cross the region's ends.
+//! memory says where the region begins, so one module works for all regions. A store also writes
+//! ones, in its own width, to the marks. The region's marks have room before and after them, which
+//! is never read, for stores that cross the region's ends.
 //!
 //! ```wat
 //! …  (i32.store offset=4)
@@ -83,7 +83,7 @@ pub struct WatchedAt {
 }
 
 impl WatchedAt {
-    /// Returns the place of a region in the probes' memory that begins at `start`. See
+    /// Returns the place that begins at `start` in the probes' memory. See
     /// [`Rewritten::marks`](crate::Rewritten::marks).
     pub fn new(start: u64) -> Self {
         Self { start }
@@ -431,7 +431,7 @@ impl Writer<'_, '_> {
             writer.put(&Instruction::I64Const(behind as i64));
             writer.put(&Instruction::I64Add);
         };
-        // Computes the later of the two beginnings, and the earlier of the two ends.
+        // Compute the later of the two beginnings, and the earlier of the two ends.
         get(self, to, address);
         self.put(&Instruction::LocalTee(begin));
         first(self, 0);

@@ -11,7 +11,7 @@ use wasm_encoder::{ConstExpr, Encode, GlobalType, ValType};
 use crate::RewriteError;
 use crate::actions::{Actions, Step};
 
-/// How a path is recorded.
+/// The method by which a path is recorded.
 #[derive(Clone, Copy, Debug)]
 pub enum TracePlan<'a> {
     /// By path numbers.
@@ -42,12 +42,13 @@ pub struct PathProbes<'a> {
     /// A function that keeps nothing in a local, because the run ends inside it and the local would
     /// be lost. Functions with hinges are treated in the same way.
     pub in_memory: Option<FuncId>,
-    /// The number of words in each half of the ring: a power of two, at least [`SMALLEST_HALF`].
+    /// The number of words in each half of the ring. It is a power of two, at least
+    /// [`SMALLEST_HALF`].
     pub half: u32,
 }
 
-/// The minimum number of words in a half of the ring: one page of a memory, which the host can
-/// protect on every system.
+/// The minimum number of words in a half of the ring. They fill one page of a memory, which the
+/// host can protect on every system.
 pub const SMALLEST_HALF: u32 = 8192;
 /// The maximum number of words in a half of the ring. The size of the ring in bytes must fit in an
 /// `i32`.

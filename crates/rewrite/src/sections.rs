@@ -15,7 +15,7 @@ use crate::module::{HINTS, Inner, Options, Snapshots, inner_export};
 use crate::paths::{self, PathPlaces};
 use crate::types::{TypePool, val_type};
 
-/// Returns the global that counts snapshots.
+/// Appends the global that counts snapshots.
 fn counter_global(out: &mut Vec<u8>) {
     GlobalType {
         val_type: wasm_encoder::ValType::I32,
@@ -53,7 +53,7 @@ pub(crate) struct Assembler<'a> {
     done: Added,
 }
 
-/// Which of the sections with additions have been written.
+/// The sections with additions that have already been written.
 #[derive(Default)]
 struct Added {
     types: bool,
@@ -438,7 +438,7 @@ impl<'a> Assembler<'a> {
         all.chain(functions).collect()
     }
 
-    /// Returns the first bytes of the probes' memory.
+    /// Appends the segment with the first bytes of the probes' memory.
     fn data_segment(&self, out: &mut Vec<u8>) {
         let mut header = vec![0u8; HEADER as usize];
         let mut put = |at: u64, bytes: &[u8]| {

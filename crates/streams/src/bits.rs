@@ -1,4 +1,4 @@
-//! Numbers of equal width, packed in sequence, the lowest bits first.
+//! Packs numbers of equal width in sequence, lowest bits first.
 
 use crate::{StreamError, varint};
 

@@ -1,4 +1,4 @@
-//! A stream of many blocks: a directory of their sizes, then the blocks.
+//! Codes a stream of many blocks, as a directory of their sizes followed by the blocks.
 
 use crate::{BLOCK, StreamError, bits, varint};
 

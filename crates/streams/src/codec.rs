@@ -1,10 +1,10 @@
 //! The names of the codecs.
 
-/// How a block is coded.
+/// The codec of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Codec {
-    /// Each value or difference, in as many bytes as it takes.
+    /// Each value or difference, in the bytes that it needs.
     Plain = 0,
     /// Arithmetic runs, including runs of a constant.
     Runs = 1,

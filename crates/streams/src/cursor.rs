@@ -42,7 +42,8 @@ impl<'s> Cursor<'s> {
         Ok(())
     }
 
-    /// Returns the value after the cursor and moves past it; `None` at the end. Amortised O(1).
+    /// Returns the value after the cursor and moves past it. Returns `None` at the end. Time:
+    /// amortised O(1).
     ///
     /// # Errors
     /// If the value's block is malformed. The cursor then does not move.
@@ -60,8 +61,8 @@ impl<'s> Cursor<'s> {
         Ok(Some(value))
     }
 
-    /// Returns the value before the cursor and moves before it; `None` at the beginning. Amortised
-    /// O(1).
+    /// Returns the value before the cursor and moves before it. Returns `None` at the beginning.
+    /// Time: amortised O(1).
     ///
     /// # Errors
     /// If the value's block is malformed. The cursor then does not move.

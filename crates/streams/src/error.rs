@@ -1,4 +1,4 @@
-//! The possible errors in encoded bytes.
+//! Errors of reading a stream.
 
 /// The reason why a stream cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

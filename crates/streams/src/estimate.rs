@@ -9,7 +9,7 @@ const STRETCHES: usize = 8;
 
 /// Returns the approximate size of `values` in bits when [encoded](crate::encode). The estimate
 /// suffices to choose between two ways to store the same information, and takes a hundredth of the
-/// time. Examines at most two thousand values.
+/// time of encoding. Examines at most two thousand values.
 pub fn estimate(values: &[u64]) -> u64 {
     let mut recurrence = Recurrence::new();
     let stretches = values.len().div_ceil(STRETCH);

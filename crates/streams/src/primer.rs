@@ -3,7 +3,7 @@
 //! A predictor that began each block with empty tables would learn the same things again in each.
 //! So it begins with what it has learnt from a few blocks, which are spread evenly over the stream.
 //! These blocks are coded first, each by a model that knows the earlier ones. All other blocks are
-//! coded by a model that knows all of these.
+//! coded by a model that knows all priming blocks.
 
 use crate::block::{self, Nesting};
 use crate::blocks::Directory;
@@ -69,7 +69,7 @@ impl Primer {
     /// Returns the model for a block. For a priming block, it knows the earlier priming blocks. For
     /// any other block, it knows all of them.
     ///
-    /// Takes the time to decode the priming blocks and learn from them.
+    /// This takes the time to decode the priming blocks and learn from them.
     pub(crate) fn model(
         self,
         directory: &Directory<'_>,

@@ -1,5 +1,5 @@
-//! Numbers as LEB128, seven bits per byte, the lowest first. Also maps signed numbers to unsigned
-//! numbers.
+//! Encodes numbers as LEB128, with seven bits per byte, lowest first. Also maps signed numbers to
+//! unsigned numbers.
 
 use crate::StreamError;
 

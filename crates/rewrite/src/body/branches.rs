@@ -1,4 +1,4 @@
-//! Branches, calls and their landings: how their targets change when there are more labels.
+//! Rewrites branches, calls and their landings, with the labels that added blocks require.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::map::OriginalPlace;
 use crate::types::TypePool;
 
 impl Writer<'_, '_> {
-    /// Returns a label of the original, as it is numbered at the current place.
+    /// Returns the number that a label of the original has at the current place.
     pub(super) fn label(&self, depth: u32) -> u32 {
         let outer = self.frames.len().checked_sub(depth as usize + 1);
         let outside = outer.map_or(0, |i| self.frames[i].extras);
@@ -149,7 +149,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Writes a call. If an exception that leaves it is counted, there is a landing pad around it.
+    /// Writes a call. Puts a landing pad around the call if exceptions that leave it are counted.
     pub(super) fn call(
         &mut self,
         range: &Range<usize>,

@@ -1,4 +1,4 @@
-//! Rewriting one function body.
+//! Rewrites one function body.
 //!
 //! Operators are copied byte for byte wherever nothing has to change, which is nearly everywhere.
 //! The copied stretches form the offset map. New code appears between them:
@@ -215,8 +215,8 @@ struct Frame {
     ty: Option<wasmparser::BlockType>,
     is_loop: bool,
     extra: u32,
-    /// The types of the values that enter the block, and of those that leave it, through locals.
-    /// Each list has either all of the values or none.
+    /// The types of the values that enter the block through locals, and of the values that leave it
+    /// through locals. Each list has either all of the values or none.
     through: (Vec<ValType>, Vec<ValType>),
     /// The sum of `extra` of this block and of the blocks around it.
     extras: u32,
@@ -269,7 +269,7 @@ pub(crate) struct Writer<'a, 'b> {
     pub(crate) hinges: Option<Hinges>,
     /// The locals for values carried by labels. Present if these values go through locals.
     pub(crate) carriers: Option<Carriers>,
-    /// How activations are captured. Present if they capture themselves.
+    /// The captures of the function. Present if activations capture themselves.
     pub(crate) capture: Option<Capture>,
     /// The locals for the operands of operators that write memory.
     pub(crate) written: SharedLocals,
@@ -532,8 +532,9 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I64Store(slot));
     }
 
-    /// Replaces waiting and notifying for memory that is not shared: checks the address, then traps
-    /// or returns 0. The engine is built without threads, so it has neither of these operators.
+    /// Replaces an operator that waits or notifies. The memory is not shared, so the replacement
+    /// checks the address, then traps or returns 0. The engine is built without threads, so it has
+    /// neither of these operators.
     fn wait(&mut self, operator: &Operator<'_>, memarg: &wasmparser::MemArg, at: OrigOffset) {
         let memory = MemArg {
             offset: memarg.offset,

@@ -15,12 +15,12 @@ use crate::paths::PathStep;
 /// The number of loop iterations between two polls of the stop clock in one activation. It is a
 /// power of two.
 ///
-/// It is small, because the iterations of loops in functions that are themselves called from loops
-/// multiply.
+/// It is small, because a loop may be in a function that is itself called from a loop, and then the
+/// numbers of iterations multiply.
 const POLL_INTERVAL: i32 = 128;
 
 impl Writer<'_, '_> {
-    /// `memory[address] += top`, where `top` pushes the amount.
+    /// Adds an amount to the word at an address of the probes' memory. `amount` pushes the amount.
     fn add_to(&mut self, address: u64, amount: &Instruction<'_>) {
         let slot = self.slot(address);
         self.put(&Instruction::I32Const(0));
@@ -121,7 +121,7 @@ impl Writer<'_, '_> {
                 self.put(&save);
             }
             PathStep::Begin { width, bits } => {
-                // Tests whether the new bits fit below the mark.
+                // Test whether the new bits fit below the mark.
                 self.put(&get);
                 self.put(&Instruction::I64Const(i64::from(64 - width)));
                 self.put(&Instruction::I64ShrU);

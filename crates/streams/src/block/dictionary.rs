@@ -1,5 +1,6 @@
-//! A block with few distinct values. It has these values once, in ascending order, and the rank of
-//! the value at each place. Both are columns, so ranks can be packed, coded as runs, or periodic.
+//! Codes a block with few distinct values. The block stores these values once, in ascending order,
+//! and the rank of the value at each place. Both are columns, so ranks can be packed, coded as
+//! runs, or periodic.
 
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{BLOCK, StreamError, bits, varint};
@@ -14,7 +15,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Returns the approximate size of a block in bytes, unless its ranks have a pattern.
+    /// Returns the approximate size of the block in bytes, assuming that its ranks have no pattern.
     pub(crate) fn bytes(&self) -> usize {
         let width = bits::length(self.distinct.len() as u64 - 1) as usize;
         self.distinct.len() + self.ranks.len() * width / 8
@@ -54,7 +55,7 @@ pub(crate) fn plan(values: &[u64], most: usize) -> Option<Plan> {
 /// Returns the index of each value among the distinct values, and the distinct values in the order
 /// of first occurrence. Returns `None` if there are more than `most`.
 fn number(values: &[u64], most: usize) -> Option<(Vec<u16>, Vec<u64>)> {
-    /// The maximum load of the table: one entry in this many places.
+    /// The table has at least this many places per entry.
     const ROOM: usize = 4;
     let bits = (most.min(usize::from(u16::MAX)) * ROOM)
         .next_power_of_two()

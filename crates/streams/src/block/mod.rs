@@ -1,5 +1,5 @@
-//! One block: a one-byte tag, then the codec's bytes. A block stores neither its number of values
-//! nor, if it comes last, its size in bytes.
+//! Codes one block, as a one-byte tag followed by the codec's bytes. A block stores neither its
+//! number of values nor, if it comes last, its size in bytes.
 
 mod decimal;
 pub(crate) mod dictionary;
@@ -23,15 +23,15 @@ const PREDICTED_MARGIN: usize = 7;
 /// In longer blocks, storing each value in its own bytes is never the shortest form.
 const PLAIN: usize = 64;
 
-/// This many runs may take as little as one byte.
+/// A block of this many runs may take as little as one byte.
 const PIECES: usize = 2;
 
-/// How deeply a block is nested in other blocks. Columns of a codec are blocks in turn.
+/// The depth at which a block is nested in other blocks. Columns of a codec are blocks in turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Nesting {
     depth: u32,
-    /// Whether the outermost block may use a primed model. Then predicting its columns is not worth
-    /// the time.
+    /// Whether the outermost block may use a primed model. If so, predicting its columns is not
+    /// worth the time.
     primed: bool,
 }
 
@@ -83,8 +83,8 @@ pub(crate) fn untag(tag: u8) -> Result<(Codec, u8), StreamError> {
     Ok((codec, tag >> CODEC_BITS))
 }
 
-/// Encodes between 1 and [`BLOCK`] values with each codec that, by estimate, may win, and keeps the
-/// shortest result.
+/// Encodes between 1 and [`BLOCK`] values with each codec that may win according to estimates, and
+/// keeps the shortest result.
 pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
     debug_assert!((1..=BLOCK).contains(&values.len()));
     let limit = if nesting.has_columns() {
@@ -154,7 +154,7 @@ pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
     }
 }
 
-/// Replaces a block by a predicted one if that is sufficiently shorter. Returns whether it was
+/// Replaces a block by a predicted block if that is sufficiently shorter. Returns whether it was
 /// replaced.
 pub(crate) fn replace_predicted(
     block: &mut Vec<u8>,
@@ -177,7 +177,7 @@ pub(crate) fn push_predicted(
     out.len() > at
 }
 
-/// Replaces the block that begins at `start` by a predicted one if that is sufficiently shorter.
+/// Replaces the block that begins at `start` by a predicted block if that is sufficiently shorter.
 /// Returns whether it was replaced. `write` receives the maximum number of bytes.
 fn keep_predicted(
     start: usize,

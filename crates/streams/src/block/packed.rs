@@ -1,10 +1,10 @@
-//! Frame of reference with exceptions, over values, differences or differences of differences.
-//! Differences are taken to the value `lag` places before (patched bit-packing: Zukowski, Héman,
-//! Nes and Boncz 2006, section 3.1).
+//! Packs values, differences or differences of differences in a frame of reference with exceptions.
+//! A difference is to the value `lag` places before (patched bit-packing: Zukowski, Héman, Nes and
+//! Boncz 2006, section 3.1).
 //!
 //! With lag 1, these are the usual deltas. With lag p, a period of p costs its first p values, and
-//! p interleaved strides cost 2p values. After subtracting a base and dividing by a common divisor,
-//! the rest is packed in equal widths. The few numbers that do not fit are patched in.
+//! p interleaved strides cost 2p values. The encoder subtracts a base, divides by a common divisor,
+//! and packs the results in equal widths. The few numbers that do not fit are patched in.
 
 mod lags;
 mod plan;

@@ -1,5 +1,5 @@
-//! Arithmetic runs: the l:h:s series of Zhang and Gupta 2001, section 3. A block or a whole stream
-//! consists of several.
+//! Codes arithmetic runs, which are the l:h:s series of Zhang and Gupta 2001, section 3. A block or
+//! a whole stream consists of several runs.
 //!
 //! A stream of any length with few pieces is a single block of runs. With other codecs, a block has
 //! at most [`BLOCK`](crate::BLOCK) values. Lengths, first values and strides of the pieces are
@@ -25,7 +25,7 @@ impl Piece {
     }
 }
 
-/// How a block of one or several pieces is written.
+/// The forms of a block of one or several pieces.
 pub(super) const CONSTANT: u8 = 0;
 pub(super) const ARITHMETIC: u8 = 1;
 pub(super) const PIECES: u8 = 2;
@@ -87,7 +87,8 @@ pub(crate) fn encode(pieces: &[Piece], nesting: Nesting, out: &mut Vec<u8>) -> u
         .iter()
         .map(|piece| piece.len - 1)
         .collect();
-    // A first value is stored as its distance from where the previous piece would have continued.
+    // A first value is stored as its distance from the value with which the previous piece would
+    // have continued.
     let mut expected = 0;
     let firsts: Vec<_> = pieces
         .iter()

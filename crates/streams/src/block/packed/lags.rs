@@ -49,8 +49,8 @@ fn period(values: &[u64]) -> Option<usize> {
 /// Returns the smallest number of interleaved sequences such that their strides are mostly
 /// constant.
 fn interleaved(values: &[u64]) -> Option<usize> {
-    /// The number of places to examine before rejecting a candidate of which fewer than one in
-    /// three fits.
+    /// The number of places to examine before rejecting a candidate that fits fewer than one place
+    /// in three.
     const GLANCE: usize = 48;
     let hits = |places: std::ops::Range<usize>, lag: usize| {
         let fits = places.filter(|&at| {

@@ -5,13 +5,13 @@ use super::{HIGHEST_ORDER, lags};
 use crate::block::Nesting;
 use crate::{bits, varint};
 
-/// How a block is packed.
+/// The way in which a block is packed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     /// The order of differences: 0 for values, 1 for differences, 2 for differences of differences,
     /// and so on.
     pub(super) order: usize,
-    /// The distance of the differences.
+    /// The distance between the two values of each difference.
     pub(super) lag: usize,
     /// The number to subtract from each number.
     pub(super) base: u64,
@@ -45,7 +45,7 @@ const CLOSE: u64 = 8;
 /// For an estimate of a long block, two stretches of this many values are examined.
 const STRETCH: usize = 128;
 
-/// At most [`FINALISTS`] candidate ways to pack a block, the best estimate first.
+/// Returns at most [`FINALISTS`] ways to pack a block, best estimate first.
 pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
     let mut numbers = Vec::with_capacity(values.len());
     let mut ways = Vec::new();
@@ -126,7 +126,7 @@ fn spread(numbers: &[u64]) -> u64 {
         .sum()
 }
 
-/// Returns the differences of an order to the values `lag` places before, excluding the head.
+/// Computes the differences of an order to the values `lag` places before, excluding the head.
 pub(super) fn residuals(values: &[u64], order: usize, lag: usize, out: &mut Vec<u64>) {
     out.clear();
     match order {
@@ -165,7 +165,7 @@ fn head_bytes(head: &[u64]) -> usize {
     values.min(differences + 4)
 }
 
-/// Returns the best base, scale and width for numbers, which it sorts.
+/// Sorts the numbers, and returns the best base, scale and width for them.
 fn frame(numbers: &mut [u64], signed: bool, head: usize) -> Plan {
     // Signed order equals the order of numbers with a flipped sign bit.
     let flip = if signed { 1 << 63 } else { 0 };
