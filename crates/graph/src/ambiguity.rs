@@ -23,9 +23,8 @@ pub enum Ambiguity {
 /// Finds a directed cycle or a diamond among the edges that `free` selects. EXIT→root is not one of
 /// these edges.
 ///
-/// Time: O(V + E) if these edges contain a directed cycle, or contain no undirected cycle at all,
-/// so that there is nothing to find. Otherwise O(P·V), where P is the number of vertices that
-/// several free edges leave.
+/// Time: O(V + E) if these edges contain a directed cycle, or no undirected cycle at all. Otherwise
+/// O(P·V), where P is the number of vertices that several free edges leave.
 pub fn find_ambiguity(
     graph: &FlowGraph,
     mut free: impl FnMut(EdgeId) -> bool,

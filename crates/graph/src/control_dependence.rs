@@ -7,9 +7,9 @@ use crate::{FlowGraph, PostDominatorTree};
 /// The edges on which each vertex depends. `v` is control dependent on the edge `a → b` if `v`
 /// post-dominates `b` and does not strictly post-dominate `a`.
 ///
-/// Post-dominance is that of [`PostDominatorTree`], so the relation also covers vertices that
-/// cannot reach EXIT. It omits the dependence of everything on the function's entry (the edge
-/// EXIT→root). Virtual exits are not edges, so nothing depends on them.
+/// [`PostDominatorTree`] defines post-dominance, so the relation also covers vertices that cannot
+/// reach EXIT. It omits the dependence of everything on the function's entry (the edge EXIT→root).
+/// Virtual exits are not edges, so nothing depends on them.
 #[derive(Clone, Debug)]
 pub struct ControlDependence {
     start: Vec<u32>,

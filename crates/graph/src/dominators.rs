@@ -1,5 +1,5 @@
-//! Dominators, by the algorithm of Lengauer and Tarjan (1979) with simple path compression. O(E log
-//! V), no recursion.
+//! Dominators, by the algorithm of Lengauer and Tarjan (1979) with simple path compression. Time:
+//! O(E log V), no recursion.
 
 use afterimage_ids::{BlockId, EntityRef};
 
@@ -180,7 +180,7 @@ struct Forest {
 
 impl Forest {
     /// Returns the vertex with the least semidominator on the path from `v` up to the root of its
-    /// tree in the forest, root excluded. `v` itself if it is a root.
+    /// tree in the forest, root excluded. Returns `v` itself if it is a root.
     fn eval(&mut self, v: u32, linked: u32, semi: &[u32]) -> u32 {
         if v < linked {
             return self.label[v as usize];

@@ -19,7 +19,7 @@ pub struct Loop {
     pub irreducible: bool,
 }
 
-/// All loops of a graph and how they nest, as Havlak (1997) defines them.
+/// All loops of a graph and their nesting, as Havlak (1997) defines them.
 ///
 /// A loop with header `h` is the set of depth-first descendants of `h` that reach `h` without
 /// leaving the descendants of `h`. Two loops are nested or disjoint. Removing the back edges of all
@@ -106,8 +106,8 @@ impl LoopForest {
     }
 
     fn mark_irreducible(&mut self, graph: &FlowGraph, search: &DepthFirst) {
-        // Loops that are already marked are skipped: the next loop outward names their set. The
-        // number `loops.len()` means "no loop".
+        // Skip loops that are already marked. The next loop outward names their set. The number
+        // `loops.len()` means "no loop".
         let outside = self.loops.len();
         let index = |id: Option<LoopId>| id.map_or(outside, |l| l.index());
         let mut unmarked = UnionFind::new(outside + 1);

@@ -7,10 +7,10 @@ use crate::{Adjacency, Components, DepthFirst, DominatorTree, FlowGraph};
 /// The post-dominator tree: `a` post-dominates `b` if every path from `b` to EXIT goes through `a`.
 ///
 /// If a vertex cannot reach EXIT, the graph is first completed by *virtual exits*. Every vertex
-/// without successors gets an edge to EXIT. So does one vertex of every region that cannot be left:
-/// the one that depth-first search discovers first, such as the header of an infinite loop. Every
-/// vertex then reaches EXIT and has a place in the tree. An infinite loop thus behaves like a loop
-/// whose header decides when it ends. Edges that leave EXIT are ignored.
+/// without successors gets an edge to EXIT. So does one vertex of every region that cannot be left,
+/// namely the vertex that depth-first search discovers first. In an infinite loop, this is the
+/// header. Every vertex then reaches EXIT and has a place in the tree. An infinite loop thus
+/// behaves like a loop that its header can end. Edges that leave EXIT are ignored.
 #[derive(Clone, Debug)]
 pub struct PostDominatorTree {
     tree: DominatorTree,

@@ -24,7 +24,7 @@ entities! {
     BlockId = "block";
     /// An edge of a control-flow graph.
     EdgeId = "edge";
-    /// An operator, as its position in its function's body. Every operator counts, from 0.
+    /// An operator, as its position among all operators of its function's body, from 0.
     OpId = "op";
     /// A statement: an operator that yields a value or has an effect.
     StmtId = "stmt";

@@ -16,7 +16,8 @@ pub fn map<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
     map_with(count, || (), |(), at| of(at))
 }
 
-/// Like [`map`], with a scratch value that each thread creates once and passes to every call.
+/// Does the same as [`map`], with a scratch value that each thread creates once and passes to every
+/// call.
 pub fn map_with<R, T: Send>(
     count: usize,
     room: impl Fn() -> R + Sync,

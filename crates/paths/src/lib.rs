@@ -2,8 +2,8 @@
 //!
 //! There are two ways: witnesses on edges (Ball and Larus, "Optimally Profiling and Tracing
 //! Programs", 1992, section 4) and path numbers (Ball and Larus, "Efficient Path Profiling", 1996).
-//! The code is pure. Its output is a plan and later, from the codes that a run wrote, the sequence
-//! of the run's paths.
+//! The code is pure. Its output is a plan and, from the bits that a run wrote, the sequence of the
+//! run's paths.
 
 mod entry_ids;
 mod numbering;

@@ -134,7 +134,7 @@ impl Numbering {
         self.starts.iter().map(|(&v, &width)| (v, width))
     }
 
-    /// Returns what an edge adds to a path's number.
+    /// Returns the value that an edge adds to a path's number.
     pub fn value(&self, edge: EdgeId) -> u32 {
         match self.values.binary_search_by_key(&edge, |v| v.0) {
             Ok(i) => self.values[i].1,
@@ -161,7 +161,7 @@ struct Counter<'a> {
 struct Counted {
     /// The number of paths from each vertex to an end.
     paths: Vec<u64>,
-    /// What edges add to path numbers.
+    /// The values that edges add to path numbers.
     values: Vec<(EdgeId, u32)>,
     tail_calls: bool,
 }

@@ -1,4 +1,4 @@
-//! What each function writes of the path, and where.
+//! Plans which bits of the path each function writes, and where.
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
 use afterimage_placement::{PlanError, function_weights};
@@ -138,8 +138,8 @@ fn at_start(
     })
 }
 
-/// Returns the step for what an edge adds. Dispatch vertices have no code, so their edges also do
-/// what belongs to the vertices.
+/// Returns the step for the value that an edge adds. Dispatch vertices have no code, so their edges
+/// also take the steps of the vertices.
 fn on_edge(cfg: &Cfg, numbering: &Numbering, edge: EdgeId) -> Option<Step> {
     let graph = &cfg.graph;
     let from = graph.from(edge);

@@ -146,7 +146,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Adds a call to a function by the host.
+    /// Adds a call by the host to a function.
     pub fn host_call(&mut self, function: FuncId) {
         self.host_calls.push_back(function);
     }
@@ -184,7 +184,7 @@ impl<'a> Regenerator<'a> {
     }
 
     /// Processes one path, or the beginning or end of an activation. `last` holds the activations
-    /// at the end of the run, if that may be near.
+    /// at the end of the run, if the end may be near.
     #[inline]
     fn step<S: Sink>(
         &mut self,

@@ -3,7 +3,7 @@
 use afterimage_ids::{EntityRef, FuncId, TypeId};
 use afterimage_program::{BlockEnd, Callee, Program};
 
-/// Whether anything is written between a call and its return.
+/// Knows whether anything is written between a call and its return.
 #[derive(Clone, Debug)]
 pub(crate) struct Writers {
     /// For each function, imports included, whether it may write.

@@ -1,4 +1,4 @@
-//! Frequencies of blocks.
+//! Computes the frequencies of blocks.
 
 use afterimage_ids::{BlockId, Counts, EntityRef, FuncId};
 use afterimage_program::{Function, Program};
@@ -6,8 +6,8 @@ use afterimage_program::{Function, Program};
 use crate::solve::check_shape;
 use crate::{Counted, Plan, Site, SolveError};
 
-/// Derives the executions of every block of every function from the counts of the edges. EXIT
-/// counts once per activation, virtual edges included.
+/// Derives the number of executions of every block of every function from the counts of the edges.
+/// EXIT counts once per activation, virtual edges included.
 ///
 /// # Errors
 /// If the counts belong to another program, or a sum exceeds 64 bits.
@@ -60,9 +60,9 @@ fn sum<'a>(
     })
 }
 
-/// Returns the executions of the blocks that a plan measures directly, by function and block. Other
-/// blocks have `None`. A plan of [`Mode::Slow`](crate::Mode::Slow) measures all blocks that contain
-/// code.
+/// Returns the number of executions of each block that a plan measures directly, by function and
+/// block. Other blocks have `None`. A plan of [`Mode::Slow`](crate::Mode::Slow) measures all blocks
+/// that contain code.
 ///
 /// # Errors
 /// If the plan, the program and the counters do not belong together.

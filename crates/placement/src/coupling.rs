@@ -1,9 +1,10 @@
 //! The equations that link the functions of a program.
 //!
 //! Every activation of a function was started by a direct call, by an indirect call, or by the
-//! host: `entries = direct calls + indirect calls + host entries`. It is not known which indirect
-//! call started an activation. So the functions that indirect calls of one type may reach share one
-//! equation, their sum. Imported functions take part if the host counts their calls.
+//! host: `entries = direct calls + indirect calls + host entries`. The indirect call that started
+//! an activation is unknown. So the functions that indirect calls of one type may reach share one
+//! equation, which is the sum of their equations. Imported functions take part if the host counts
+//! their calls.
 
 use std::collections::HashMap;
 
@@ -129,7 +130,7 @@ impl Coupling {
     }
 }
 
-/// Each call block that takes part, with the equation to which it belongs.
+/// Returns each call block that takes part, with the equation to which it belongs.
 pub(crate) fn coupled_calls<'a>(
     program: &'a Program,
     coupling: &'a Coupling,

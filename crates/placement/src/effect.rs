@@ -1,4 +1,4 @@
-//! How one more unit of flow around a fundamental cycle changes the coupling equations.
+//! Computes how one more unit of flow around a fundamental cycle changes the coupling equations.
 
 use afterimage_graph::{FlowGraph, SpanningForest};
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
@@ -19,7 +19,7 @@ pub(crate) struct Effects<'a> {
     /// For each vertex, the nearest vertex on the way to the tree's root whose parent edge has a
     /// label. The vertex itself is included.
     near: Vec<u32>,
-    /// For each such vertex, the number of labelled edges on its way to the root.
+    /// For each vertex in `near`, the number of labelled edges on its way to the root.
     depth: Vec<u32>,
 }
 
@@ -27,14 +27,14 @@ pub(crate) struct Effects<'a> {
 #[derive(Clone, Copy)]
 struct Parent {
     vertex: u32,
-    /// The number of the edge. The number one past the last edge stands for EXIT→root.
+    /// The number of the edge. The number one past the last edge represents EXIT→root.
     edge: u32,
     /// +1 if the edge leads from the vertex to its parent, otherwise −1.
     sign: i64,
 }
 
 impl<'a> Effects<'a> {
-    /// `entry` is the equation of the function, and `calls` are its call blocks with their
+    /// Prepares a function. `entry` is its equation, and `calls` are its call blocks with their
     /// equations. Time: O(V + E).
     pub(crate) fn new(
         graph: &'a FlowGraph,
@@ -113,8 +113,8 @@ impl<'a> Effects<'a> {
     pub(crate) fn column(&self, chord: EdgeId, limit: usize) -> Option<Column> {
         let mut column: Column = Vec::new();
         add(&mut column, self.labels.of(chord.as_u32()), 1);
-        // Goes from the chord's target up to the common ancestor, and from there down to the
-        // chord's source.
+        // Go from the chord's target up to the common ancestor, and from there down to the chord's
+        // source.
         let mut up = self.near[self.graph.to(chord).index()];
         let mut down = self.near[self.graph.from(chord).index()];
         let mut steps = 0;

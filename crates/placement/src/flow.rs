@@ -1,4 +1,4 @@
-//! Solving flow equations whose unknown edges form a forest.
+//! Solves flow equations whose unknown edges form a forest.
 
 /// The reason why no unique solution exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -201,7 +201,7 @@ impl<'a> Interprocedural<'a> {
         Ok(elimination)
     }
 
-    /// For each equation, the right side minus the left side.
+    /// Returns, for each equation, the right side minus the left side.
     fn residual(&self, flows: &[FunctionFlow<'_>]) -> Vec<i128> {
         let mut residual = self.right.clone();
         for (i, (function, flow)) in self.program.functions.iter().zip(flows).enumerate() {

@@ -1,4 +1,4 @@
-//! Plans: which counters a program gets, and where.
+//! Defines plans, which say what counters a program gets and where.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use afterimage_ids::{BlockId, CounterId, Counts, EdgeId, FuncId};
 
 use crate::SplitCost;
 
-/// How a profile is taken.
+/// The way in which a profile is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// A counter in every block, as pixie does. Yields only the frequencies of blocks.
+    /// A counter in every block, as in pixie. It yields only the frequencies of blocks.
     Slow,
-    /// A counter on every edge. Deliberately redundant, for tests.
+    /// A counter on every edge, which is deliberately redundant, for tests.
     Edges,
     /// Counters on the chords of one spanning tree per function, with heuristic weights.
     Quick,
     /// Like [`Quick`](Self::Quick), with the weights of an earlier run.
     Feedback,
-    /// Counters for the whole program at once: some of the chords follow from the calls. Uses the
-    /// weights of an earlier run if given.
+    /// Counters for the whole program at once. Some chords need no counter, because their counts
+    /// follow from the calls. The weights of an earlier run are used if given.
     Program,
 }
 
@@ -62,7 +62,7 @@ pub struct FunctionPlan {
 /// The counters of a program and their places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// How the counters were chosen.
+    /// The mode in which the counters were chosen.
     pub mode: Mode,
     /// Whether the counters alone suffice, because they also determine which calls did not return.
     /// In this case, no backtrace is needed. Traps in the middle of a block remain unknown.
@@ -84,7 +84,7 @@ pub struct Plan {
 /// The options for a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanOptions<'a> {
-    /// How the profile is taken.
+    /// The way in which the profile is taken.
     pub mode: Mode,
     /// Whether the plan works without a backtrace of the run's end: see [`Plan::standalone`].
     pub standalone: bool,

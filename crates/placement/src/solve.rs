@@ -13,7 +13,8 @@ use crate::{Mode, Plan, RunFacts, SolveError};
 /// Derives the count of every edge of every function from the counters of a run.
 ///
 /// Time: linear in the size of the program, except for the equations of [`Mode::Program`], which
-/// the plan keeps sparse. The result is exact: every equation is used or checked in integers.
+/// the plan keeps sparse. The result is exact, because every equation is used or checked in
+/// integers.
 ///
 /// # Errors
 /// If the counters are inconsistent (see [`SolveError`]). A plan of [`Mode::Slow`] determines only

@@ -1,4 +1,4 @@
-//! The reasons for refusing counters.
+//! Errors of deriving counts from counters.
 
 use std::fmt;
 
@@ -79,7 +79,7 @@ pub enum SolveError {
         /// The block whose equation is violated.
         block: BlockId,
     },
-    /// A derived count is one that no run can have.
+    /// A derived count is impossible in any run.
     #[error(
         "the counters contradict each other: in {function} the count of {place} would be {value}"
     )]
@@ -96,7 +96,7 @@ pub enum SolveError {
         "the counters contradict each other: {0}, or those of its type, are entered more or less often than called"
     )]
     Uncoupled(FuncId),
-    /// An indirect call of a type that no function has reached a function.
+    /// An indirect call reached a function, but no function has the type of the call.
     #[error(
         "the counters contradict each other: an indirect call reached a function type that no \
          function has"

@@ -3,7 +3,7 @@
 use afterimage_ids::EdgeId;
 use afterimage_program::{Cfg, EdgeKind};
 
-/// The extra cost of an increment on an edge, compared with one in the middle of a block.
+/// The extra cost of an increment on an edge, compared with an increment in the middle of a block.
 ///
 /// An edge has its own place if no other edge leaves its source, or if no other edge enters its
 /// target. Any other edge is *critical*: code on it needs a jump or a landing block (Samples 1991).
@@ -38,7 +38,7 @@ impl Default for SplitCost {
 }
 
 impl SplitCost {
-    /// Costs nothing for splitting. This is the cost measure of Ball and Larus 1992.
+    /// Splitting an edge costs nothing. This is the cost measure of Ball and Larus 1992.
     pub const FREE: Self = Self {
         taken: 1.0,
         else_arm: 1.0,

@@ -14,7 +14,7 @@ pub(super) struct Bits {
 }
 
 impl Bits {
-    /// Takes a word and returns the previous one, if there was one.
+    /// Takes a word and returns the previous word, if there was one.
     pub(super) fn push(&mut self, word: u64) -> Result<Option<u64>, RegenerateError> {
         if word == 0 {
             return Err(RegenerateError::Bits);
@@ -39,7 +39,8 @@ impl Bits {
         self.left = 63 - word.leading_zeros();
     }
 
-    /// Holds back this word; 0 for none. Returns `None` if the word is invalid.
+    /// Creates a reader that holds back this word, or no word if it is 0. Returns `None` if the
+    /// word is invalid.
     pub(super) fn keeping(word: u64) -> Option<Self> {
         (word != 1).then_some(Self {
             next: word,
@@ -76,7 +77,7 @@ impl Bits {
         Ok(number)
     }
 
-    /// Like [`take`](Self::take), without consuming the bits.
+    /// Reads like [`take`](Self::take), without consuming the bits.
     #[inline]
     pub(super) fn peek(&self, width: u8) -> Result<u32, RegenerateError> {
         let width = u32::from(width);

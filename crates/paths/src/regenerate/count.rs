@@ -16,7 +16,7 @@ pub trait Tally: Sink {
     /// Whether the tally counts anything.
     const COUNTS: bool;
 
-    /// A path was executed `times` more times.
+    /// Records `times` further executions of a path.
     fn add(&mut self, node: NodeId, times: u64);
 }
 
@@ -28,7 +28,7 @@ impl Tally for NullSink {
 
 /// Counts the blocks in a run's bits, several paths at a time. Tables show where the next few bits
 /// lead from the start of a path. A [`Regenerator`] handles cases outside the tables. Time: O(1)
-/// per path; three to seven times as fast as regenerating the paths.
+/// per path. Counting is three to seven times as fast as regenerating the paths.
 pub struct Counter<'a, T = NullSink> {
     run: Regenerator<'a>,
     looks: LookupTables,
@@ -38,7 +38,7 @@ pub struct Counter<'a, T = NullSink> {
     /// The start of the next path's table. If this is the unknown place, `run` holds the run's
     /// position.
     place: u32,
-    /// When the innermost activation began.
+    /// The time at which the innermost activation began.
     entered: u64,
 }
 
@@ -63,7 +63,7 @@ impl<'a, T: Tally> Counter<'a, T> {
         }
     }
 
-    /// Adds a call to a function by the host.
+    /// Adds a call by the host to a function.
     pub fn host_call(&mut self, function: FuncId) {
         self.run.host_call(function);
     }
@@ -84,8 +84,8 @@ impl<'a, T: Tally> Counter<'a, T> {
     }
 
     /// Passes all paths executed since the last call to the tally. Returns the tally, and how many
-    /// of the activations that were open at the last call are still open. Time: O(distinct looks
-    /// since then).
+    /// of the activations that were open at the last call are still open. Time: O(distinct table
+    /// entries used since then).
     ///
     /// # Errors
     /// If the plan belongs to another program.
@@ -255,8 +255,9 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.outer.push(at);
     }
 
-    /// For each open activation, outermost first, the times of its first block and of the block of
-    /// the call for which it waits. If it does not wait, both are the time of its first block.
+    /// Returns, for each open activation, outermost first, the times of its first block and of the
+    /// block with the call for which it waits. If the activation does not wait, both are the time
+    /// of its first block.
     pub fn opened(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let waiting = self.run.outer.iter().map(|at| (at.entered, at.called));
         let active = self.is_active();

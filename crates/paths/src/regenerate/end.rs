@@ -14,11 +14,11 @@ pub struct FinalFrame {
     pub block: BlockId,
 }
 
-/// How a run ended.
+/// The way in which a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// No activation was open: every call by the host had returned, or an exception left the last
-    /// one.
+    /// No activation was open. Every call by the host had returned, or an exception had left the
+    /// last activation.
     Done,
     /// These activations were open, outermost first.
     Open(Vec<FinalFrame>),

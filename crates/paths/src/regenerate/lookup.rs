@@ -20,16 +20,16 @@ const FAR: usize = 64;
 /// A start gets a table after this many visits. Most starts are visited less often, and would take
 /// most of the memory.
 const WARM: u32 = 16;
-/// The maximum number of entries of all tables together: 128 MiB.
+/// The maximum number of entries of all tables together, which take 128 MiB.
 const MOST: usize = 1 << 23;
 
-/// The maximum size of the lists of paths: 64 MiB. Beyond it, the lists are rebuilt.
+/// The maximum length of the lists of paths, which then take 64 MiB. Longer lists are rebuilt.
 const MOST_NODES: usize = 1 << 24;
 
 /// The place of the table for unknown starts.
 pub(super) const UNKNOWN_PLACE: u32 = 0;
 
-/// Where some bits lead.
+/// The result of following some bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     /// The start of the next path's table.
@@ -224,7 +224,7 @@ impl LookupTables {
         self.sites[look.site as usize]
     }
 
-    /// Like [`site`](Self::site), for several activations.
+    /// Returns all activations that begin to wait.
     pub(super) fn sites(&self, look: &Look) -> &[Activation] {
         &self.sites[look.site as usize..][..usize::from(look.waiting)]
     }
@@ -235,7 +235,7 @@ impl LookupTables {
         (start.0 != NOWHERE).then_some(start)
     }
 
-    /// Counts a visit of a start and returns the place of its table.
+    /// Counts a visit to a start and returns the place of its table.
     pub(super) fn meet(&mut self, tables: &mut Tables<'_>, function: u32, start: u32) -> u32 {
         // An invalid start is refused when its path is looked up.
         let Some(place) = tables.place(function, start) else {
@@ -299,7 +299,7 @@ impl LookupTables {
         };
         let mut sites = Vec::new();
         for _ in 0..FAR {
-            // It is unknown whether more bits follow, and so whether more paths follow.
+            // The number of further bits is unknown, so further paths are unknown, too.
             if way.left == 0 {
                 break;
             }
@@ -390,7 +390,7 @@ impl Way {
         }
     }
 
-    /// Like [`step`](Self::step), with `None` for [`Step::End`].
+    /// Does the same as [`step`](Self::step), with `None` for [`Step::End`].
     fn path<S: Sink>(
         &mut self,
         looks: &LookupTables,
@@ -458,7 +458,7 @@ impl Way {
         Some(step)
     }
 
-    /// Returns the callee; `Some(None)` for an import that writes nothing.
+    /// Returns the callee, or `Some(None)` for an import that writes nothing.
     fn callee(&self, tables: &Tables<'_>, target: Target, left: u32) -> Option<Option<u32>> {
         let ids = tables.entry_ids();
         match target {

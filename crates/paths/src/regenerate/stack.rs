@@ -8,7 +8,7 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 /// The absence of a start because the activation ends.
 pub(super) const LEAVES: u32 = u32::MAX - 1;
 
-/// An activation, and where it continues.
+/// An activation, and the place where it continues.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Activation {
     /// The defined function, by its index.

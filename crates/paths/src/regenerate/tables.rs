@@ -19,7 +19,7 @@ pub(super) struct Path {
     pub end: PathEnd,
 }
 
-/// How a path ends.
+/// The end of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PathEnd {
     /// The next path of this activation begins at this start.

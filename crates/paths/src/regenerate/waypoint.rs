@@ -19,7 +19,7 @@ use crate::PathPlan;
 /// - the number of waiting activations and, for each, its function, start, start for exceptions and
 ///   block;
 /// - the next event: 0 for a call by the host; 1 for a path, with its function and start; 2 to 4
-///   for a call to a defined function, of an import, or through a table, with the function or type
+///   for a call to a defined function, to an import, or through a table, with the function or type
 ///   and the calling function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waypoint(Vec<u64>);

@@ -1,4 +1,4 @@
-//! Blocking witnesses.
+//! Adds blocking witnesses to a placement.
 
 use afterimage_ids::EntityRef;
 

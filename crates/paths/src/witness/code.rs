@@ -11,8 +11,8 @@ const SHORT: u8 = 8;
 pub(super) struct Code {
     /// The tokens of a canonical code, ascending by width and value.
     tokens: Vec<Token>,
-    /// For each value of the next bits, as many as the longest short token has: the rank and width
-    /// of the token at their beginning.
+    /// The rank and width of the token with which the next bits begin, indexed by these bits. The
+    /// longest short token determines their number.
     short: Vec<(u32, u8)>,
     short_width: u8,
     longest: u8,
@@ -58,7 +58,8 @@ impl Code {
         reader.take(width).then_some(rank)
     }
 
-    /// Words of one width are consecutive numbers, below the prefixes of longer words.
+    /// Reads a token of more than [`SHORT`] bits. Words of one width are consecutive numbers, below
+    /// the prefixes of longer words.
     #[cold]
     fn read_long<R: TokenReader>(&self, reader: &mut R) -> Option<u32> {
         let next = reader.peek(self.longest);

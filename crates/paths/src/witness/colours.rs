@@ -11,9 +11,9 @@ const WORK_PER_EDGE: usize = 64;
 /// The minimum number of steps, whatever the number of edges.
 const LEAST_WORK: usize = 1 << 20;
 
-/// Colours greedily: witnesses that a branch sees through different edges get different colours.
-/// The heaviest witnesses come first, and each takes the smallest possible colour, so that much of
-/// the weight has few colours. Returns the colours by edge. Near-linear.
+/// Colours greedily, so that witnesses that a branch sees through different edges get different
+/// colours. The heaviest witnesses come first, and each takes the smallest possible colour, so that
+/// much of the weight has few colours. Returns the colours by edge. Near-linear.
 ///
 /// The placement must solve the tracing problem.
 pub(super) fn colours(

@@ -3,7 +3,7 @@
 //! A spanning tree leaves no undirected cycle silent. Theorem 4.2 of Ball and Larus 1992 requires
 //! less: no directed cycle and no diamond. Finding the cheapest set is NP-complete, so each witness
 //! is tried once, hottest first. On ten real programs this saves 0 to 3 % of the witnesses with
-//! heuristic weights, and less than 0.5 % with weights from the same run: the spanning tree is
+//! heuristic weights, and less than 0.5 % with weights from the same run, so the spanning tree is
 //! nearly optimal. Starting without a tree, with all edges writing, gave the same result.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
@@ -79,7 +79,7 @@ struct Trial<'v, 'g> {
     before: Region,
     /// The vertices that the edge's target reaches silently.
     behind: Region,
-    /// The vertices that silently reach any of those in `behind`.
+    /// The vertices that silently reach any vertex in `behind`.
     meeting: Region,
     /// The number of edges that may still be examined.
     work: usize,

@@ -1,4 +1,4 @@
-//! Code lengths by weight (Huffman 1952).
+//! Computes code lengths from weights (Huffman 1952).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

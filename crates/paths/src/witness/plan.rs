@@ -15,7 +15,7 @@ use crate::{EntryIds, Spot, Step};
 /// fewer bits than the unchanged weights.
 const GUESSES: f64 = 0.6;
 
-/// How witnesses are chosen.
+/// The options for choosing witnesses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WitnessOptions {
     /// The cost of a witness on an edge.
@@ -38,7 +38,7 @@ impl Default for WitnessOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionWitnesses {
     edges: Vec<(EdgeId, Token)>,
-    /// For each entry of `edges`, the group to whose code the token belongs.
+    /// For each entry of `edges`, the group with the code to which the token belongs.
     groups: Vec<u32>,
     entry: Option<Token>,
     may_write: bool,
@@ -47,14 +47,14 @@ pub struct FunctionWitnesses {
 impl FunctionWitnesses {
     /// Returns the edges that write, ascending, with their tokens.
     ///
-    /// Edges out of blocks that end with a tail call or a throw never write: such an operator can
-    /// still fail.
+    /// Edges out of blocks that end with a tail call or a throw never write, because these
+    /// operators can still fail.
     pub fn edges(&self) -> &[(EdgeId, Token)] {
         &self.edges
     }
 
-    /// Returns the edges that write, with their tokens and the group to whose code each token
-    /// belongs.
+    /// Returns the edges that write, each with its token and the group with the code to which the
+    /// token belongs.
     pub(super) fn coded(&self) -> impl Iterator<Item = (EdgeId, Token, u32)> + '_ {
         let edges = self.edges.iter().zip(&self.groups);
         edges.map(|(&(edge, token), &group)| (edge, token, group))

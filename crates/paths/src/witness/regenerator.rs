@@ -80,7 +80,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Adds a call to a function by the host, which begins when all earlier ones have ended.
+    /// Adds a call by the host to a function. The call begins when all earlier calls have ended.
     pub fn host_call(&mut self, function: FuncId) {
         self.host_calls.push_back(function);
     }

@@ -8,7 +8,7 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 use super::{Placement, TraceGraph};
 
-/// The possible first event in the trace once control has passed over an edge.
+/// A possible first event in the trace after control has passed over an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Witness {
     /// The witness of an edge.

@@ -11,7 +11,7 @@ use afterimage_program::{BlockEnd, Callee, Cfg, EdgeKind, Program};
 use super::code::Code;
 use super::{FunctionWitnesses, Token, TokenReader};
 
-/// What the decoder knows about an edge.
+/// The facts about an edge that the decoder needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     pub to: BlockId,
@@ -30,7 +30,7 @@ pub(super) enum Leads {
     Throws,
 }
 
-/// What happens at the end of a vertex.
+/// The way in which control continues at the end of a vertex.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     /// Only one edge leads on.
@@ -140,8 +140,8 @@ impl Table {
         self.ways[edge.index()]
     }
 
-    /// Returns the rank of the next token of a code, or `None` if the next bits are not such a
-    /// token.
+    /// Returns the rank of the next token of a code, or `None` if the next bits are not a token of
+    /// this code.
     #[inline]
     pub(super) fn read<R: TokenReader>(&self, code: u32, reader: &mut R) -> Option<u32> {
         self.codes[code as usize].read(reader)
@@ -182,7 +182,7 @@ fn codes(cfg: &Cfg, witnesses: &FunctionWitnesses) -> (Vec<Code>, Vec<Option<Cod
     (codes, tokens)
 }
 
-/// For each vertex, the code of the tokens that it sees, which all belong to one code.
+/// Returns, for each vertex, the code of the tokens that it sees. They all belong to one code.
 fn codes_at(cfg: &Cfg, ways: &[Way]) -> Vec<Option<u32>> {
     let graph = &cfg.graph;
     let mut codes = vec![None; graph.vertex_count()];

@@ -8,8 +8,8 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 pub enum Role {
     /// Witnesses determine how control continues, if several edges leave it.
     Plain,
-    /// A call to a function that writes nothing: it is transparent. The callee determines how
-    /// control continues.
+    /// A call to a function that writes nothing. The call is transparent, and the callee determines
+    /// how control continues.
     SilentCall,
     /// Other functions may write after this vertex: it is EXIT, or a call to a function that may
     /// write. A witness of this graph cannot determine the next part of the trace, so no branch may
@@ -31,7 +31,7 @@ pub struct TraceGraph<'a> {
 }
 
 impl<'a> TraceGraph<'a> {
-    /// Returns a single procedure without calls: every vertex is plain.
+    /// Returns the graph of a single procedure without calls, in which every vertex is plain.
     pub fn single(graph: &'a FlowGraph) -> Self {
         Self::new(graph, |_| Role::Plain, |_| false)
     }

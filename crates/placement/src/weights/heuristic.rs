@@ -1,4 +1,4 @@
-//! The heuristic of ten iterations per loop, loop by loop.
+//! Computes weights by the heuristic of ten iterations per loop, one loop after another.
 
 use afterimage_graph::{DepthFirst, FlowGraph, Loop, LoopForest};
 use afterimage_ids::{BlockId, EdgeId, EntityRef, LoopId};
@@ -8,7 +8,7 @@ use super::{Likelihood, Weights};
 /// The executions of a loop's body per entry, including the last, incomplete iteration.
 const TURNS: f64 = 11.0;
 
-/// The largest meaningful weight. Beyond it, the product of nested loops says nothing.
+/// The largest meaningful weight. Larger products over nested loops say nothing.
 const LARGEST: f64 = 1e100;
 
 pub(super) fn weights(graph: &FlowGraph, likelihood: &dyn Fn(EdgeId) -> Likelihood) -> Weights {
@@ -33,8 +33,8 @@ pub(super) fn weights(graph: &FlowGraph, likelihood: &dyn Fn(EdgeId) -> Likeliho
     one_path(graph, &search)
 }
 
-/// Weights for one execution along a depth-first path. The path leads to EXIT if EXIT is reached,
-/// and otherwise to the end of the search.
+/// Returns the weights of one execution along a depth-first path. The path leads to EXIT if EXIT is
+/// reached, and otherwise to the end of the search.
 fn one_path(graph: &FlowGraph, search: &DepthFirst) -> Weights {
     let mut edges = vec![0.0; graph.edge_count()];
     let mut leaks = vec![0.0; graph.vertex_count()];
@@ -365,7 +365,7 @@ impl<'a> Heuristic<'a> {
             if arriving.is_empty() {
                 continue;
             }
-            // Searches breadth-first against the edges, within the loop.
+            // Search breadth-first against the edges, within the loop.
             let mut order = vec![l.header];
             let mut next = 0;
             while let Some(&v) = order.get(next) {

@@ -6,7 +6,7 @@ use afterimage_graph::{FlowGraph, PostDominatorTree};
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 use afterimage_program::{BlockEnd, Callee, Cfg, EdgeKind, Program};
 
-/// How likely an edge is to be taken, apart from loops and the number of branches.
+/// The likelihood that an edge is taken, apart from loops and the number of branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likelihood {
     /// Nothing is known.
@@ -16,14 +16,14 @@ pub enum Likelihood {
     Calls,
     /// The edge leads to a return. This is the return heuristic of Ball and Larus (1993).
     Returns,
-    /// The edge is that of an exception. It is rare, but may be part of how a program works.
+    /// The edge is taken by an exception. It is rare, but may be part of how a program works.
     Exceptional,
     /// The edge leads to the end of the program, so it is executed at most about once in a run.
     Cold,
 }
 
 impl Likelihood {
-    /// Returns the share of its source's executions that an unlikely edge gets.
+    /// Returns the share of its source's executions that the edge gets, if it is unlikely.
     pub(super) fn share(self) -> Option<f64> {
         match self {
             Self::Normal | Self::Calls | Self::Returns => None,

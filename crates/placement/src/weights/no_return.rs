@@ -3,8 +3,8 @@
 use afterimage_ids::{BlockId, EntityRef, FuncId};
 use afterimage_program::{BlockEnd, Callee, EdgeKind, Program};
 
-/// For each function by index, imports included: whether it may return, normally or through an
-/// exception.
+/// Returns, for each function by index, imports included, whether it may return, normally or
+/// through an exception.
 ///
 /// `proc_exit` of WASI does not return. A defined function may return if its EXIT can be reached
 /// from its root without the return of a function that does not return. The result is the least

@@ -1,4 +1,4 @@
-//! The possible errors in recorded tokens.
+//! Errors of reading recorded tokens.
 
 use afterimage_ids::{BlockId, FuncId};
 
