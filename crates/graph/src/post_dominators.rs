@@ -10,7 +10,7 @@ use crate::{Adjacency, Components, DepthFirst, DominatorTree, FlowGraph};
 /// without successors gets an edge to EXIT. So does one vertex of every region that cannot be left,
 /// namely the vertex that depth-first search discovers first. In an infinite loop, this is the
 /// header. Every vertex then reaches EXIT and has a place in the tree. An infinite loop thus
-/// behaves like a loop that its header can end. Edges that leave EXIT are ignored.
+/// behaves like a loop that can end at its header. Edges that leave EXIT are ignored.
 #[derive(Clone, Debug)]
 pub struct PostDominatorTree {
     tree: DominatorTree,

@@ -58,7 +58,7 @@ pub struct Numbering {
 
 impl Numbering {
     /// Numbers the paths of a function. The heaviest edge out of a vertex adds nothing. An
-    /// activation writes one bit if it can end with a tail call. Near-linear.
+    /// activation writes one bit if it can end with a tail call. Time: near-linear.
     pub fn compute(cfg: &Cfg, weights: &Weights, cuts: Cuts) -> Self {
         let graph = &cfg.graph;
         let search = DepthFirst::compute(graph);

@@ -32,8 +32,8 @@ pub struct PathPlan {
 }
 
 impl PathPlan {
-    /// Plans a program's probes. The counts of an earlier run serve as weights if given.
-    /// Near-linear.
+    /// Plans a program's probes. The counts of an earlier run serve as weights if given. Time:
+    /// near-linear.
     ///
     /// # Errors
     /// If the counts belong to another program.

@@ -3,7 +3,7 @@
 use afterimage_ids::{EntityRef, FuncId, TypeId};
 use afterimage_program::{BlockEnd, Callee, Program};
 
-/// Knows whether anything is written between a call and its return.
+/// The functions that may write between a call to them and their return.
 #[derive(Clone, Debug)]
 pub(crate) struct Writers {
     /// For each function, imports included, whether it may write.

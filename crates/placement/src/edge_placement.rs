@@ -15,7 +15,8 @@ pub fn optimal_edges(graph: &FlowGraph, weights: &Weights) -> Vec<EdgeId> {
 }
 
 /// Whether the counts of these edges determine the counts of all edges and of EXIT→root. This is so
-/// if and only if the other edges, including EXIT→root, contain no undirected cycle. Near-linear.
+/// if and only if the other edges, including EXIT→root, contain no undirected cycle. Time:
+/// near-linear.
 pub fn determines_edges(graph: &FlowGraph, edges: &[EdgeId]) -> bool {
     let mut measured = EntitySet::new();
     for &e in edges {

@@ -34,8 +34,8 @@ struct Parent {
 }
 
 impl<'a> Effects<'a> {
-    /// Prepares a function. `entry` is its equation, and `calls` are its call blocks with their
-    /// equations. Time: O(V + E).
+    /// Labels the edges of a function. `entry` is its equation, and `calls` are its call blocks
+    /// with their equations. Time: O(V + E).
     pub(crate) fn new(
         graph: &'a FlowGraph,
         forest: &SpanningForest,

@@ -20,7 +20,7 @@ const FILL: Limits = Limits {
     work: 4096,
 };
 
-/// Chooses the counters for a program. Near-linear in its size.
+/// Chooses the counters for a program. Time: near-linear in the program's size.
 ///
 /// # Errors
 /// See [`PlanError`].

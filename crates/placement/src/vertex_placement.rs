@@ -55,7 +55,7 @@ pub fn optimal_vertices(graph: &FlowGraph, weights: &Weights) -> Vec<BlockId> {
     measured
 }
 
-/// Whether the counts of these vertices determine the counts of all vertices. Near-linear.
+/// Whether the counts of these vertices determine the counts of all vertices. Time: near-linear.
 pub fn determines_vertices(graph: &FlowGraph, vertices: &[BlockId]) -> bool {
     let mut measured = vec![false; graph.vertex_count()];
     for v in vertices {

@@ -1,4 +1,5 @@
-//! Payloads: the section's name, then the bytes, compressed where that makes them smaller.
+//! Codes payloads, which consist of the section's name and the bytes, compressed if that makes them
+//! smaller.
 
 use std::cell::RefCell;
 use std::io;
@@ -9,7 +10,7 @@ use crate::layout::{CODEC_RAW, CODEC_ZSTD, ChunkHeader};
 
 /// The compression level used while a caller waits.
 pub(crate) const FAST: i32 = 1;
-/// The level used otherwise.
+/// The compression level used otherwise.
 pub(crate) const NORMAL: i32 = 3;
 
 /// Appends `raw`, encoded, to `out` and returns the codec used.
@@ -34,8 +35,8 @@ pub(crate) fn compressor(level: i32) -> io::Result<Compressor<'static>> {
     Compressor::new(level)
 }
 
-/// Decodes a payload into `raw`, replacing its contents; a damaged payload leaves it empty. The
-/// header's limits bound allocations; nothing in the payload is trusted.
+/// Decodes a payload into `raw`, replacing its contents. A damaged payload leaves `raw` empty. The
+/// header's limits bound allocations, and nothing in the payload is trusted.
 pub(crate) fn decode(
     header: &ChunkHeader,
     payload: &[u8],

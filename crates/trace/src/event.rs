@@ -9,7 +9,7 @@ use crate::Result;
 use crate::limits::{MAX_RANGES, MAX_VALUES, check};
 use crate::wire::{Bytes, Fault, put_bytes, put_signed, put_varint};
 
-/// An event at the boundary between guest and host. Events are in order.
+/// An event at the boundary between guest and host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The host calls an export, or the engine the start function.
@@ -49,7 +49,7 @@ pub enum Event {
         /// Whether the engine granted it.
         granted: bool,
     },
-    /// The guest called an import, which did not return: the last event of a run.
+    /// The guest called an import, which did not return. This is the last event of a run.
     HostStop {
         /// The import called.
         import: ImportId,
@@ -69,13 +69,13 @@ pub enum Event {
 pub enum HostStop {
     /// The guest asked to exit with this code.
     Exit(i32),
-    /// The host failed; its message.
+    /// The host failed with this message.
     Error(String),
     /// The run was stopped from outside during the call.
     Interrupted,
 }
 
-/// A WebAssembly value; floats and vectors as their bits.
+/// A WebAssembly value. Floats and vectors are represented by their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RawValue {
     /// `i32`.
@@ -127,7 +127,7 @@ pub struct HostWriteRef<'a> {
     pub bytes: &'a [u8],
 }
 
-/// [`Event::HostCall`], borrowed: a recorder passes it without allocating.
+/// [`Event::HostCall`], borrowed, so that a recorder can pass it without allocating.
 #[derive(Clone, Copy, Debug)]
 pub struct HostCallRef<'a> {
     /// The import called.

@@ -17,7 +17,7 @@ use crate::{
     CountsLens, End, Kind, LogReader, Meta, Result, SectionReader, TraceError, codec, counts, end,
 };
 
-/// A trace file's last complete state, open for reading. Cheap to clone.
+/// A trace file's last complete state, open for reading. It is cheap to clone.
 ///
 /// Opening reads the footer and the index, whatever the file's length. Everything else is read and
 /// verified on demand.
@@ -144,7 +144,8 @@ impl TraceFile {
         }
     }
 
-    /// How the run ended, or `None` if the recording was cut off before an ending was recorded.
+    /// Returns how the run ended, or `None` if the recording was cut off before an ending was
+    /// recorded.
     pub fn end(&self) -> Result<Option<End>> {
         let reader = match self.single(Kind::END) {
             Err(TraceError::Missing(_)) => return Ok(None),
@@ -244,20 +245,20 @@ impl TraceFile {
         self.inner.state.footer.map(|footer| footer.state)
     }
 
-    /// Returns the number of bytes after the last complete state: the remains of an unfinished or
-    /// damaged write.
+    /// Returns the number of bytes after the last complete state, which remain from an unfinished
+    /// or damaged write.
     pub fn ignored_bytes(&self) -> u64 {
         self.inner.state.ignored
     }
 
-    /// Whether these bytes are, by their headers, an addition that was interrupted before it became
-    /// part of the file. Then only that addition is lost; otherwise they may be damage. `false` if
-    /// there are none.
+    /// Whether the ignored bytes are, by their headers, an addition that was interrupted before it
+    /// became part of the file. If so, only that addition is lost. Otherwise, the bytes may be
+    /// damage. Returns `false` if there are none.
     pub fn is_interrupted(&self) -> bool {
         self.inner.state.interrupted
     }
 
-    /// Length of the last complete state in bytes.
+    /// Returns the length of the last complete state in bytes.
     pub fn length(&self) -> u64 {
         self.inner.state.end
     }
@@ -304,15 +305,15 @@ impl Inner {
     }
 }
 
-/// Maps the first `length` bytes: a complete state.
+/// Maps the first `length` bytes, which are a complete state.
 #[allow(unsafe_code)]
 fn map(file: &File, length: u64) -> std::io::Result<Mmap> {
     let length = usize::try_from(length).map_err(|_| std::io::ErrorKind::FileTooLarge)?;
     // SAFETY: the bytes of a mapping must not change while they are borrowed. The bytes of a
-    // complete state never change: every writer of this crate appends after the last complete
+    // complete state never change. Every writer of this crate appends after the last complete
     // state, under a lock, and replaces a file only by renaming another over it. The state was
     // found by ordinary reads, so the map covers nothing that a writer may still change. Nothing
-    // here protects against a foreign program that rewrites or shortens the file in place: as with
+    // here protects against a foreign program that rewrites or shortens the file in place. As with
     // every mapped file, that can kill the process with a signal.
     unsafe { MmapOptions::new().len(length).map(file) }
 }

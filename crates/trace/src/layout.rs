@@ -1,4 +1,5 @@
-//! The fixed-size pieces: file header, chunk header, footer. All integers are little-endian.
+//! Defines the fixed-size pieces of a file, which are the file header, the chunk header and the
+//! footer. All integers are little-endian.
 
 use std::fmt;
 
@@ -7,9 +8,9 @@ use crate::{Result, TraceError};
 /// The first eight bytes of every trace file. The high bit, the two line endings and the
 /// end-of-file character reveal a transfer that was not binary, as in PNG.
 pub const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
-/// Major version of the format: a reader refuses a greater version.
+/// Major version of the format. A reader refuses a greater version.
 pub const VERSION_MAJOR: u16 = 1;
-/// Minor version: it counts additions that an older reader may ignore, which are new kinds of
+/// Minor version, which counts additions that an older reader may ignore. These are new kinds of
 /// section.
 pub const VERSION_MINOR: u16 = 11;
 /// Length of the file header, in every version.
@@ -51,7 +52,7 @@ impl Kind {
     pub const MODULE: Kind = Kind(2);
     /// The boundary log ([`crate::Event`]).
     pub const LOG: Kind = Kind(3);
-    /// How the run ended ([`crate::End`]).
+    /// The way in which the run ended ([`crate::End`]).
     pub const END: Kind = Kind(4);
     /// Exact edge counts ([`crate::CountsLens`]). The latest section counts.
     pub const COUNTS: Kind = Kind(5);
@@ -78,26 +79,26 @@ impl Kind {
     pub const SLICE: Kind = Kind(13);
     /// The opened grammars of the segments of the latest [`Kind::PATHS`], one per chunk.
     pub const PATH_GRAMMARS: Kind = Kind(14);
-    /// The bytes that the host read in order to output them: several calls per chunk. The latest
-    /// section counts.
+    /// The bytes that the host read in order to output them, from several calls per chunk. The
+    /// latest section counts.
     pub const PRINTED: Kind = Kind(15);
     /// Snapshots of the machine's state, each with the pages of memory that changed since the
     /// previous one. The latest section counts.
     pub const SNAPSHOTS: Kind = Kind(16);
-    /// The nodes of the whole path, and the contents of its stretches. Belongs to the latest
-    /// [`Kind::PATH_WORDS`].
+    /// The nodes of the whole path, and the contents of its stretches. The section belongs to the
+    /// latest [`Kind::PATH_WORDS`].
     pub const STRETCHES: Kind = Kind(17);
     /// The lines of memory that each stretch writes. The latest section counts.
     pub const WRITTEN: Kind = Kind(18);
-    /// The activations that are open where stretches begin. Belongs to the latest
+    /// The activations that are open where stretches begin. The section belongs to the latest
     /// [`Kind::STRETCHES`].
     pub const OPEN: Kind = Kind(19);
     /// Embedded source files, each in chunks of its own, and their list in the last chunk. The
     /// latest section counts.
     pub const SOURCES: Kind = Kind(20);
 
-    /// Returns the remedy for a damaged section of this kind, phrased for the end of a sentence;
-    /// empty if there is none.
+    /// Returns the remedy for a damaged section of this kind, phrased for the end of a sentence.
+    /// The text is empty if there is none.
     pub(crate) fn remedy(self) -> &'static str {
         match self {
             Kind::META | Kind::MODULE | Kind::LOG | Kind::END | Kind::SOURCES => {

@@ -1,7 +1,7 @@
-//! The boundary log: written during the run, read in bounded memory.
+//! Writes the boundary log during the run, and reads it in bounded memory.
 //!
 //! The log is a sequence of events, each preceded by its length. An event longer than a chunk
-//! continues in the following ones; its length field never does.
+//! continues in the following chunks, but its length field never does.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,8 @@ const FLUSH: usize = 128 << 10;
 /// A long event is cut into chunks of this length.
 const PIECE: usize = 1 << 20;
 
-/// The maximum number of chunks that wait for the writing thread. Beyond it the run waits for the
-/// disk.
+/// The maximum number of chunks that wait for the writing thread. If more would wait, the run waits
+/// for the disk.
 const WAITING: usize = 8;
 
 /// Writes the boundary log. Events reach the file in chunks of 128 KiB before compression. A
@@ -169,7 +169,8 @@ impl LogFlusher {
     }
 }
 
-/// Ignores poisoning: a thread that panicked while holding the lock left nothing half-done.
+/// Locks the queue. Ignores poisoning, because a thread that panicked while holding the lock left
+/// nothing half-done.
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -199,7 +200,7 @@ impl Queue {
         chunks.send(chunk).is_ok()
     }
 
-    /// The reason why the writing thread has ended.
+    /// Returns the reason why the writing thread has ended, as an error.
     fn failure(&mut self) -> Result<()> {
         self.end().and(Err(TraceError::Failed))
     }
@@ -209,7 +210,7 @@ impl Queue {
         self.chunks = None;
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
-            // It ended earlier, or panicked.
+            // The thread ended earlier, or panicked.
             Some(Err(_)) | None => Err(TraceError::Failed),
         }
     }
@@ -228,8 +229,8 @@ fn write(mut section: SectionWriter, chunks: Receiver<Chunk>) -> Result<SectionW
         let mut first = chunk.first;
         for piece in chunk.raw.chunks(PIECE) {
             section.put(first, piece)?;
-            // All events of the chunk begin in the first piece: together, those before the last
-            // event are shorter.
+            // All events of the chunk begin in the first piece, because the events before the last
+            // one are shorter in total.
             first = chunk.end;
         }
         if let Some(written) = chunk.written {
@@ -247,12 +248,12 @@ pub struct LogPlace {
     pub chunks: u64,
     /// The position in the chunk read last.
     pub at: u64,
-    /// The number of events before it.
+    /// The number of events before the position.
     pub events: u64,
 }
 
 /// Reads the boundary log from its beginning, with one chunk in memory at a time (and one event, if
-/// it is longer than a chunk). Ends after the first error.
+/// it is longer than a chunk). Reading ends after the first error.
 ///
 /// In a recording that was cut off, the events end with the last complete chunk.
 #[derive(Debug)]
@@ -382,8 +383,8 @@ impl LogReader {
     }
 
     /// Gathers the `length` bytes of an event that begins at `body` in the current chunk and
-    /// continues in the next chunks. `false` if the log ends before the event does. Memory grows
-    /// with the bytes found, not with the announced length.
+    /// continues in the next chunks. Returns `false` if the log ends before the event does. Memory
+    /// grows with the bytes found, not with the announced length.
     fn collect(&mut self, body: usize, length: usize) -> Result<bool> {
         self.parts.clear();
         self.at = body;

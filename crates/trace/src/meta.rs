@@ -1,4 +1,4 @@
-//! The program and the settings of a run: the META section, one JSON object.
+//! Defines the META section, a JSON object with the program and the settings of a run.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ pub struct Meta {
     pub program_name: String,
     /// Arguments after `argv[0]`.
     pub args: Vec<String>,
-    /// Environment variables granted, in the order the guest sees them.
+    /// Environment variables granted, in the order in which the guest sees them.
     pub env: Vec<(String, String)>,
     /// Folders granted, by their guest paths, in order.
     pub dirs: Vec<String>,
     /// The export that was called instead of `_start`.
     pub invoke: Option<String>,
-    /// Version of the program that recorded.
+    /// The version of the tool that made the recording.
     pub tool_version: String,
-    /// The engine: name, version, and the settings that matter for exact repetition.
+    /// The engine's name and version, and the settings that matter for exact repetition.
     pub engine: String,
     /// The source of the guest's standard input. The log contains the bytes read.
     pub stdin: Stdin,
-    /// When the recording began, in seconds since 1970-01-01 UTC.
+    /// The time at which the recording began, in seconds since 1970-01-01 UTC.
     pub created_unix: u64,
-    /// SHA-256 of the module's bytes; lower-case hexadecimal in the file.
+    /// SHA-256 of the module's bytes. In the file, it is lower-case hexadecimal.
     #[serde(with = "hex")]
     pub module_sha256: [u8; 32],
     /// The engine's limit for the guest's stack, in bytes.

@@ -37,7 +37,7 @@ impl SectionReader {
         }
     }
 
-    /// Another reader of the section, before its first chunk. Time: O(1).
+    /// Returns another reader of the section, positioned before its first chunk. Time: O(1).
     pub fn again(&self) -> SectionReader {
         SectionReader::new(Arc::clone(&self.inner), self.position)
     }
@@ -113,7 +113,7 @@ impl SectionReader {
         })
     }
 
-    /// Returns the length of its chunks in the file, without their headers.
+    /// Returns the length of the section's chunks in the file, without their headers.
     pub fn stored(&self) -> u64 {
         let chunks = self.section().chunks.iter();
         chunks.map(|chunk| u64::from(chunk.header.stored)).sum()
@@ -124,12 +124,12 @@ impl SectionReader {
         self.read = chunk;
     }
 
-    /// Returns the number of chunks before the next one to be read.
+    /// Returns the number of chunks before the next chunk to be read.
     pub(crate) fn read(&self) -> usize {
         self.read
     }
 
-    /// Moves to before the first chunk.
+    /// Moves back to the position before the first chunk.
     pub(crate) fn restart(&mut self) {
         self.read = 0;
         self.raw.clear();
@@ -145,7 +145,7 @@ impl SectionReader {
         self.current().map_or(0, |chunk| chunk.header.first)
     }
 
-    /// Returns the current chunk: the one read last.
+    /// Returns the current chunk, which was read last.
     pub(crate) fn current(&self) -> Option<&ChunkEntry> {
         self.section().chunks.get(self.read.saturating_sub(1))
     }
@@ -212,7 +212,8 @@ impl SectionReader {
     }
 }
 
-/// Fewer bytes than this are decoded by one thread: other threads would take as long to start.
+/// Fewer bytes than this are decoded by one thread, because other threads would take as long to
+/// start.
 const SHORT: usize = 1 << 19;
 
 /// A whole section, decoded.

@@ -1,4 +1,4 @@
-//! Embedded source files: the SOURCES section.
+//! Writes and reads the SOURCES section, which holds embedded source files.
 //!
 //! Each file has chunks of its own, so it can be read without the others. The list of all files is
 //! in the last chunk, so a writer need not know their lengths in advance.
@@ -143,7 +143,7 @@ fn decode(
 
 impl EmbeddedSources {
     /// Returns the paths of the files, as in the debug information, with their lengths in bytes.
-    /// Ordered by path.
+    /// They are ordered by path.
     pub fn files(&self) -> impl ExactSizeIterator<Item = (&str, u64)> {
         let files = self.files.iter();
         files.map(|(path, file)| (path.as_str(), file.length))

@@ -17,7 +17,7 @@ pub(crate) struct ChunkEntry {
 }
 
 impl ChunkEntry {
-    /// Returns the chunk's end in the file. Cannot overflow: see [`State::push`].
+    /// Returns the chunk's end in the file. The sum cannot overflow; see [`State::push`].
     pub fn end(&self) -> u64 {
         self.offset + CHUNK_HEADER_LEN as u64 + u64::from(self.header.stored)
     }
@@ -47,7 +47,7 @@ impl Section {
             .is_some_and(|chunk| chunk.header.is_last())
     }
 
-    /// Length of the section before compression.
+    /// Returns the length of the section before compression.
     pub fn raw_len(&self) -> u64 {
         self.chunks
             .iter()
@@ -65,10 +65,10 @@ pub(crate) struct State {
     pub footer: Option<Footer>,
     /// The state's end in the file.
     pub end: u64,
-    /// The number of bytes after the state that are not part of it.
+    /// The number of bytes after the state.
     pub ignored: u64,
     /// Whether these bytes were, by their headers, left by an interrupted addition or first
-    /// recording: no damage.
+    /// recording, and so are not damage.
     pub interrupted: bool,
     /// Position in `sections` by section number.
     numbers: HashMap<u32, usize>,

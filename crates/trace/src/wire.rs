@@ -1,6 +1,6 @@
 //! Variable-length integers and bounds-checked reading of decoded bytes.
 
-/// The reason why bytes are meaningless, and where.
+/// The reason why bytes are meaningless, and the place of the fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// Offset in the bytes that were being read.

@@ -1,4 +1,4 @@
-//! Writes trace files: chunks go to the end of the file as they fill, and [`TraceWriter::commit`]
+//! Writes trace files. Chunks go to the end of the file as they fill, and [`TraceWriter::commit`]
 //! makes them part of it.
 
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub struct TraceWriter {
 type Shared = Arc<Mutex<Core>>;
 
 impl TraceWriter {
-    /// Creates a trace file. A new file that replaces an existing one is written beside it, and
+    /// Creates a trace file. A new file that replaces an existing file is written beside it, and
     /// takes its place at the first commit.
     ///
     /// # Errors
@@ -158,24 +158,26 @@ impl TraceWriter {
         self.begin(kind, name, codec::NORMAL)
     }
 
-    /// Begins a section that is needed soon: its chunks are compressed fast.
+    /// Begins a section that is needed soon, so its chunks are compressed fast.
     pub fn live_section(&self, kind: Kind, name: Option<&str>) -> Result<SectionWriter> {
         self.begin(kind, name, codec::FAST)
     }
 
-    /// Makes everything written so far part of the file, by an index and a footer. If the process
-    /// is killed, nothing is lost; for a power failure, see [`TraceWriter::commit_durable`].
+    /// Makes everything written so far part of the file, by adding an index and a footer. If the
+    /// process is killed, nothing is lost; for a power failure, see
+    /// [`TraceWriter::commit_durable`].
     pub fn commit(&self) -> Result<()> {
         lock(&self.core).commit(false)
     }
 
-    /// Like [`TraceWriter::commit`], but the data is on the disk before the footer is written, and
-    /// the footer before this returns.
+    /// Commits like [`TraceWriter::commit`], but the data is on the disk before the footer is
+    /// written, and the footer is on the disk before this returns.
     pub fn commit_durable(&self) -> Result<()> {
         lock(&self.core).commit(true)
     }
 
-    /// Returns the file's current path: until the first commit, beside the file that it replaces.
+    /// Returns the file's current path. Until the first commit, a file that replaces another is
+    /// beside that file.
     pub fn path(&self) -> PathBuf {
         lock(&self.core).place.path.clone()
     }
@@ -225,8 +227,8 @@ impl TraceWriter {
 
     /// Rewrites a trace file's last state without the sections of some kinds, chunk by chunk. The
     /// new file replaces the old one when it is complete and on the disk, with the same
-    /// permissions. Until then the old file stays unchanged, and `stop` ends the work and removes the
-    /// new file.
+    /// permissions. Until then, the old file stays unchanged, and setting `stop` ends the work and
+    /// removes the new file.
     ///
     /// # Errors
     /// Those of [`TraceWriter::create`] and [`TraceFile::open`], [`TraceError::Write`].
@@ -236,8 +238,8 @@ impl TraceWriter {
         })
     }
 
-    /// Like [`rewrite_without`](Self::rewrite_without), but keeps only the sections of some kinds,
-    /// and replaces the description of the run.
+    /// Does the same as [`rewrite_without`](Self::rewrite_without), but keeps only the sections of
+    /// some kinds, and replaces the description of the run.
     ///
     /// # Errors
     /// As for [`rewrite_without`](Self::rewrite_without).
@@ -315,8 +317,8 @@ pub struct SectionWriter {
 }
 
 impl SectionWriter {
-    /// Writes a chunk. `first` is the number of the section's items that begin before it; it never
-    /// decreases.
+    /// Writes a chunk. `first` is the number of the section's items that begin before the chunk. It
+    /// never decreases.
     ///
     /// # Errors
     /// [`TraceError::TooLarge`] beyond 16 MiB, [`TraceError::Write`], [`TraceError::Failed`].
@@ -324,8 +326,8 @@ impl SectionWriter {
         self.chunk(first, raw, 0)
     }
 
-    /// Writes several chunks, each as [`put`](Self::put) does. Several threads compress them; the
-    /// resulting file is the same.
+    /// Writes several chunks, each as [`put`](Self::put) does. Several threads compress them, and
+    /// the resulting file is the same.
     ///
     /// # Errors
     /// Those of [`SectionWriter::put`].
@@ -434,12 +436,12 @@ struct Core {
     next_section: u32,
     /// The number of committed states.
     state: u32,
-    /// A write failed: later writes would land in the wrong place.
+    /// Whether a write failed. Later writes would then land in the wrong place.
     failed: bool,
 }
 
-/// Ignores poisoning: a thread that panicked while holding the lock left nothing half-done, except
-/// what `failed` records.
+/// Locks the state. Ignores poisoning, because a thread that panicked while holding the lock left
+/// nothing half-done, except what `failed` records.
 fn lock(core: &Shared) -> MutexGuard<'_, Core> {
     core.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -466,14 +468,15 @@ impl Core {
         Ok(())
     }
 
-    /// Writes at the end. After a failure the file is truncated to the last whole piece.
+    /// Writes at the end. After a failure, the file is truncated to the last whole piece.
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if self.failed {
             return Err(TraceError::Failed);
         }
         if let Err(error) = self.place.file.write_all(bytes) {
             self.failed = true;
-            // If this fails too, readers skip the remains: they know where the last state ends.
+            // If this fails too, readers skip the remains, because they know where the last state
+            // ends.
             let _ = self.place.file.set_len(self.position);
             return Err(TraceError::Write(error));
         }
@@ -554,7 +557,7 @@ impl Drop for Core {
         if let Some(length) = self.committed
             && length != self.position
         {
-            // For tidiness only: a reader ignores everything after the last state.
+            // This is only for tidiness, because a reader ignores everything after the last state.
             let _ = self.place.file.set_len(length);
         }
     }

@@ -13,7 +13,7 @@ const LEAST_WORK: usize = 1 << 20;
 
 /// Colours greedily, so that witnesses that a branch sees through different edges get different
 /// colours. The heaviest witnesses come first, and each takes the smallest possible colour, so that
-/// much of the weight has few colours. Returns the colours by edge. Near-linear.
+/// much of the weight has few colours. Returns the colours by edge. Time: near-linear.
 ///
 /// The placement must solve the tracing problem.
 pub(super) fn colours(

@@ -110,8 +110,8 @@ fn probes(cfg: &Cfg, witnesses: &FunctionWitnesses, writers: &Writers) -> Vec<(S
 }
 
 impl WitnessPlan {
-    /// Plans a program's witnesses. The counts of an earlier run serve as weights if given.
-    /// Near-linear.
+    /// Plans a program's witnesses. The counts of an earlier run serve as weights if given. Time:
+    /// near-linear.
     ///
     /// # Errors
     /// If the counts belong to another program.

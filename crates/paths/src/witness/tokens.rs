@@ -43,7 +43,8 @@ impl Tokens {
 }
 
 /// Chooses short tokens. Witnesses that a branch sees through different edges get different tokens.
-/// The witnesses with the greatest weights get the shortest tokens (Huffman 1952). Near-linear.
+/// The witnesses with the greatest weights get the shortest tokens (Huffman 1952). Time:
+/// near-linear.
 ///
 /// The placement must solve the tracing problem.
 pub fn assign_tokens(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64]) -> Tokens {
