@@ -1,4 +1,5 @@
-//! Random runs of programs. The regenerated path must be the executed path, however the run ends.
+//! Checks on random runs of programs that the regenerated path is the executed path, however the
+//! run ends.
 
 use crate::witness_walk::{Event, EventLog, Random, Recorded, Rules, Run, walk};
 use afterimage_ids::{BlockId, EntityRef, EntitySet};
@@ -52,7 +53,7 @@ fn frames(finish: &Finish) -> Vec<FinalFrame> {
     }
 }
 
-/// The activations that are open after all events.
+/// Returns the activations that are open after all events.
 fn open_at_end(events: &[Event]) -> Vec<FinalFrame> {
     let mut stack: Vec<FinalFrame> = Vec::new();
     for &event in events {

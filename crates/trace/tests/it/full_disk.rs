@@ -1,4 +1,4 @@
-//! A disk that is full at any moment, simulated by a limit on the length of files.
+//! Tests a disk that becomes full at any moment, simulated by a limit on the length of files.
 
 #![cfg(unix)]
 

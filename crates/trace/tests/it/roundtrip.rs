@@ -1,4 +1,4 @@
-//! Written data reads back unchanged.
+//! Checks that written data is read back unchanged.
 
 use std::path::Path;
 
@@ -258,7 +258,7 @@ proptest! {
     }
 }
 
-/// Events around and beyond the lengths at which the log cuts chunks.
+/// Tests events around and beyond the lengths at which the log cuts chunks.
 #[test]
 fn long_events_continue_in_later_chunks() {
     let dir = tempfile::tempdir().unwrap();
@@ -315,7 +315,7 @@ fn logs_are_read_again_from_any_place() {
     let at = folder.path().join("a.aft");
     let writer = TraceWriter::create(&at, Existing::Kept).unwrap();
     let mut log = writer.log().unwrap();
-    // Some longer than a chunk's piece, some chunks with one event, some with many.
+    // Some events are longer than a chunk's piece. Some chunks have one event, and some have many.
     let lengths = [
         10,
         3 << 20,
