@@ -16,7 +16,7 @@ impl Adjacency {
     /// order. Time: O(n + pairs).
     ///
     /// # Panics
-    /// If the first element of a pair is not below `n`.
+    /// Panics if the first element of a pair is not below `n`.
     pub fn new<I>(n: usize, pairs: I) -> Self
     where
         I: Iterator<Item = (usize, usize)> + Clone,

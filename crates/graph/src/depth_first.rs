@@ -12,7 +12,7 @@ use crate::FlowGraph;
 pub struct DepthFirst {
     preorder: Vec<BlockId>,
     postorder: Vec<BlockId>,
-    /// The position of each vertex in `preorder`; `u32::MAX` for a vertex that was not reached.
+    /// The position of each vertex in `preorder`, or `u32::MAX` for a vertex that was not reached.
     number: Vec<u32>,
     /// The preorder number of the last vertex in each vertex's subtree.
     last: Vec<u32>,

@@ -22,7 +22,7 @@ impl FlowGraph {
     /// Builds the graph. Time: O(V + E).
     ///
     /// # Panics
-    /// If `root`, `exit` or an edge names a vertex that is not below `vertices`.
+    /// Panics if `root`, `exit` or an edge names a vertex that is not below `vertices`.
     pub fn new(
         vertices: usize,
         root: BlockId,

@@ -36,7 +36,7 @@ impl PathPlan {
     /// near-linear.
     ///
     /// # Errors
-    /// If the counts belong to another program.
+    /// Returns an error if the counts belong to another program.
     pub fn new(
         program: &Program,
         feedback: Option<&Counts>,

@@ -52,7 +52,7 @@ pub struct ExecutedPath<'a> {
     pub loops: &'a [BlockId],
     /// Whether the first block is the last of these headers.
     pub header: bool,
-    /// The vertex where the activation continues (after the call, if the path ends with one);
+    /// The vertex where the activation continues (after the call, if the path ends with one), or
     /// `None` if the activation ends.
     pub next: Option<BlockId>,
     /// Whether the path ends with a call.
@@ -112,7 +112,7 @@ const DEEPEST: usize = 1 << 26;
 pub struct Regenerator<'a> {
     tables: Tables<'a>,
     bits: Bits,
-    /// The innermost activation; `None` between two calls by the host.
+    /// The innermost activation, or `None` between two calls by the host.
     current: Option<Activation>,
     outer: Vec<Activation>,
     /// A pending call, with its target and caller. The callee's first bits have not arrived yet.
@@ -168,7 +168,7 @@ impl<'a> Regenerator<'a> {
     /// depends on whether it is the last.
     ///
     /// # Errors
-    /// If the words do not continue the run.
+    /// Returns an error if the words do not continue the run.
     pub fn feed<S: Sink>(&mut self, words: &[u64], sink: &mut S) -> Result<(), RegenerateError> {
         for &word in words {
             if let Some(ready) = self.bits.push(word)? {

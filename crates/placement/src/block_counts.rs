@@ -10,7 +10,7 @@ use crate::{Counted, Plan, Site, SolveError};
 /// EXIT counts once per activation, virtual edges included.
 ///
 /// # Errors
-/// If the counts belong to another program, or a sum exceeds 64 bits.
+/// Returns an error if the counts belong to another program, or a sum exceeds 64 bits.
 pub fn block_counts(program: &Program, counts: &Counts) -> Result<Vec<Vec<u64>>, SolveError> {
     let (expected, found) = (program.functions.len(), counts.functions.len());
     if expected != found {
@@ -65,7 +65,7 @@ fn sum<'a>(
 /// that contain code.
 ///
 /// # Errors
-/// If the plan, the program and the counters do not belong together.
+/// Returns an error if the plan, the program and the counters do not belong together.
 pub fn measured_blocks(
     program: &Program,
     plan: &Plan,

@@ -100,7 +100,7 @@ pub(crate) fn may_end(function: &Function) -> impl Iterator<Item = BlockId> + '_
 /// run.
 ///
 /// # Errors
-/// If the counts belong to another program.
+/// Returns an error if the counts belong to another program.
 pub fn function_weights(
     program: &Program,
     feedback: Option<&Counts>,

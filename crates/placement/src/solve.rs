@@ -17,8 +17,8 @@ use crate::{Mode, Plan, RunFacts, SolveError};
 /// integers.
 ///
 /// # Errors
-/// If the counters are inconsistent (see [`SolveError`]). A plan of [`Mode::Slow`] determines only
-/// blocks, so use [`measured_blocks`](crate::measured_blocks) for it.
+/// Returns an error if the counters are inconsistent (see [`SolveError`]). A plan of [`Mode::Slow`]
+/// determines only blocks, so use [`measured_blocks`](crate::measured_blocks) for it.
 pub fn solve(
     program: &Program,
     plan: &Plan,

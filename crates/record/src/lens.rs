@@ -28,7 +28,7 @@ const OVERFLOW_TRIES: u64 = 256;
 /// Computes the exact counts of a recorded execution.
 ///
 /// # Errors
-/// If the recording cannot be repeated exactly, or the counts are not determined.
+/// Returns an error if the recording cannot be repeated exactly, or the counts are not determined.
 pub fn count(run: &RecordedRun<'_>, options: &PlanOptions<'_>) -> Result<CountsLens, RecordError> {
     let RecordedRun {
         bytes,
@@ -60,7 +60,7 @@ pub fn count(run: &RecordedRun<'_>, options: &PlanOptions<'_>) -> Result<CountsL
 /// Re-executes a recording without counting, and checks that it behaves the same.
 ///
 /// # Errors
-/// As for [`count`].
+/// Returns the errors of [`count`].
 pub fn check(run: &RecordedRun<'_>) -> Result<(), RecordError> {
     Job::open(*run)?.repeat(None).map(|_| ())
 }
@@ -69,7 +69,7 @@ pub fn check(run: &RecordedRun<'_>) -> Result<(), RecordError> {
 /// counts. Returns the number of blocks compared.
 ///
 /// # Errors
-/// As for [`count`], and [`RecordError::BlockDiffers`].
+/// Returns the errors of [`count`], and [`RecordError::BlockDiffers`].
 pub fn check_blocks(run: &RecordedRun<'_>, counts: &Counts) -> Result<u64, RecordError> {
     let program = run.program;
     let job = Job::open(*run)?;

@@ -282,8 +282,8 @@ pub struct Launch<'l> {
 /// end.
 ///
 /// # Errors
-/// If the program cannot be started, or the file cannot be written. Nothing that the guest does is
-/// an error; a trap, for example, is the end of the run.
+/// Returns an error if the program cannot be started, or the file cannot be written. Nothing that
+/// the guest does is an error; a trap, for example, is the end of the run.
 pub fn record(launch: Launch<'_>, out: &TraceWriter) -> Result<Recorded, RecordError> {
     let Launch {
         bytes,

@@ -66,7 +66,7 @@ pub fn process_time() -> f64 {
 /// Compiles a module without a cache.
 ///
 /// # Errors
-/// If the engine cannot compile it.
+/// Returns an error if the engine cannot compile it.
 pub fn compile(setting: Setting, bytes: &[u8]) -> Result<Compiled, RecordError> {
     let settings = Settings {
         deterministic: setting.deterministic,
@@ -87,7 +87,8 @@ impl Compiled {
     /// Runs `_start` and discards the guest's output.
     ///
     /// # Errors
-    /// If the module cannot be started, or ends in any way other than returning or exiting.
+    /// Returns an error if the module cannot be started, or ends in any way other than returning or
+    /// exiting.
     pub fn run(&self, command: &Command) -> Result<Execution, RecordError> {
         on_guest_thread(RECORD_STACK, || self.execute(command, None))
     }
@@ -96,7 +97,7 @@ impl Compiled {
     /// thread.
     ///
     /// # Errors
-    /// As for [`Compiled::run`].
+    /// Returns the errors of [`Compiled::run`].
     pub fn run_traced(
         &self,
         command: &Command,

@@ -24,7 +24,7 @@ impl Room {
     /// Computes a module's initial sizes.
     ///
     /// # Errors
-    /// If they exceed the limits.
+    /// Returns an error if they exceed the limits.
     pub fn of_module(bytes: &[u8]) -> Result<Self, RecordError> {
         let mut room = Self::default();
         // The caller has already parsed the module, so parse errors do not occur.

@@ -24,7 +24,7 @@ use crate::snapshots::{word, write};
 /// Progress is reported in stretches.
 ///
 /// # Errors
-/// If the recording cannot be repeated exactly, or its path was not cut at `ends`.
+/// Returns an error if the recording cannot be repeated exactly, or its path was not cut at `ends`.
 pub fn watch(
     run: &RecordedRun<'_>,
     ends: &[u64],

@@ -14,7 +14,7 @@ const MANY: u64 = 1 << 23;
 /// otherwise.
 ///
 /// # Errors
-/// If the options, or the counts that they name, do not match this program.
+/// Returns an error if the options, or the counts that they name, do not match this program.
 pub(crate) fn weighted_plan(
     program: &Program,
     bytes: &[u8],

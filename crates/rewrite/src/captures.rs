@@ -158,7 +158,7 @@ impl Capture {
     /// calls. Time: O(operators), plus the stored and kept values.
     ///
     /// # Errors
-    /// If the stored and kept values would make the module too large.
+    /// Returns an error if the stored and kept values would make the module too large.
     pub(crate) fn of(
         program: &Program,
         bytes: &[u8],

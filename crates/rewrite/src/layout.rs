@@ -168,7 +168,7 @@ impl Dump {
     /// Reads the header of a dump.
     ///
     /// # Errors
-    /// If the bytes are not a dump, or the layout has a different version.
+    /// Returns an error if the bytes are not a dump, or the layout has a different version.
     pub fn read(bytes: &[u8]) -> Result<Self, DumpError> {
         let header = bytes.get(..HEADER as usize).ok_or(DumpError::NoDump)?;
         if header[..8] != LABEL {

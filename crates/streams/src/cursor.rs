@@ -8,7 +8,7 @@ use crate::{BLOCK, Stream, StreamError};
 pub struct Cursor<'s> {
     stream: &'s Stream<'s>,
     position: u64,
-    /// The block to which `values` belong; `None` at first.
+    /// The block to which `values` belong, or `None` at first.
     block: Option<u64>,
     values: Vec<u64>,
 }
@@ -32,7 +32,7 @@ impl<'s> Cursor<'s> {
     /// decoded only when a value is requested.
     ///
     /// # Errors
-    /// If the stream is shorter. The cursor then does not move.
+    /// Returns an error if the stream is shorter. The cursor then does not move.
     pub fn seek(&mut self, position: u64) -> Result<(), StreamError> {
         let len = self.stream.len();
         if position > len {
@@ -46,7 +46,7 @@ impl<'s> Cursor<'s> {
     /// amortised O(1).
     ///
     /// # Errors
-    /// If the value's block is malformed. The cursor then does not move.
+    /// Returns an error if the value's block is malformed. The cursor then does not move.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail and turn round, which iterators cannot"
@@ -65,7 +65,7 @@ impl<'s> Cursor<'s> {
     /// Time: amortised O(1).
     ///
     /// # Errors
-    /// If the value's block is malformed. The cursor then does not move.
+    /// Returns an error if the value's block is malformed. The cursor then does not move.
     #[inline]
     pub fn previous(&mut self) -> Result<Option<u64>, StreamError> {
         let Some(position) = self.position.checked_sub(1) else {
@@ -80,7 +80,7 @@ impl<'s> Cursor<'s> {
     /// the block used last. Otherwise, decodes a block.
     ///
     /// # Errors
-    /// If the stream is shorter, or the value's block is malformed.
+    /// Returns an error if the stream is shorter, or the value's block is malformed.
     #[inline]
     pub fn get(&mut self, index: u64) -> Result<u64, StreamError> {
         let len = self.stream.len();

@@ -20,7 +20,7 @@ pub struct Part {
 /// Values are not decoded, except in streams of one block.
 ///
 /// # Errors
-/// As for [`Stream::open`].
+/// Returns the errors of [`Stream::open`].
 pub fn explain(bytes: &[u8], len: u64) -> Result<Vec<Part>, StreamError> {
     let stream = Stream::open(bytes, len)?;
     let coded_len = stream.coded_len() as u64;

@@ -18,8 +18,8 @@ impl<'a> Stream<'a> {
     /// Time and memory are linear in the number of blocks.
     ///
     /// # Errors
-    /// If the bytes end too early, or [`encode`](crate::encode) cannot have written them. Some
-    /// faults are found only when values are read.
+    /// Returns an error if the bytes end too early, or [`encode`](crate::encode) cannot have
+    /// written them. Some faults are found only when values are read.
     pub fn open(bytes: &'a [u8], len: u64) -> Result<Self, StreamError> {
         let mut input = bytes;
         let layout = Layout::decode(&mut input, len)?;
@@ -54,7 +54,7 @@ impl<'a> Stream<'a> {
     /// Appends all values to `out`. On an error, `out` is unchanged.
     ///
     /// # Errors
-    /// If the bytes are malformed, or there is not enough memory for the values.
+    /// Returns an error if the bytes are malformed, or there is not enough memory for the values.
     pub fn decode_all(&self, out: &mut Vec<u64>) -> Result<(), StreamError> {
         let before = out.len();
         let len = usize::try_from(self.len).map_err(|_| StreamError::TooLong(self.len))?;

@@ -86,7 +86,7 @@ impl TraceFile {
     /// Reads a file that is in memory.
     ///
     /// # Errors
-    /// Those of [`TraceFile::open`].
+    /// Returns the errors of [`TraceFile::open`].
     pub fn from_bytes(bytes: Vec<u8>) -> Result<TraceFile> {
         let state = find_state(&mut Cursor::new(&bytes), bytes.len() as u64)?;
         Ok(TraceFile {
@@ -133,8 +133,8 @@ impl TraceFile {
     /// Returns the boundary log, from its first event.
     ///
     /// # Errors
-    /// Those of [`TraceFile::meta`]; [`TraceError::WithoutInputs`] if the program's inputs were
-    /// removed.
+    /// Returns the errors of [`TraceFile::meta`]; [`TraceError::WithoutInputs`] if the program's
+    /// inputs were removed.
     pub fn log(&self) -> Result<LogReader> {
         match self.single(Kind::LOG) {
             Err(TraceError::Missing(_)) if self.meta()?.is_without_inputs() => {

@@ -98,7 +98,7 @@ impl LogWriter {
     /// Appends an [`Event::HostCall`] without allocating.
     ///
     /// # Errors
-    /// Those of [`LogWriter::event`].
+    /// Returns the errors of [`LogWriter::event`].
     pub fn host_call(&mut self, call: &HostCallRef<'_>) -> Result<()> {
         self.event.clear();
         event::encode_host_call(call, &mut self.event)?;
@@ -301,7 +301,7 @@ impl LogReader {
     /// Moves to a position in this log.
     ///
     /// # Errors
-    /// If the position does not exist or cannot be read.
+    /// Returns an error if the position does not exist or cannot be read.
     pub fn go(&mut self, place: LogPlace) -> Result<()> {
         let missing = |what| TraceError::Malformed {
             kind: Kind::LOG,

@@ -69,9 +69,9 @@ impl TraceWriter {
     /// first. A recording that was never committed is committed as it is, without an ending.
     ///
     /// # Errors
-    /// Those of [`crate::TraceFile::open`], [`TraceError::BeingWritten`], [`TraceError::Write`];
-    /// [`TraceError::Hidden`] if anything else follows the last complete state, which is left
-    /// unchanged.
+    /// Returns the errors of [`crate::TraceFile::open`], [`TraceError::BeingWritten`],
+    /// [`TraceError::Write`]; [`TraceError::Hidden`] if anything else follows the last complete
+    /// state, which is left unchanged.
     pub fn append(path: &Path) -> Result<TraceWriter> {
         let mut place = LockedFile::existing(path)?;
         let length = place
@@ -198,7 +198,7 @@ impl TraceWriter {
     /// Writes a section of any kind whole, with a name of at most 255 bytes.
     ///
     /// # Errors
-    /// Those of [`SectionWriter::put`].
+    /// Returns the errors of [`SectionWriter::put`].
     pub fn whole(&self, kind: Kind, name: Option<&str>, bytes: &[u8]) -> Result<()> {
         let mut section = self.begin(kind, name, codec::NORMAL)?;
         let mut rest = bytes;
@@ -231,7 +231,8 @@ impl TraceWriter {
     /// removes the new file.
     ///
     /// # Errors
-    /// Those of [`TraceWriter::create`] and [`TraceFile::open`], [`TraceError::Write`].
+    /// Returns the errors of [`TraceWriter::create`] and [`TraceFile::open`],
+    /// [`TraceError::Write`].
     pub fn rewrite_without(path: &Path, kinds: &[Kind], stop: &AtomicBool) -> Result<()> {
         Self::rewritten(path, |out| {
             out.copy(path, |kind| !kinds.contains(&kind), stop)
@@ -242,7 +243,7 @@ impl TraceWriter {
     /// some kinds, and replaces the description of the run.
     ///
     /// # Errors
-    /// As for [`rewrite_without`](Self::rewrite_without).
+    /// Returns the errors of [`rewrite_without`](Self::rewrite_without).
     pub fn rewrite_as(path: &Path, meta: &Meta, kinds: &[Kind], stop: &AtomicBool) -> Result<()> {
         Self::rewritten(path, |out| {
             out.meta(meta)?;
@@ -330,7 +331,7 @@ impl SectionWriter {
     /// the resulting file is the same.
     ///
     /// # Errors
-    /// Those of [`SectionWriter::put`].
+    /// Returns the errors of [`SectionWriter::put`].
     pub fn put_all(&mut self, chunks: &[(u64, Vec<u8>)]) -> Result<()> {
         let level = self.level;
         let encoded = afterimage_parallel::map_with(
@@ -359,7 +360,7 @@ impl SectionWriter {
     /// Writes the section's last chunk, which may be empty.
     ///
     /// # Errors
-    /// Those of [`SectionWriter::put`].
+    /// Returns the errors of [`SectionWriter::put`].
     pub fn finish(mut self, first: u64, raw: &[u8]) -> Result<()> {
         self.chunk(first, raw, FLAG_LAST)
     }

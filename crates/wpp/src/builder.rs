@@ -142,7 +142,7 @@ impl Builder {
     /// Appends `times` consecutive executions of a node by the innermost activation.
     ///
     /// # Panics
-    /// If the node was not defined, or the run has 2^64 blocks.
+    /// Panics if the node was not defined, or the run has 2^64 blocks.
     #[inline]
     pub fn node(&mut self, node: NodeId, times: u64) {
         let NodeFacts {
@@ -186,7 +186,7 @@ impl Builder {
     /// Ends the innermost activation.
     ///
     /// # Panics
-    /// If no activation is open.
+    /// Panics if no activation is open.
     pub fn leave(&mut self) {
         let frame = self.frames.pop().expect("an activation is open");
         self.leave_loops(Loops::OUTSIDE);

@@ -26,7 +26,7 @@ type Key = (Option<FuncId>, FuncId);
 /// the caller of the function that made the tail call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEdge {
-    /// The caller; `None` for the host.
+    /// The caller, or `None` for the host.
     pub caller: Option<FuncId>,
     /// The callee.
     pub callee: FuncId,
@@ -108,7 +108,7 @@ impl<S: Segments> WholePath<S> {
     /// active.
     ///
     /// # Errors
-    /// If a segment cannot be read, or there are 2^64 calls or more.
+    /// Returns an error if a segment cannot be read, or there are 2^64 calls or more.
     pub fn call_graph(&self) -> Result<CallGraph, CallGraphError<S::Error>> {
         let mut sums = BTreeMap::<Key, CallEdge>::new();
         let mut open = Open::default();

@@ -71,7 +71,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// cases.
     ///
     /// # Errors
-    /// If the segment cannot be read. The cursor has then not moved.
+    /// Returns an error if the segment cannot be read. The cursor has then not moved.
     pub fn seek(&mut self, time: u64) -> Result<Option<Visit>, PathError<S::Error>> {
         if time == 0 || time > self.path.length() {
             self.at = if time == 0 { At::Before } else { At::After };
@@ -106,7 +106,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// Moves to the next execution.
     ///
     /// # Errors
-    /// If the next segment cannot be read. The cursor has then not moved.
+    /// Returns an error if the next segment cannot be read. The cursor has then not moved.
     #[allow(
         clippy::should_implement_trait,
         reason = "it can fail and turn round, which iterators cannot"
@@ -133,7 +133,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// Moves to the previous execution.
     ///
     /// # Errors
-    /// If the previous segment cannot be read. The cursor has then not moved.
+    /// Returns an error if the previous segment cannot be read. The cursor has then not moved.
     #[inline]
     pub fn previous(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         match &mut self.at {
@@ -174,7 +174,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// length of the segment's root. Opens once each segment in which one of them began.
     ///
     /// # Errors
-    /// If one of these segments cannot be read.
+    /// Returns an error if one of these segments cannot be read.
     pub fn stack(&self) -> Result<Vec<Activation>, PathError<S::Error>> {
         match &self.at {
             At::On(place) => place.stack(self.path),
@@ -186,7 +186,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// faster than [`Cursor::stack`].
     ///
     /// # Errors
-    /// If the segment where it began cannot be read.
+    /// Returns an error if the segment where it began cannot be read.
     pub fn innermost(&self) -> Result<Option<Activation>, PathError<S::Error>> {
         match &self.at {
             At::On(place) => place.innermost(self.path),
@@ -198,7 +198,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// does not end. This is as fast as [`Cursor::skip_activation`].
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn activation_end(&self) -> Result<Option<u64>, PathError<S::Error>> {
         match &self.at {
             At::On(place) => place.activation_end(self.path),
@@ -211,7 +211,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// length of a segment's root.
     ///
     /// # Errors
-    /// If the segment cannot be read. The cursor has then not moved.
+    /// Returns an error if the segment cannot be read. The cursor has then not moved.
     pub fn skip_activation(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         if !matches!(self.at, At::On(_)) {
             return self.next();

@@ -20,7 +20,7 @@ const PARTIAL: u64 = 2;
 /// The place where an activation continues after a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Continuation {
-    /// The vertex (after the call, if the node ends with a call); `None` if the activation ends.
+    /// The vertex (after the call, if the node ends with a call), or `None` if the activation ends.
     pub next: Option<BlockId>,
     /// Whether the node ends with a call.
     pub calls: bool,
@@ -170,7 +170,7 @@ impl Directory {
     /// Decodes a directory. Time and memory are bounded by the number of bytes and by the limits.
     ///
     /// # Errors
-    /// If the bytes are not a directory.
+    /// Returns an error if the bytes are not a directory.
     pub fn decode(encoded: &[u8], limits: &DirectoryLimits) -> Result<Self, CodecError> {
         let input = &mut &*encoded;
         let version = varint::get(input)?;
@@ -244,7 +244,7 @@ pub struct StretchDirectory {
 pub struct OpenActivation {
     /// The function.
     pub function: FuncId,
-    /// The block with the call for which the activation waits; `None` if it does not wait.
+    /// The block with the call for which the activation waits, or `None` if it does not wait.
     pub call: Option<BlockId>,
     /// The time of its first block.
     pub entered: u64,
@@ -319,7 +319,7 @@ impl StretchDirectory {
     /// bytes and by the limits.
     ///
     /// # Errors
-    /// If the bytes are invalid, or belong to different paths.
+    /// Returns an error if the bytes are invalid, or belong to different paths.
     pub fn decode(
         encoded: &[u8],
         encoded_open: &[u8],

@@ -63,7 +63,7 @@ impl Pattern {
     /// Creates a pattern.
     ///
     /// # Errors
-    /// If there are no parts or too many, or if a part has no blocks.
+    /// Returns an error if there are no parts or too many, or if a part has no blocks.
     pub fn new(parts: Vec<Part>) -> Result<Self, PatternError> {
         if parts.is_empty() || parts.iter().any(|part| part.blocks.is_empty()) {
             return Err(PatternError::Empty);
@@ -130,7 +130,7 @@ impl<S: Segments> WholePath<S> {
     /// pattern's functions.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn find(
         &self,
         pattern: &Pattern,

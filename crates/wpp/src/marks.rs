@@ -49,7 +49,7 @@ impl<S: Segments> WholePath<S> {
     /// Counts marks. Time: linear in the size of all grammars.
     ///
     /// # Errors
-    /// If a segment cannot be read, or there are 2^64 - 1 marks or more.
+    /// Returns an error if a segment cannot be read, or there are 2^64 - 1 marks or more.
     pub fn marks<M: Marking>(&self, marking: M) -> Result<Marks<'_, S, M>, MarksError<S::Error>> {
         let mut marks = Marks {
             path: self,
@@ -83,7 +83,7 @@ impl<S: Segments, M: Marking> Marks<'_, S, M> {
     /// grammar of the mark's segment.
     ///
     /// # Errors
-    /// If the segment cannot be read.
+    /// Returns an error if the segment cannot be read.
     pub fn select(&self, number: u64) -> Result<Option<u64>, PathError<S::Error>> {
         if number == 0 || number > self.count() {
             return Ok(None);

@@ -9,7 +9,7 @@ pub struct Node {
     pub function: FuncId,
     /// The blocks, at least one; empty for a stretch that a filter left out.
     pub blocks: Box<[BlockId]>,
-    /// The number of blocks left out; 0 for a path.
+    /// The number of blocks left out, or 0 for a path.
     pub left_out: u64,
 }
 

@@ -69,7 +69,7 @@ impl<S: Segments> WholePath<S> {
     /// of the nodes themselves.
     ///
     /// # Errors
-    /// If a node is unknown, is given twice, or does not have the block.
+    /// Returns an error if a node is unknown, is given twice, or does not have the block.
     pub fn executions(
         &self,
         nodes: impl IntoIterator<Item = (NodeId, u64)>,
@@ -90,7 +90,8 @@ impl<S: Segments> WholePath<S> {
     /// executed after the node, in any node.
     ///
     /// # Errors
-    /// If a node is unknown or given twice, or its positions do not ascend or do not exist.
+    /// Returns an error if a node is unknown or given twice, or its positions do not ascend or do
+    /// not exist.
     pub fn executions_of_each<P: AsRef<[u64]>>(
         &self,
         nodes: impl IntoIterator<Item = (NodeId, P)>,
@@ -111,7 +112,7 @@ impl<S: Segments> WholePath<S> {
     /// Returns the activations of a function, each at the time of its first block.
     ///
     /// # Errors
-    /// If there are 2^64 activations or more.
+    /// Returns an error if there are 2^64 activations or more.
     pub fn activations(&self, function: FuncId) -> Result<Occurrences<'_, S>, TargetError> {
         Occurrences::new(self, Target::Calls(function))
     }
@@ -153,7 +154,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
     /// Returns the number of occurrences at or before block `time`.
     ///
     /// # Errors
-    /// If the segment cannot be read.
+    /// Returns an error if the segment cannot be read.
     pub fn rank(&self, time: u64) -> Result<u64, PathError<S::Error>> {
         if time == 0 {
             return Ok(0);
@@ -175,7 +176,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
     /// Returns the k-th occurrence, counted from 1, if there is one.
     ///
     /// # Errors
-    /// If the segment cannot be read.
+    /// Returns an error if the segment cannot be read.
     pub fn select(&self, number: u64) -> Result<Option<Occurrence>, PathError<S::Error>> {
         if number == 0 || number > self.count() {
             return Ok(None);
@@ -191,7 +192,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
     /// Returns the first occurrence after block `time`.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn next_after(&self, time: u64) -> Result<Option<Occurrence>, PathError<S::Error>> {
         let rank = self.rank(time)?;
         rank.checked_add(1)
@@ -201,7 +202,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
     /// Returns the last occurrence before block `time`.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn previous_before(&self, time: u64) -> Result<Option<Occurrence>, PathError<S::Error>> {
         self.select(self.rank(time.saturating_sub(1))?)
     }

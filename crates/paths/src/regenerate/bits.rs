@@ -9,7 +9,7 @@ pub(super) struct Bits {
     /// The rest of the current word, and the number of bits left in it.
     word: u64,
     left: u32,
-    /// The next word, which has at least one bit; 0 for none.
+    /// The next word, which has at least one bit, or 0 for none.
     next: u64,
 }
 

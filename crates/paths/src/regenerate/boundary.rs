@@ -14,7 +14,8 @@ pub struct Boundary {
     pub waiting: Vec<FinalFrame>,
     /// The function that is active.
     pub function: FuncId,
-    /// The header that the function has reached; `None` if it was called and has executed nothing.
+    /// The header that the function has reached, or `None` if it was called and has executed
+    /// nothing.
     pub header: Option<BlockId>,
 }
 

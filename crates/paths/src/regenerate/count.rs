@@ -88,7 +88,7 @@ impl<'a, T: Tally> Counter<'a, T> {
     /// entries used since then).
     ///
     /// # Errors
-    /// If the plan belongs to another program.
+    /// Returns an error if the plan belongs to another program.
     pub fn take(&mut self) -> Result<(&mut T, usize), RegenerateError> {
         self.looks.report(&mut self.run.tables, &mut self.tally)?;
         let kept = self.fewest;
@@ -104,7 +104,7 @@ impl<'a, T: Tally> Counter<'a, T> {
     /// Continues to the run's end, as [`Regenerator::finish`] does. All words must have been fed.
     ///
     /// # Errors
-    /// If the run does not reach its end.
+    /// Returns an error if the run does not reach its end.
     pub fn finish(&mut self, finish: &Finish) -> Result<(), RegenerateError> {
         self.tell_place();
         self.watched(|run, sink| run.finish(finish, sink))?;
@@ -132,7 +132,7 @@ impl<'a, T: Tally> Counter<'a, T> {
     /// Returns the run's position. Time: O(open activations).
     ///
     /// # Errors
-    /// If the words do not continue the run.
+    /// Returns an error if the words do not continue the run.
     pub fn waypoint(&mut self) -> Result<Waypoint, RegenerateError> {
         self.tell_place();
         let waypoint = self.watched(|run, sink| run.waypoint(sink))?;
@@ -145,7 +145,7 @@ impl<'a, T: Tally> Counter<'a, T> {
     /// word.
     ///
     /// # Errors
-    /// If the run does not reach its end.
+    /// Returns an error if the run does not reach its end.
     pub fn close(&mut self, boundary: &Boundary) -> Result<u64, RegenerateError> {
         self.tell_place();
         self.watched(|run, sink| run.go_to(boundary, sink))?;
@@ -157,7 +157,7 @@ impl<'a, T: Tally> Counter<'a, T> {
     /// [`Regenerator::feed`].
     ///
     /// # Errors
-    /// If the words do not continue the run.
+    /// Returns an error if the words do not continue the run.
     pub fn feed(&mut self, words: &[u64]) -> Result<(), RegenerateError> {
         for &word in words {
             if let Some(ready) = self.run.bits.push(word)? {

@@ -32,7 +32,7 @@ impl Regenerator<'_> {
     /// end.
     ///
     /// # Errors
-    /// If the run does not reach its end.
+    /// Returns an error if the run does not reach its end.
     pub fn finish<S: Sink>(
         &mut self,
         finish: &Finish,

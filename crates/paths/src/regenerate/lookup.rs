@@ -89,7 +89,7 @@ pub(super) struct LookupTables {
     used: Vec<u64>,
     /// The entries used since the last report.
     met: Vec<u32>,
-    /// For each entry, 1 plus the position of its list of paths in `nodes`; 0 if it has no list
+    /// For each entry, 1 plus the position of its list of paths in `nodes`, or 0 if it has no list
     /// yet.
     listed: Vec<u32>,
     /// Lists of paths. Each consists of the number of paths, followed by the paths.

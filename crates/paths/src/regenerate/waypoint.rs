@@ -90,7 +90,7 @@ impl<'a> Regenerator<'a> {
     /// is the given boundary if the run reaches it, and another place otherwise.
     ///
     /// # Errors
-    /// If the words do not continue the run.
+    /// Returns an error if the words do not continue the run.
     pub fn close<S: Sink>(
         &mut self,
         said: &Waypoint,

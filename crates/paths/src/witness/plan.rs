@@ -114,7 +114,7 @@ impl WitnessPlan {
     /// near-linear.
     ///
     /// # Errors
-    /// If the counts belong to another program.
+    /// Returns an error if the counts belong to another program.
     pub fn new(
         program: &Program,
         feedback: Option<&Counts>,

@@ -96,7 +96,8 @@ impl<'a> Regenerator<'a> {
     /// the last token.
     ///
     /// # Errors
-    /// If the tokens do not continue the run. The regenerator is unusable afterwards.
+    /// Returns an error if the tokens do not continue the run. The regenerator is unusable
+    /// afterwards.
     pub fn advance<R: TokenReader, S: PathSink>(
         &mut self,
         reader: &mut R,

@@ -28,7 +28,7 @@ pub fn trace_record(placement: &Placement, path: &[EdgeId]) -> Vec<EdgeId> {
 /// is the reference for faster algorithms.
 ///
 /// # Errors
-/// If no path that ends at EXIT writes this trace.
+/// Returns an error if no path that ends at EXIT writes this trace.
 pub fn regenerate_simple(
     graph: &FlowGraph,
     placement: &Placement,

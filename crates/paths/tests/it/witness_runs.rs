@@ -192,8 +192,8 @@ proptest! {
 }
 
 /// The function calls itself through a table in which no other function has its type, so it writes
-/// nothing. Each time before that, it calls another function, which is open below the deepest of
-/// the final activations.
+/// nothing. Before each such call, it calls another function. So an activation of that function is
+/// open below the deepest final activation.
 #[test]
 fn calls_from_a_stack_that_is_full_are_regenerated() {
     let module = wat::parse_str(

@@ -47,7 +47,7 @@ pub struct BuiltPaths {
 /// For a run that was cut off, it compacts the words written until then.
 ///
 /// # Errors
-/// If the recording cannot be repeated exactly, or the file cannot be written.
+/// Returns an error if the recording cannot be repeated exactly, or the file cannot be written.
 pub fn build_paths(
     run: &RecordedRun<'_>,
     feedback: Option<&Counts>,

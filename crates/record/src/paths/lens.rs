@@ -55,7 +55,7 @@ pub struct Traced<S> {
 /// Re-executes a recording and sends every executed path to a sink, in order, on another thread.
 ///
 /// # Errors
-/// If the recording cannot be repeated exactly.
+/// Returns an error if the recording cannot be repeated exactly.
 pub fn trace_paths<S: Sink + Send>(
     run: &RecordedRun<'_>,
     feedback: Option<&Counts>,

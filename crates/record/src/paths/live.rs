@@ -39,7 +39,7 @@ impl<'a> LivePath<'a> {
     /// or if the path lacks the bits that the run held in a local when it ended.
     ///
     /// # Errors
-    /// If the file is damaged or does not fit the program.
+    /// Returns an error if the file is damaged or does not fit the program.
     pub fn open(
         file: &'a TraceFile,
         bytes: &'a [u8],
@@ -68,7 +68,7 @@ impl<'a> LivePath<'a> {
     /// O(log length), plus a million blocks before the first, plus the result.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Returns an error if the file is damaged.
     pub fn stretch(&self, first: u64, last: u64) -> Result<Stretch, RecordError> {
         let mut segments = Vec::new();
         let filter = Filter {
@@ -89,7 +89,7 @@ impl<'a> LivePath<'a> {
     /// Returns all blocks. `progress` now and then receives the number of blocks so far.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Returns an error if the file is damaged.
     pub fn whole(&self, progress: impl Fn(u64)) -> Result<Stretch, RecordError> {
         let mut segments = Vec::new();
         let told = |segment: Segment, _: &[_]| {
@@ -180,7 +180,7 @@ pub struct CheckedWords {
 /// that the run reaches its end. Returns `None` if the file has no words.
 ///
 /// # Errors
-/// If the words are damaged, or one of the moments is wrong.
+/// Returns an error if the words are damaged, or one of the moments is wrong.
 pub fn verify_words(
     file: &TraceFile,
     program: &Program,

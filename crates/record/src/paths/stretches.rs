@@ -178,7 +178,7 @@ impl Stretches {
     /// Opens the words of a recording's re-execution; returns `None` if there are none.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Returns an error if the file is damaged.
     pub fn open(file: &TraceFile, module: &Arc<Module>) -> Result<Option<Self>, RecordError> {
         let found = live_words(file, &module.program)?;
         let found = found.filter(|(_, words)| words.repeated);
@@ -195,7 +195,7 @@ impl Stretches {
     /// call. Time: linear in the stretch's blocks.
     ///
     /// # Errors
-    /// If the file is damaged or has no such stretch.
+    /// Returns an error if the file is damaged or has no such stretch.
     pub fn load(&self, directory: &Directory, number: usize) -> Result<Segment, RecordError> {
         let program = &self.module.program;
         let summary = directory.summaries.get(number).ok_or(RecordError::Words)?;

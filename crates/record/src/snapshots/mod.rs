@@ -87,7 +87,7 @@ impl Taken {
     /// Completes the state of the machine. Call it after the re-execution.
     ///
     /// # Errors
-    /// If the capture of an activation does not fit the program.
+    /// Returns an error if the capture of an activation does not fit the program.
     pub fn complete(self) -> Result<Snapshot, RecordError> {
         let misfit = || RecordError::Snapshot(MachineError::Checkpoint);
         let mut snapshot = self.snapshot;
@@ -146,7 +146,8 @@ impl Spacing {
 /// `spacing` for the following snapshots. The caller commits.
 ///
 /// # Errors
-/// If the recording cannot be repeated exactly, the file cannot be written, or `tell` fails.
+/// Returns an error if the recording cannot be repeated exactly, the file cannot be written, or
+/// `tell` fails.
 pub fn build_snapshots(
     run: &RecordedRun<'_>,
     spacing: Spacing,
@@ -171,7 +172,7 @@ pub fn build_snapshots(
 /// Like [`build_snapshots`], but always with the engine's debugger.
 ///
 /// # Errors
-/// As for [`build_snapshots`].
+/// Returns the errors of [`build_snapshots`].
 #[doc(hidden)]
 pub fn build_debugged(
     run: &RecordedRun<'_>,

@@ -211,7 +211,7 @@ impl Needs {
 /// An open block of the original, and the number of added blocks opened just outside it.
 #[derive(Clone, Debug)]
 struct Frame {
-    /// The block's type; `None` for the function itself.
+    /// The block's type, or `None` for the function itself.
     ty: Option<wasmparser::BlockType>,
     is_loop: bool,
     extra: u32,

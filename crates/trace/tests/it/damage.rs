@@ -72,7 +72,7 @@ fn every_flipped_bit_is_an_error_or_harmless_and_verify_sees_it() {
 #[test]
 fn a_flipped_bit_in_a_recording_without_a_footer_ends_its_state_there() {
     let (bytes, first) = sample::two_states();
-    // Up to the index of the first state.
+    // The position of the first state's index.
     let index = u64::from_le_bytes(bytes[first - 24..first - 16].try_into().unwrap()) as usize;
     for bit in 16 * 8..index * 8 {
         let mut bytes = bytes[..index].to_vec();

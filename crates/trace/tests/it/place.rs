@@ -241,7 +241,7 @@ fn a_symbolic_link_is_followed_and_a_device_is_left_alone() {
     ));
 }
 
-/// Every file here ends like this.
+/// Writes META and MODULE, with which every file in these tests ends.
 fn written(writer: &TraceWriter) {
     writer.meta(&sample::meta()).unwrap();
     writer.module(sample::MODULE).unwrap();

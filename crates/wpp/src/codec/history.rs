@@ -19,7 +19,7 @@ pub(super) struct History {
     looped: u32,
     /// The number of nodes executed in this activation, modulo 2^32.
     count: u32,
-    /// The last node, plus 1; 0 right after an entry.
+    /// The last node, plus 1, or 0 right after an entry.
     node: u32,
     /// The end point of the last node, plus 1, or 0. Also the number of consecutive nodes that
     /// ended there, which are the iterations of an innermost loop.

@@ -140,7 +140,7 @@ pub enum CodecError {
 /// `contexts` is indexed by node; it may be empty or too short.
 ///
 /// # Panics
-/// If the grammar is not sound.
+/// Panics if the grammar is not sound.
 pub fn encode(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
     let bounds = bounds(segment);
     let mut out = vec![VERSION, bounds.table_bits as u8];
@@ -185,9 +185,9 @@ fn coded(segment: &Segment, contexts: &[NodeContext], bounds: Bounds) -> (Vec<u8
 /// and the limits also bound time and memory.
 ///
 /// # Errors
-/// If [`encode`] cannot have written the bytes, for example because they are truncated, or if the
-/// segment exceeds the limits. Altered bytes may also decode to another segment, which is sound in
-/// itself.
+/// Returns an error if [`encode`] cannot have written the bytes, for example because they are
+/// truncated, or if the segment exceeds the limits. Altered bytes may also decode to another
+/// segment, which is sound in itself.
 pub fn decode(
     bytes: &[u8],
     contexts: &[NodeContext],
@@ -238,7 +238,7 @@ pub fn decode(
 /// and neighbours in the root are merged.
 ///
 /// # Errors
-/// If the segment executes more than 2^64 nodes, or exceeds every possible limit.
+/// Returns an error if the segment executes more than 2^64 nodes, or exceeds every possible limit.
 pub fn canonical(segment: &Segment, contexts: &[NodeContext]) -> Result<Segment, CodecError> {
     let (_, plans) = coded(segment, contexts, bounds(segment));
     let limits = Limits {

@@ -61,8 +61,8 @@ pub fn encode_nodes(nodes: &PrimaryMap<NodeId, Node>) -> Vec<u8> {
 /// Decodes a node table. Time and memory are bounded by the limits.
 ///
 /// # Errors
-/// If [`encode_nodes`] cannot have written the bytes, for example because they are truncated, or if
-/// the table exceeds the limits. Altered bytes may also decode to another table.
+/// Returns an error if [`encode_nodes`] cannot have written the bytes, for example because they are
+/// truncated, or if the table exceeds the limits. Altered bytes may also decode to another table.
 pub fn decode_nodes(
     bytes: &[u8],
     limits: &NodeLimits,

@@ -28,7 +28,7 @@ const ITEMS: u64 = 4;
 /// concatenated right-hand sides of all rules.
 ///
 /// # Panics
-/// If a rule names a rule that does not come before it.
+/// Panics if a rule names a rule that does not come before it.
 pub fn encode_opened(segment: &Segment) -> Vec<u8> {
     let grammar = &segment.grammar;
     let mut out = Vec::with_capacity(2 * grammar.symbols.len() + 4 * grammar.rules.len() + 64);
@@ -88,7 +88,8 @@ pub fn encode_opened(segment: &Segment) -> Vec<u8> {
 /// requires. Time and memory are linear in the bytes.
 ///
 /// # Errors
-/// If [`encode_opened`] cannot have written the bytes, or a number exceeds the limits.
+/// Returns an error if [`encode_opened`] cannot have written the bytes, or a number exceeds the
+/// limits.
 pub fn decode_opened(bytes: &[u8], limits: &Limits) -> Result<Segment, CodecError> {
     let input = &mut &*bytes;
     varint::version(input, VERSION)?;

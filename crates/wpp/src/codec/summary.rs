@@ -51,8 +51,8 @@ pub fn encode_summary(summary: &Summary) -> Vec<u8> {
 /// Decodes a summary. Time and memory are bounded by the limits.
 ///
 /// # Errors
-/// If [`encode_summary`] cannot have written the bytes, or a number exceeds the limits. Altered
-/// bytes may also decode to another summary.
+/// Returns an error if [`encode_summary`] cannot have written the bytes, or a number exceeds the
+/// limits. Altered bytes may also decode to another summary.
 pub fn decode_summary(bytes: &[u8], limits: &Limits) -> Result<Summary, CodecError> {
     let input = &mut &*bytes;
     varint::version(input, VERSION)?;

@@ -44,7 +44,7 @@ pub struct Calls<'a, S: Segments> {
     limit: usize,
     /// The number of activations whose beginnings have been reported and that have not ended.
     announced: usize,
-    /// The current place; `None` at the end.
+    /// The current place, or `None` at the end.
     place: Option<Place>,
     next: Next,
 }
@@ -67,7 +67,7 @@ impl<S: Segments> WholePath<S> {
     /// limited to activations inside fewer than `limit` others.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn calls(&self, time: u64, limit: usize) -> Result<Calls<'_, S>, PathError<S::Error>> {
         let mut calls = Calls {
             path: self,
@@ -93,10 +93,10 @@ impl<S: Segments> WholePath<S> {
 }
 
 impl<S: Segments> Calls<'_, S> {
-    /// The next event; `None` at the end of the path.
+    /// The next event, or `None` at the end of the path.
     ///
     /// # Errors
-    /// If a segment cannot be read. The next call tries again.
+    /// Returns an error if a segment cannot be read. The next call tries again.
     #[allow(
         clippy::should_implement_trait,
         reason = "it can fail, and be told to skip"
@@ -144,7 +144,7 @@ impl<S: Segments> Calls<'_, S> {
     /// next, if it ends. This has no effect after any other event.
     ///
     /// # Errors
-    /// If a segment cannot be read. Then nothing is skipped.
+    /// Returns an error if a segment cannot be read. Then nothing is skipped.
     pub fn skip(&mut self) -> Result<(), PathError<S::Error>> {
         if self.next != Next::Inside {
             return Ok(());

@@ -24,7 +24,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// segment's root.
     ///
     /// # Errors
-    /// If a segment cannot be read. The cursor has then not moved.
+    /// Returns an error if a segment cannot be read. The cursor has then not moved.
     pub fn previous_in_activation(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         self.previous_in_activation_among(|_| true)
     }
@@ -33,7 +33,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// segments that `may_have` selects, and the segment in which the activation begins.
     ///
     /// # Errors
-    /// As for [`previous_in_activation`](Self::previous_in_activation).
+    /// Returns the errors of [`previous_in_activation`](Self::previous_in_activation).
     pub fn previous_in_activation_among(
         &mut self,
         may_have: impl Fn(usize) -> bool,

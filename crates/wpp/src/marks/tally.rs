@@ -10,7 +10,7 @@ use crate::{Kind, Root, Rule, Symbol};
 /// the first node has because of earlier executions are excluded.
 #[derive(Clone, Copy, Default)]
 struct Part {
-    /// The first and last node; `None` if only other activations execute anything.
+    /// The first and last node, or `None` if only other activations execute anything.
     ends: Option<(NodeId, NodeId)>,
     count: u64,
 }

@@ -11,7 +11,7 @@ pub(super) struct Rules {
     pub(super) lengths: PrimaryMap<RuleId, u64>,
     /// Whether each rule is an activation or contains one.
     pub(super) calls: PrimaryMap<RuleId, bool>,
-    /// The function whose activation executes a rule; `None` if the rule represents only whole
+    /// The function whose activation executes a rule, or `None` if the rule represents only whole
     /// activations.
     owners: PrimaryMap<RuleId, Option<FuncId>>,
 }

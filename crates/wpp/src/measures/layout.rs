@@ -280,7 +280,7 @@ impl Layout {
     }
 
     /// Returns the number of blocks that a rule's symbols execute, up to and including the symbol
-    /// at this position; 0 at the position before the first symbol.
+    /// at this position, or 0 at the position before the first symbol.
     #[inline]
     pub(crate) fn end_at(&self, at: u32, wide: bool) -> u64 {
         let end = self.entries[at as usize].end;

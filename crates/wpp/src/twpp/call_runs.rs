@@ -11,7 +11,7 @@ pub struct CallRun {
     pub call: CallId,
     /// The first call's position: the number of blocks that the caller itself had executed.
     pub first: u64,
-    /// The distance between consecutive positions; 0 if there is only one call.
+    /// The distance between consecutive positions, or 0 if there is only one call.
     pub step: u64,
     /// The number of calls, at least 1.
     pub count: u64,

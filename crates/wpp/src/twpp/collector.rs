@@ -56,7 +56,7 @@ impl Collector {
     /// Executes a block in the innermost activation.
     ///
     /// # Errors
-    /// If no activation is open.
+    /// Returns an error if no activation is open.
     pub fn block(&mut self, block: BlockId) -> Result<(), EventError> {
         let outside = EventError::NoActivation(Outside::Block(block));
         self.innermost().ok_or(outside)?.path.push(block);
@@ -66,7 +66,7 @@ impl Collector {
     /// Executes blocks in the innermost activation, without a call between them.
     ///
     /// # Errors
-    /// If there is a block and no activation is open.
+    /// Returns an error if there is a block and no activation is open.
     pub fn blocks(&mut self, blocks: &[BlockId]) -> Result<(), EventError> {
         match (blocks.first(), self.innermost()) {
             (_, Some(activation)) => activation.path.extend(blocks),
@@ -79,7 +79,7 @@ impl Collector {
     /// Executes blocks `count` times in the innermost activation, without a call between them.
     ///
     /// # Errors
-    /// If there is a block and no activation is open.
+    /// Returns an error if there is a block and no activation is open.
     pub fn repeat(&mut self, blocks: &[BlockId], count: u64) -> Result<(), EventError> {
         (0..count).try_for_each(|_| self.blocks(blocks))
     }
@@ -88,7 +88,7 @@ impl Collector {
     /// [`Self::again`].
     ///
     /// # Errors
-    /// If no call is open, or there are too many different calls.
+    /// Returns an error if no call is open, or there are too many different calls.
     pub fn leave(&mut self) -> Result<CallId, EventError> {
         let Some(depth) = self.depth.checked_sub(1) else {
             return Err(EventError::NoActivation(Outside::Leave));
@@ -143,7 +143,7 @@ impl Collector {
     /// not having returned.
     ///
     /// # Errors
-    /// If there are too many different calls, or more calls than any run can have.
+    /// Returns an error if there are too many different calls, or more calls than any run can have.
     pub fn finish(mut self) -> Result<Wpp, EventError> {
         let open = self.depth as u64;
         while self.depth > 0 {

@@ -70,7 +70,7 @@ impl Twpp {
     /// [`FunctionTraces::blocks`] returns for each trace.
     ///
     /// # Errors
-    /// If a trace from a damaged file is invalid.
+    /// Returns an error if a trace from a damaged file is invalid.
     pub fn expand(&self) -> Result<Wpp, BadTrace> {
         let functions = self.functions.iter().map(|f| {
             let paths = (0..f.paths.len()).map(|k| {
@@ -136,7 +136,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
     /// expands them.
     ///
     /// # Panics
-    /// If there is no such path.
+    /// Panics if there is no such path.
     pub fn parts(&self, path: usize) -> (&TimestampedTrace<B>, &Dictionary) {
         let path = &self.paths[path];
         (
@@ -148,10 +148,10 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
     /// Returns the blocks of a unique path trace.
     ///
     /// # Errors
-    /// If the trace comes from a damaged file and is invalid.
+    /// Returns an error if the trace comes from a damaged file and is invalid.
     ///
     /// # Panics
-    /// If there is no such path.
+    /// Panics if there is no such path.
     pub fn expand(&self, path: usize) -> Result<PathTrace, BadTrace> {
         let (trace, dictionary) = self.parts(path);
         let mut steps = 0;
@@ -166,7 +166,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
     /// Returns the number of blocks of a unique path trace, without expanding it.
     ///
     /// # Panics
-    /// If there is no such path.
+    /// Panics if there is no such path.
     pub fn blocks(&self, path: usize) -> u64 {
         let (trace, dictionary) = self.parts(path);
         let of = |(block, entries): (BlockId, PackedEntries<'_>)| {

@@ -49,10 +49,10 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
     /// O(steps log blocks).
     ///
     /// # Errors
-    /// If the trace comes from a damaged file and is invalid.
+    /// Returns an error if the trace comes from a damaged file and is invalid.
     ///
     /// # Panics
-    /// If there is no such path.
+    /// Panics if there is no such path.
     pub fn dynamic_cfg(&self, path: usize) -> Result<DynamicCfg, BadTrace> {
         let (trace, dictionary) = self.parts(path);
         DynamicCfg::of(trace, dictionary)
@@ -65,7 +65,7 @@ impl DynamicCfg {
     /// blocks).
     ///
     /// # Errors
-    /// If the trace comes from a damaged file and is invalid.
+    /// Returns an error if the trace comes from a damaged file and is invalid.
     pub fn of<B: AsRef<[u8]>>(
         trace: &TimestampedTrace<B>,
         dictionary: &Dictionary,

@@ -44,8 +44,8 @@ pub enum CollectError<E> {
 /// their direct calls. Memory is linear in the result, the open segment and the open activations.
 ///
 /// # Errors
-/// If a segment cannot be read, something was left out of the path, or there are too many different
-/// traces.
+/// Returns an error if a segment cannot be read, something was left out of the path, or there are
+/// too many different traces.
 pub fn collect<S: Segments>(path: &WholePath<S>) -> Result<Wpp, CollectError<S::Error>> {
     let mut collector = Collector::new();
     let mut open: Vec<FuncId> = Vec::new();

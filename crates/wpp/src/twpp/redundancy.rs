@@ -59,7 +59,7 @@ impl Twpp {
     /// O(steps of these traces · log blocks).
     ///
     /// # Errors
-    /// If a trace from a damaged file is invalid.
+    /// Returns an error if a trace from a damaged file is invalid.
     pub fn graph_totals(&self) -> Result<GraphTotals, BadTrace> {
         let mut totals = GraphTotals::default();
         for function in &self.functions {

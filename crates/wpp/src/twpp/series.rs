@@ -101,7 +101,8 @@ impl Series {
     /// Builds a set from entries, each of which is later than the previous entry.
     ///
     /// # Panics
-    /// If an entry is not later than the previous entry, or does not reach its last timestamp.
+    /// Panics if an entry is not later than the previous entry, or does not reach its last
+    /// timestamp.
     pub fn from_ascending(entries: Vec<Entry>) -> Self {
         let mut after = 0;
         for entry in &entries {
@@ -155,8 +156,8 @@ impl Series {
     /// Decodes the paper's encoding.
     ///
     /// # Errors
-    /// If an entry has none of the three forms, does not reach its last timestamp, or is not later
-    /// than the previous entry.
+    /// Returns an error if an entry has none of the three forms, does not reach its last timestamp,
+    /// or is not later than the previous entry.
     pub fn from_integers(integers: &[i64]) -> Result<Self, SeriesError> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut start = 0;

@@ -10,7 +10,7 @@ pub(super) struct SeriesBuilder {
     first: u64,
     last: u64,
     step: u64,
-    /// The number of timestamps in the series; 0 before the first.
+    /// The number of timestamps in the series, or 0 before the first.
     count: u64,
 }
 

@@ -110,7 +110,8 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
     /// Returns the blocks in the order of execution.
     ///
     /// # Errors
-    /// If two blocks share a timestamp, which happens only in a trace from a damaged file.
+    /// Returns an error if two blocks share a timestamp, which happens only in a trace from a
+    /// damaged file.
     pub fn expand(&self) -> Result<Vec<BlockId>, BadTrace> {
         let mut blocks = Vec::new();
         blocks.extend(self.steps());

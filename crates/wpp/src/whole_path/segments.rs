@@ -59,7 +59,7 @@ pub trait Segments {
     /// Loads a segment. It need not be sound.
     ///
     /// # Errors
-    /// If the segment cannot be loaded.
+    /// Returns an error if the segment cannot be loaded.
     fn load(&self, segment: usize) -> Result<Arc<Segment>, Self::Error>;
 }
 

@@ -296,7 +296,7 @@ fn what_was_left_out_is_not_taken_for_a_trace() {
         calls: 1,
         unfinished: 0,
         paths: None,
-        // As far as known, they belong to no function.
+        // The function of the left-out blocks is unknown, so they are not counted.
         blocks: 0,
     };
     assert_eq!(twpp::count_paths(&path), Ok(vec![counted]));

@@ -47,7 +47,8 @@ impl<'a> Reader<'a> {
     /// Opens a file, and checks its header and directory. Time: O(functions).
     ///
     /// # Errors
-    /// If the bytes are not a TWPP file, or the header or the directory is damaged.
+    /// Returns an error if the bytes are not a TWPP file, or the header or the directory is
+    /// damaged.
     pub fn open(bytes: &'a [u8]) -> Result<Self, FileError> {
         if bytes.first_chunk() != Some(&MAGIC) {
             return Err(FileError::NotTwpp);
@@ -100,7 +101,7 @@ impl<'a> Reader<'a> {
     /// [`StoredTraces`] checks them on demand.
     ///
     /// # Errors
-    /// If the function's block is damaged.
+    /// Returns an error if the function's block is damaged.
     pub fn function(&self, function: FuncId) -> Result<Option<StoredTraces<'a>>, FileError> {
         self.entry(function).map(|e| self.read(&e)).transpose()
     }
@@ -108,7 +109,7 @@ impl<'a> Reader<'a> {
     /// Returns the dynamic call graph, in at most `limit` bytes of memory. Time: O(calls).
     ///
     /// # Errors
-    /// If the call graph is damaged, or exceeds the limit.
+    /// Returns an error if the call graph is damaged, or exceeds the limit.
     pub fn calls(&self, limit: usize) -> Result<CallGraph, FileError> {
         let begin = (HEADER + ENTRY * self.directory.len()) as u64;
         let compressed = self.part(Part::Calls, begin, self.header.calls_length)?;
@@ -129,8 +130,8 @@ impl<'a> Reader<'a> {
     /// call graph and the path traces agree on every number of calls. Time: O(calls + bytes).
     ///
     /// # Errors
-    /// If a part is damaged, if the call graph exceeds the limit, or if the parts contradict each
-    /// other.
+    /// Returns an error if a part is damaged, if the call graph exceeds the limit, or if the parts
+    /// contradict each other.
     pub fn twpp(&self, limit: usize) -> Result<Twpp, FileError> {
         let functions = self
             .entries()
@@ -146,7 +147,7 @@ impl<'a> Reader<'a> {
     /// Returns the sizes of the parts in bytes. Time: O(functions).
     ///
     /// # Errors
-    /// If a function's block has an invalid beginning.
+    /// Returns an error if a function's block has an invalid beginning.
     pub fn sizes(&self) -> Result<FileSizes, FileError> {
         let mut sizes = FileSizes {
             directory: (HEADER + ENTRY * self.directory.len()) as u64,

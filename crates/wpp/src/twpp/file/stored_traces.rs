@@ -43,10 +43,10 @@ impl<'a> StoredTraces<'a> {
     /// dictionary that expands them. Time: linear in the trace's bytes.
     ///
     /// # Errors
-    /// If the trace is damaged.
+    /// Returns an error if the trace is damaged.
     ///
     /// # Panics
-    /// If there is no such path.
+    /// Panics if there is no such path.
     pub fn parts(
         &self,
         path: usize,
@@ -60,7 +60,8 @@ impl<'a> StoredTraces<'a> {
     /// Returns all path traces, with every timestamp checked. Time: O(bytes).
     ///
     /// # Errors
-    /// If a trace is damaged, or all traces together execute more blocks than a run can.
+    /// Returns an error if a trace is damaged, or all traces together execute more blocks than a
+    /// run can.
     pub fn check(self) -> Result<FunctionTraces<&'a [u8]>, FileError> {
         let malformed = |what| FileError::Malformed(Part::Function(self.function), what);
         let traces = self.traces.into_iter().map(TimestampedTrace::from_file);

@@ -26,7 +26,7 @@ pub struct CallPath {
 /// the call continues in later segments, this opens the segments in which it executes something.
 ///
 /// # Errors
-/// If a segment cannot be read, or a part of the call was left out of the path.
+/// Returns an error if a segment cannot be read, or a part of the call was left out of the path.
 pub fn call_path<S: Segments>(
     path: &WholePath<S>,
     function: FuncId,

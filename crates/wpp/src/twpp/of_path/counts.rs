@@ -18,8 +18,8 @@ pub struct PathCounts {
     pub calls: u64,
     /// The number of calls that never returned.
     pub unfinished: u64,
-    /// The number of unique path traces that the calls took; `None` if blocks of the function were
-    /// left out of the path.
+    /// The number of unique path traces that the calls took, or `None` if blocks of the function
+    /// were left out of the path.
     pub paths: Option<u64>,
     /// The number of blocks that the calls executed themselves.
     pub blocks: u64,
@@ -34,7 +34,7 @@ pub struct PathCounts {
 /// compares the traces themselves.
 ///
 /// # Errors
-/// If a segment cannot be read.
+/// Returns an error if a segment cannot be read.
 pub fn count_paths<S: Segments>(
     path: &WholePath<S>,
 ) -> Result<Vec<PathCounts>, CollectError<S::Error>> {

@@ -23,8 +23,8 @@ use crate::{Grammar, Node, Segments, Summary, WholePath};
 /// the order of discovery, which need not be the order of time.
 ///
 /// # Errors
-/// If a segment cannot be read, a part of the function was left out of the path, or there are too
-/// many different traces.
+/// Returns an error if a segment cannot be read, a part of the function was left out of the path,
+/// or there are too many different traces.
 pub fn function_paths<S: Segments>(
     path: &WholePath<S>,
     function: FuncId,
