@@ -13,7 +13,7 @@ pub struct Components {
 impl Components {
     /// Finds the components. Time: O(V + E), no recursion.
     ///
-    /// Components are numbered in reverse topological order: an edge never leads to a component
+    /// Components are numbered in reverse topological order, so an edge never leads to a component
     /// with a higher number.
     pub fn compute(graph: &Adjacency) -> Self {
         const UNSEEN: u32 = u32::MAX;

@@ -11,8 +11,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub struct DominatorTree {
     idom: Vec<u32>,
-    /// The preorder interval of each vertex in the dominator tree; empty (`1..0`) for unreachable
-    /// vertices.
+    /// The preorder interval of each vertex in the dominator tree. It is empty (`1..0`) for
+    /// unreachable vertices.
     first: Vec<u32>,
     last: Vec<u32>,
 }
@@ -171,7 +171,7 @@ impl Search {
     }
 }
 
-/// The link-eval forest: the depth-first tree on the vertices numbered `linked` and above.
+/// The link-eval forest, which is the depth-first tree on the vertices numbered `linked` and above.
 struct Forest {
     ancestor: Vec<u32>,
     label: Vec<u32>,

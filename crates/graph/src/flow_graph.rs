@@ -130,8 +130,8 @@ impl FlowGraph {
         self.in_edges(vertex).iter().map(|&e| self.from(e))
     }
 
-    /// Whether a vertex is a predicate: it has edges to two distinct vertices
-    /// (Ball and Larus 1992, section 2).
+    /// Whether a vertex is a predicate, which has edges to two distinct vertices (Ball and Larus
+    /// 1992, section 2).
     pub fn is_predicate(&self, vertex: BlockId) -> bool {
         let mut successors = self.successors(vertex);
         successors

@@ -164,7 +164,7 @@ impl LoopForest {
     }
 }
 
-/// For each vertex, by preorder number: the header of the smallest loop around it, and whether it
+/// For each vertex, by preorder number, the header of the smallest loop around it, and whether it
 /// is a header. For a header, this is the loop around its own loop.
 struct Enclosing {
     header: Vec<Option<u32>>,

@@ -44,7 +44,8 @@ macro_rules! floats {
                 })
             }
 
-            // If either operand is a NaN, so is the value whose bits combine those of both.
+            // If either operand is a NaN, so is the value whose bits combine the bits of both
+            // operands.
             #[inline(always)]
             fn min_or_nan(self, other: Self) -> Self {
                 let least = if self < other {

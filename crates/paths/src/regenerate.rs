@@ -46,7 +46,7 @@ pub trait Sink {
 pub struct ExecutedPath<'a> {
     /// The function to which the blocks belong.
     pub function: FuncId,
-    /// The blocks, in order.
+    /// The blocks, in the order of execution.
     pub blocks: &'a [BlockId],
     /// The headers of the loops around the first block, outermost first.
     pub loops: &'a [BlockId],
@@ -65,11 +65,11 @@ pub enum RegenerateError {
     /// No path that begins at the block has this number.
     #[error("no path of {function} that begins at {block} has number {number}")]
     NoSuchPath {
-        /// The function.
+        /// The function of the path.
         function: FuncId,
         /// The block where the path begins.
         block: BlockId,
-        /// The number.
+        /// The recorded number.
         number: u32,
     },
     /// The function that was entered is not the function that was called.

@@ -87,8 +87,8 @@ impl Written<'_> {
     }
 }
 
-/// Returns the probes of a function, in the order in which they must be placed: probes on edges,
-/// then probes in blocks, then saves. Time: O(edges) times a small number of rounds.
+/// Returns the probes of a function, in the order in which they must be placed. Probes on edges
+/// come first, then probes in blocks, then saves. Time: O(edges) times a small number of rounds.
 pub(crate) fn place(written: &Written<'_>) -> Vec<(Spot, Step)> {
     let cfg = written.cfg;
     let graph = &cfg.graph;

@@ -46,7 +46,7 @@ pub(crate) fn call_frequencies(program: &Program, weights: &[Weights]) -> Vec<f6
 /// called indirectly.
 struct CallGraph {
     nodes: usize,
-    /// For each call: the caller, the callee, and the executions of the call per activation of the
+    /// For each call, the caller, the callee, and the executions of the call per activation of the
     /// caller.
     calls: Vec<(u32, u32, f64)>,
 }

@@ -25,7 +25,7 @@ pub fn determines_edges(graph: &FlowGraph, edges: &[EdgeId]) -> bool {
     is_forest(graph, &[], |e| !measured.contains(e))
 }
 
-/// Returns the cost of placing counters on edges and vertices: the sum of their weights.
+/// Returns the cost of placing counters on edges and vertices, which is the sum of their weights.
 pub fn cost(graph: &FlowGraph, weights: &Weights, edges: &[EdgeId], vertices: &[BlockId]) -> f64 {
     let edges = edges.iter().map(|&e| weights.edge(e));
     let vertices = vertices.iter().map(|&v| weights.vertex(graph, v));

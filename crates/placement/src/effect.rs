@@ -150,8 +150,8 @@ fn add(column: &mut Column, label: &[(u32, i64)], factor: i64) {
     column.extend(label.iter().map(|&(row, entry)| (row, factor * entry)));
 }
 
-/// For each edge, with EXIT→root last: the equations in which the edge counts, and its factor in
-/// each of them.
+/// For each edge, with EXIT→root last, the equations in which the edge counts, and its factor in
+/// each.
 struct Labels {
     start: Vec<u32>,
     entries: Vec<(u32, i64)>,

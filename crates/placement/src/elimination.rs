@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use crate::field::{Residue, inverse, multiply, residue, subtract_product};
 
-/// A sparse column: rows with their entries, ascending. No entry is zero.
+/// A sparse column, as rows with their entries, ascending by row. No entry is zero.
 pub(crate) type Column = Vec<(u32, i64)>;
 
 /// The outcome of inserting a column.

@@ -25,11 +25,12 @@ pub(crate) struct Interprocedural<'a> {
     coupling: Coupling,
     /// For each function, imports included, the number of activations that the host started.
     host_entries: Vec<i128>,
-    /// For each function, imports included, the number of direct calls and of entries by the host
-    /// that did not reach it.
+    /// For each function, imports included, the number of direct calls and entries by the host that
+    /// did not reach the function.
     failed_direct: Vec<i128>,
-    /// For each equation: host entries and calls to imports, minus calls that did not reach their
-    /// callee. The solution must satisfy `Σ entries − Σ calls` = this number.
+    /// For each equation, the number of host entries and calls to imports, minus the number of
+    /// calls that did not reach their callee. The solution must satisfy `Σ entries − Σ calls` =
+    /// this number.
     right: Vec<i128>,
 }
 

@@ -15,7 +15,7 @@ pub enum Mode {
     Edges,
     /// Counters on the chords of one spanning tree per function, with heuristic weights.
     Quick,
-    /// Like [`Quick`](Self::Quick), with the weights of an earlier run.
+    /// The same as [`Quick`](Self::Quick), but with the weights of an earlier run.
     Feedback,
     /// Counters for the whole program at once. Some chords need no counter, because their counts
     /// follow from the calls. The weights of an earlier run are used if given.
@@ -48,7 +48,7 @@ pub enum Site {
 pub struct Probe {
     /// The place where the counter is incremented.
     pub site: Site,
-    /// The counter.
+    /// The number of the counter.
     pub counter: CounterId,
 }
 
@@ -100,7 +100,7 @@ pub struct PlanOptions<'a> {
 }
 
 impl PlanOptions<'_> {
-    /// Returns the usual options: a backtrace is available, and the host counts import calls and
+    /// Returns the usual options. A backtrace is available, and the host counts import calls and
     /// knows the program's functions only by its exports.
     pub fn new(mode: Mode) -> Self {
         Self {
@@ -120,8 +120,8 @@ pub enum PlanError {
     /// Counts of an earlier run are needed for [`Mode::Feedback`], but were not passed.
     #[error("feedback mode needs the counts of an earlier run")]
     NoFeedback,
-    /// The counts of the earlier run are from another program: this function has a different number
-    /// of edges or blocks.
+    /// The counts of the earlier run are from another program, because this function has a
+    /// different number of edges or blocks.
     #[error("the counts are not from this program: {0} has a different number of edges or blocks")]
     FeedbackOfAnotherFunction(FuncId),
     /// The counts of the earlier run are from another program, which defines a different number of

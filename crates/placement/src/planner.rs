@@ -87,7 +87,7 @@ fn edge_site(cfg: &Cfg, e: EdgeId) -> Site {
     }
 }
 
-/// Returns the blocks in which a standalone run may have ended: they call, or execute
+/// Returns the blocks in which a standalone run may have ended, which call or execute
 /// `unreachable`.
 pub(crate) fn may_end(function: &Function) -> impl Iterator<Item = BlockId> + '_ {
     let blocks = function.cfg.blocks.iter();
@@ -113,8 +113,8 @@ pub fn function_weights(
     program_weights(program, &options)
 }
 
-/// Computes the weights of every function: for one activation or, if they must be comparable
-/// between functions, for a run.
+/// Computes the weights of every function for one activation. If they must be comparable between
+/// functions, computes them for a run.
 fn program_weights(
     program: &Program,
     options: &PlanOptions<'_>,

@@ -42,10 +42,10 @@ pub enum SolveError {
         /// The number of functions in the plan.
         found: usize,
     },
-    /// The plan is for another program: this function lacks a place.
+    /// The plan is for another program, because this function lacks a place.
     #[error("the plan is not for this program: {function} has no {place}")]
     ForeignPlan {
-        /// The function.
+        /// The function that lacks the place.
         function: FuncId,
         /// The place that the function lacks.
         place: Counted,
@@ -64,17 +64,18 @@ pub enum SolveError {
     /// The placement leaves a count undetermined.
     #[error("the counters of {function} do not determine {place}")]
     Undetermined {
-        /// The function.
+        /// The function with the place.
         function: FuncId,
         /// The place whose count remains unknown.
         place: Counted,
     },
-    /// A flow equation does not hold: a block is entered more or less often than it is left.
+    /// A flow equation does not hold, because a block is entered more or less often than it is
+    /// left.
     #[error(
         "the counters contradict each other: {function} enters {block} more or less often than it leaves it"
     )]
     Unbalanced {
-        /// The function.
+        /// The function with the block.
         function: FuncId,
         /// The block whose equation is violated.
         block: BlockId,
@@ -84,7 +85,7 @@ pub enum SolveError {
         "the counters contradict each other: in {function} the count of {place} would be {value}"
     )]
     Impossible {
-        /// The function.
+        /// The function with the place.
         function: FuncId,
         /// The place that was counted.
         place: Counted,
@@ -105,9 +106,9 @@ pub enum SolveError {
     /// The description of the run's end contains an impossible frame.
     #[error("no activation can have ended in {block} of {function}")]
     BadFrame {
-        /// The function.
+        /// The function of the frame.
         function: FuncId,
-        /// The block.
+        /// The block of the frame.
         block: BlockId,
     },
     /// The description of the run's end contains a frame that a standalone plan derives itself.
@@ -116,9 +117,9 @@ pub enum SolveError {
          none may be given"
     )]
     UnexpectedFrame {
-        /// The function.
+        /// The function of the frame.
         function: FuncId,
-        /// The block.
+        /// The block of the frame.
         block: BlockId,
     },
     /// The host cannot have started this function, because the program does not define it.

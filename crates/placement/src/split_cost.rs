@@ -6,8 +6,8 @@ use afterimage_program::{Cfg, EdgeKind};
 /// The extra cost of an increment on an edge, compared with an increment in the middle of a block.
 ///
 /// An edge has its own place if no other edge leaves its source, or if no other edge enters its
-/// target. Any other edge is *critical*: code on it needs a jump or a landing block (Samples 1991).
-/// The factors multiply the weight of an edge; 1 means the increment alone.
+/// target. Any other edge is *critical*. Code on it needs a jump or a landing block (Samples 1991).
+/// The factors multiply the weight of an edge. A factor of 1 means the increment alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitCost {
     /// For a critical edge that is a taken branch.

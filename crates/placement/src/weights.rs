@@ -11,7 +11,8 @@ pub use likelihood::Likelihood;
 pub(crate) use likelihood::program_likelihoods;
 use no_return::returning_functions;
 
-/// A weighting of a graph: nonnegative and flow-conserving (Ball and Larus 1992, section 2).
+/// A weighting of a graph, which is nonnegative and conserves flow (Ball and Larus 1992, section
+/// 2).
 ///
 /// At every vertex, the weights of the incoming edges (at the root, also [`Weights::entry`]) equal
 /// the weights of the outgoing edges plus [`Weights::leak`], the flow that stays at the vertex
@@ -42,7 +43,7 @@ impl Weights {
     /// number of iterations changes. The following rules go beyond the paper:
     /// - an edge that leaves several loops at once gets a share 11 times smaller per further loop;
     /// - edges that `likelihood` calls unlikely get next to nothing, and edges to calls and returns
-    ///   get less than others;
+    ///   get less than other edges;
     /// - a loop without a likely exit, and a vertex without successors, leak the flow that enters
     ///   them;
     /// - flow that enters an irreducible loop at a vertex other than the header is first led to the
@@ -96,7 +97,8 @@ impl Weights {
         self.leaks[v.index()]
     }
 
-    /// Returns the weight of a vertex: the total weight of its incoming edges, including EXIT→root.
+    /// Returns the weight of a vertex, which is the total weight of its incoming edges, including
+    /// EXIT→root.
     pub fn vertex(&self, graph: &FlowGraph, v: BlockId) -> f64 {
         let entry = if v == graph.root() { self.entry } else { 0.0 };
         entry + graph.in_edges(v).iter().map(|&e| self.edge(e)).sum::<f64>()

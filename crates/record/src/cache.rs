@@ -36,7 +36,7 @@ struct Kind {
     ending: &'static str,
     /// The first bytes of each file.
     label: &'static [u8],
-    /// The limit on the total size in bytes; beyond it, the oldest files are removed.
+    /// The limit on the total size in bytes. If the files exceed it, the oldest are removed.
     limit: u64,
 }
 
@@ -61,7 +61,7 @@ const WORTH_KEEPING_MS: u128 = 50;
 /// A cache folder for compiled modules and counts, if there is one.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    /// The user's folder.
+    /// The user's cache folder, if there is one.
     folder: Option<PathBuf>,
 }
 
@@ -92,7 +92,7 @@ impl Cache {
         let found = file.and_then(|file| file.counts());
         let found = found.ok().flatten();
         if found.is_none() && is_ours(&path, &COUNTS) {
-            // The file is damaged or truncated; the next run replaces it.
+            // The file is damaged or truncated. The next run replaces it.
             let _ = fs::remove_file(&path);
         }
         Some(found?.counts)
@@ -143,7 +143,7 @@ impl Cache {
             if let Some(module) = load(engine, path) {
                 return Ok(module);
             }
-            // The file is damaged or truncated; compile again.
+            // The file is damaged or truncated, so compile again.
             let _ = fs::remove_file(path);
         }
         let start = Instant::now();

@@ -12,8 +12,8 @@ use afterimage_ids::EntityRef;
 use afterimage_program::{Cfg, Program};
 use afterimage_rewrite::Large;
 
-/// The limit on a function's operators times their depths. Functions beyond it are not optimised;
-/// optimising a function at the limit takes about half a second.
+/// The limit on a function's operators times their depths. Functions above it are not optimised.
+/// Optimising a function at the limit takes about half a second.
 const MOST: u64 = 100_000_000;
 
 /// Functions with at least this many blocks get hinges, however broad they are.

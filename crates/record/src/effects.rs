@@ -153,7 +153,7 @@ fn vectors(memory: &[u8], at: u64, count: u64) -> impl Iterator<Item = Span> + '
     })
 }
 
-/// Determines what the host will read. Call this before the function runs.
+/// Determines the bytes that the host will read. Call this before the function runs.
 pub(crate) fn reads(effects: &[Effect], args: &[RawValue], memory: &[u8], out: &mut Vec<HostRead>) {
     out.clear();
     let mut add = |span: Option<Span>| {
@@ -213,7 +213,7 @@ pub(crate) struct BeforeCall<'t> {
     pub environment: Strings,
 }
 
-/// Determines what the host wrote. Call this after the function has succeeded.
+/// Determines the bytes that the host wrote. Call this after the function has succeeded.
 pub(crate) fn writes(
     effects: &[Effect],
     args: &[RawValue],

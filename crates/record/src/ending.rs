@@ -39,7 +39,7 @@ pub(crate) enum Early {
 }
 
 /// Classifies the error that the engine returned for a call into the guest. `called` is the
-/// function that the host called; if it is an import, it has no frame.
+/// function that the host called. If it is an import, it has no frame.
 ///
 /// # Errors
 /// The cause of the error, if it is not a way for a run to end. [`RecordError::NoBacktrace`], if
@@ -366,7 +366,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the run ended at an `unreachable`, either the guest's or that of a stopping probe.
+    /// Whether the run ended at an `unreachable`, of the guest or of a probe that stops the run.
     pub(crate) fn is_unreachable(&self) -> bool {
         matches!(
             self,

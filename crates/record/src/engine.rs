@@ -23,7 +23,7 @@ const SMALLEST_FRAME: usize = 16;
 /// The engine's version, as in the lock file.
 const WASMTIME: &str = "48.0.8";
 
-/// Describes the engine: name, version and the settings needed for exact repetition.
+/// Describes the engine by its name, its version and the settings needed for exact repetition.
 pub fn engine_description() -> String {
     format!("wasmtime {WASMTIME} cranelift nan-canonicalization relaxed-simd-deterministic")
 }
@@ -33,11 +33,12 @@ pub fn engine_description() -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub stack: usize,
-    /// Whether NaNs are canonical and relaxed SIMD is deterministic; off only to measure the cost.
+    /// Whether NaNs are canonical and relaxed SIMD is deterministic. It is off only to measure the
+    /// cost.
     pub deterministic: bool,
     pub epochs: bool,
-    /// Whether the engine optimises; off for modules with functions that would take too long, see
-    /// `deep`.
+    /// Whether the engine optimises. It is off for modules with functions that would take too long;
+    /// see `deep`.
     pub optimised: bool,
     /// Whether to enable the debugger, which shows locals and operands.
     pub debugger: bool,

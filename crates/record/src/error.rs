@@ -22,7 +22,7 @@ pub enum RecordError {
         "the program imports WASI function {name:?} with the type {found}, but it has the type {expected}"
     )]
     ImportType {
-        /// The function.
+        /// The name of the WASI function.
         name: String,
         /// The type expected by the program.
         found: String,
@@ -38,11 +38,11 @@ pub enum RecordError {
     /// The module starts with larger memories or tables than can be recorded.
     #[error("the program begins with {what} of {found} {unit}: {most} at most can be recorded")]
     TooLarge {
-        /// Memories or tables.
+        /// The things that are too large: memories or tables.
         what: &'static str,
-        /// Bytes or elements.
+        /// The unit of the sizes: bytes or elements.
         unit: &'static str,
-        /// The initial size.
+        /// The size with which the program begins.
         found: u64,
         /// The largest size that can be recorded.
         most: u64,
@@ -52,15 +52,15 @@ pub enum RecordError {
     NoExport {
         /// The name of the wanted function.
         wanted: String,
-        /// The exported functions.
+        /// The names of the exported functions.
         exports: Vec<String>,
     },
     /// The arguments for `--invoke` do not match the function.
     #[error("{export} takes {expected}, but {given}")]
     Arguments {
-        /// The function.
+        /// The name of the exported function.
         export: String,
-        /// The function's parameters.
+        /// A description of the function's parameters.
         expected: String,
         /// A description of what is wrong with the given arguments.
         given: String,
@@ -68,9 +68,9 @@ pub enum RecordError {
     /// A granted folder or a file for standard input cannot be opened.
     #[error("cannot open {path}: {message}")]
     Open {
-        /// The path.
+        /// The path that cannot be opened.
         path: String,
-        /// The reason.
+        /// The reason why it cannot be opened.
         message: String,
     },
     /// The engine cannot be set up.
@@ -127,7 +127,7 @@ pub enum RecordError {
     BlockDiffers {
         /// The function's index.
         function: u32,
-        /// The block.
+        /// The number of the block in the function.
         block: u32,
         /// The value of the block's own counter.
         measured: u64,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use afterimage_trace::Interrupter;
 use tokio::sync::Notify;
 
-/// A handle for other threads to stop a run. Cheap to clone.
+/// A handle for other threads to stop a run. It is cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<Inner>);
 

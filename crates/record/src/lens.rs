@@ -1,4 +1,4 @@
-//! The counts lens: exact counts of a recorded execution, computed by re-executing it.
+//! The counts lens, which computes exact counts of a recorded execution by re-executing it.
 
 use afterimage_ids::{Counts, EntityRef, FuncId};
 use afterimage_placement::{
@@ -116,7 +116,7 @@ pub(crate) struct Job<'a> {
     treatment: Treatment,
 }
 
-/// How to repeat a run.
+/// The options for repeating a run.
 pub(crate) struct Repeat<'a> {
     pub probes: Probes<'a>,
     /// The number of entries of the armed function to skip.

@@ -49,9 +49,9 @@ pub struct Command {
     pub args: Vec<String>,
     /// Environment variables granted to the guest.
     pub env: Vec<(String, String)>,
-    /// Folders granted to the guest: host path and guest path.
+    /// Folders granted to the guest, each as a host path and a guest path.
     pub dirs: Vec<(PathBuf, String)>,
-    /// A file for standard input; if `None`, the guest reads ours.
+    /// A file for standard input. If it is `None`, the guest reads our standard input.
     pub stdin: Option<PathBuf>,
     /// An exported function to call instead of `_start`.
     pub invoke: Option<String>,
@@ -65,9 +65,9 @@ pub struct RecordOptions {
     pub clock: bool,
     /// Options for counting during the live run, if it is to count.
     pub counts: Option<PlanOptions<'static>>,
-    /// Whether to write the path during the live run; it is compacted later.
+    /// Whether to write the path during the live run, in order to compact it later.
     pub paths: bool,
-    /// The time limit.
+    /// The time limit for the run, if there is one.
     pub timeout: Option<Duration>,
     /// The guest's stack, in bytes.
     pub stack: usize,
@@ -75,14 +75,15 @@ pub struct RecordOptions {
     pub seed: Option<u64>,
     /// Functions for imports outside WASI.
     pub functions: Vec<HostFunction>,
-    /// Whether to compare all memory around every host call with the declared effects. For tests.
+    /// Whether to compare all memory around every host call with the declared effects. This is for
+    /// tests.
     pub check_effects: bool,
-    /// Whether to discard the guest's output. For measurements.
+    /// Whether to discard the guest's output. This is for measurements.
     pub silent: bool,
     /// Whether to send the guest's standard output to our standard error.
     pub output_to_stderr: bool,
-    /// Whether to canonicalise NaNs and fix relaxed SIMD, so that the run repeats exactly. Off only
-    /// for measurements.
+    /// Whether to canonicalise NaNs and fix relaxed SIMD, so that the run repeats exactly. It is
+    /// off only for measurements.
     pub deterministic: bool,
     /// The version of the calling tool, stored in the file.
     pub tool_version: String,
@@ -239,7 +240,7 @@ impl ResourceLimiter for Live {
 /// The result of recording.
 #[derive(Debug)]
 pub struct Recorded {
-    /// How the run ended.
+    /// The end of the run, as stored in the file.
     pub end: End,
     /// Processor time of the guest's thread, including host calls, in seconds.
     pub cpu_seconds: f64,
@@ -264,11 +265,11 @@ pub struct Uncertain {
 /// A run to record.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'l> {
-    /// The module.
+    /// The bytes of the program's module.
     pub bytes: &'l [u8],
-    /// The parsed module.
+    /// The program parsed from these bytes.
     pub program: &'l Program,
-    /// The guest's arguments, and what it may use.
+    /// The command to run, which also says what the guest may use.
     pub command: &'l Command,
     /// The options of the recording.
     pub options: &'l RecordOptions,
@@ -283,7 +284,7 @@ pub struct Launch<'l> {
 ///
 /// # Errors
 /// Returns an error if the program cannot be started, or the file cannot be written. Nothing that
-/// the guest does is an error; a trap, for example, is the end of the run.
+/// the guest does is an error. A trap, for example, is only the end of the run.
 pub fn record(launch: Launch<'_>, out: &TraceWriter) -> Result<Recorded, RecordError> {
     let Launch {
         bytes,
@@ -545,7 +546,8 @@ impl Run<'_> {
             .ok_or(RecordError::NoMemory)?;
         let limit = counters.data_ptr(&store) as usize + LIMIT_AT as usize;
         let guard = self.options.clock.then(|| interrupt.guard(limit));
-        // Dropped before the store: until then, the consumer may be reading the store's memory.
+        // This is dropped before the store, because the consumer may be reading the store's memory
+        // until then.
         let quiet = PathHost::connect(&mut store, &instance, &self.rewritten.layout)?;
         let start = cpu_time();
         let (outcome, results) = self.call_entries(&mut store, &instance)?;

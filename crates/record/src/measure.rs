@@ -144,7 +144,7 @@ impl Compiled {
         )?;
         let (paths, layout) = paths.unzip();
         let mut store = Store::new(&self.engine, Host { wasi, paths });
-        // The deadline never comes: only the cost of checking for it is measured.
+        // The deadline never comes, because only the cost of checking for it is measured.
         store.set_epoch_deadline(u64::MAX / 2);
         let mut linker = Linker::new(&self.engine);
         add_to_linker_sync(&mut linker, |host: &mut Host| &mut host.wasi)
@@ -155,7 +155,7 @@ impl Compiled {
         let start = instance
             .get_typed_func::<(), ()>(&mut store, "_start")
             .map_err(RecordError::instantiate)?;
-        // Dropped before the store, whose memory the consumer reads.
+        // This is dropped before the store, because the consumer reads the store's memory.
         let _quiet = match &layout {
             Some(layout) => PathHost::connect(&mut store, &instance, layout)?,
             None => None,

@@ -31,7 +31,7 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Waits briefly for room. An error ends the wait; the write reports it.
+    /// Waits briefly for room. An error ends the wait, and the write then reports it.
     fn has_room(self) -> bool {
         let (stdout, stderr): (Stdout, Stderr);
         let stream = match self {

@@ -1,4 +1,4 @@
-//! Re-execution: repeats a run from the log, with any instrumentation and without a host.
+//! Repeats a run from the log, with any instrumentation and without a host.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
@@ -65,7 +65,7 @@ pub(crate) struct Observers {
 /// A callback that now and then receives the number of repeated log events.
 pub type Progress = Arc<dyn Fn(u64) + Send + Sync>;
 
-/// The store's data.
+/// The data of the store in a re-execution.
 pub(crate) struct Host {
     log: LogReader,
     position: u64,
@@ -252,7 +252,8 @@ pub(crate) fn replay(
     }
     let limit = probes.data_ptr(&store) as usize + LIMIT_AT as usize;
     let _guard = interrupt.map(|interrupt| interrupt.guard(limit));
-    // Dropped before the store: until then, the consumer may be reading the store's memory.
+    // This is dropped before the store, because the consumer may be reading the store's memory
+    // until then.
     let _quiet = PathHost::connect(&mut store, &instance, &rewritten.layout)?;
     Capturing::connect(&mut store, &instance)?;
     Watching::connect(&mut store, &instance)?;

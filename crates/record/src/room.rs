@@ -12,9 +12,9 @@ const PAGE: u64 = 1 << 16;
 /// specification permits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Room {
-    /// Bytes in memories.
+    /// The total size of all memories in bytes.
     memory: u64,
-    /// Elements in tables.
+    /// The total number of elements in all tables.
     elements: u64,
     /// The size of the last granted growth, which may still fail in the engine.
     last: u64,

@@ -61,8 +61,8 @@ pub(crate) fn argument(value: RawValue, ty: &ValType) -> Val {
     }
 }
 
-/// Parses the arguments of an invoked function: decimal or hexadecimal integers, decimal floats,
-/// NaNs with a payload as in the text format, and null references.
+/// Parses the arguments of an invoked function. They are decimal or hexadecimal integers, decimal
+/// floats, NaNs with a payload as in the text format, and null references.
 ///
 /// No other references are possible. Functions and exceptions belong to the guest, and a recording
 /// contains no references of the host.

@@ -172,7 +172,7 @@ fn call<R: Outcome>(
 
     let interrupt = live.interrupt.clone();
     let wasi = &mut live.wasi;
-    // The number of bytes that a call may copy; the default is none.
+    // The number of bytes that a call may copy, which is 0 by default.
     wasi.set_hostcall_fuel(bytes.len().max(LEAST_FUEL));
     let outcome = live.runtime.block_on(async {
         // Without the stop clock, nothing else notices a request made while the guest computed or
@@ -188,8 +188,8 @@ fn call<R: Outcome>(
         }
     });
     let outcome = match outcome {
-        // The host may have finished although a stop was requested; the next poll of the clock
-        // handles that.
+        // The host may have finished although a stop was requested. The next poll of the clock then
+        // stops the run.
         Ok(result) => result,
         Err(error) => {
             let (stop, error) = match error.downcast_ref::<I32Exit>() {

@@ -61,7 +61,7 @@ pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
 
 /// The functions that may poll, directly or in a callee.
 pub(crate) struct MayPoll {
-    /// Whether each vertex may poll: first the defined functions, then the types for indirect
+    /// Whether each vertex may poll. The defined functions come first, then the types for indirect
     /// calls.
     vertices: Vec<bool>,
     canonical: Vec<usize>,
@@ -121,8 +121,8 @@ enum State {
     Done,
 }
 
-/// Returns the call graph: the defined functions, followed by one vertex for each type of indirect
-/// calls.
+/// Returns the call graph. Its vertices are the defined functions, followed by one vertex for each
+/// type of indirect calls.
 fn call_graph(program: &Program) -> Vec<Vec<u32>> {
     let n = program.functions.len();
     let imports = program.imports.len();

@@ -39,8 +39,8 @@ use crate::layout::{LOCAL_AT, MARK_AT, OTHER_AT};
 pub(crate) struct Hinges {
     /// The number of branches between two hinges.
     interval: u32,
-    /// The first of the two locals that are live in two stretches. It has type i64; the next local
-    /// has type i32.
+    /// The first of the two locals that are live in two stretches. It has type i64, and the next
+    /// local has type i32.
     pub local: u32,
     /// The types of the original's locals, parameters first.
     pub types: Vec<ValType>,

@@ -2,7 +2,7 @@
 //!
 //! Everything that is added is appended (types, functions, the probes' memory, exports, a data
 //! segment), so no index of the original changes. Debug sections are left out, because they would
-//! be wrong; source lines come from the original module.
+//! be wrong. Source lines come from the original module.
 
 use std::ops::Range;
 
@@ -40,8 +40,8 @@ pub enum Armed {
 /// The additions to a rewritten module, apart from probes.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Whether to add the stop clock: polls at loop headers and at entries of functions, so that no
-    /// run continues without polls.
+    /// Whether to add the stop clock. It polls at loop headers and at entries of functions, so that
+    /// no run continues without polls.
     pub clock: bool,
     /// The way to take snapshots, if they are taken. Adds calls to the host's snapshot function
     /// where the clock polls. Before running the module, the caller puts the host's functions into
@@ -165,7 +165,7 @@ impl<'a> From<Option<&'a Plan>> for Probes<'a> {
 /// A rewritten module.
 #[derive(Debug)]
 pub struct Rewritten {
-    /// The module's bytes.
+    /// The bytes of the rewritten module.
     pub module: Vec<u8>,
     /// Maps offsets in the rewritten module back to the original.
     pub map: OffsetMap,

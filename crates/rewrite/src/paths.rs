@@ -1,4 +1,5 @@
-//! The globals of path probes: an accumulator, and the position of the next full word.
+//! Adds the globals of path probes, which are an accumulator and the position of the next full
+//! word.
 
 use afterimage_ids::{EntityRef, FuncId};
 pub(crate) use afterimage_paths::Step as PathStep;

@@ -30,7 +30,7 @@ fn counter_global(out: &mut Vec<u8>) {
 pub(crate) struct Rewriting<'a> {
     pub layout: Layout,
     pub types: &'a TypePool,
-    /// The functions.
+    /// The rewritten function bodies.
     pub code: Vec<u8>,
     pub hints: Option<BranchHints>,
 }
@@ -167,7 +167,7 @@ impl<'a> Assembler<'a> {
             TYPE, FUNCTION, TABLE, MEMORY, GLOBAL, EXPORT, ELEMENT, CODE, DATA,
         ] {
             if rank(missing) < rank_of {
-                // A missing section is treated as an empty one: a count of zero.
+                // A missing section is treated as an empty section, with a count of zero.
                 let wanted = match missing {
                     TYPE => !self.done.types && !self.types.added().is_empty(),
                     FUNCTION => !self.done.functions && self.options.external.is_some(),

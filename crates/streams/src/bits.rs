@@ -23,7 +23,7 @@ pub(crate) fn pack(values: impl IntoIterator<Item = u64>, width: u32, out: &mut 
     out.extend_from_slice(&held.to_le_bytes()[..bits.div_ceil(8) as usize]);
 }
 
-/// Unpacks as many numbers as `out` has room for, and passes each through `map`.
+/// Fills `out` with unpacked numbers, and passes each through `map`.
 pub(crate) fn unpack(
     input: &mut &[u8],
     width: u32,

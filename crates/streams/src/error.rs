@@ -14,7 +14,7 @@ pub enum StreamError {
     OutOfBounds {
         /// The requested position.
         position: u64,
-        /// The number of values.
+        /// The number of values in the stream.
         len: u64,
     },
     /// There is not enough memory for the values.

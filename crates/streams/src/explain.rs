@@ -7,17 +7,17 @@ use crate::{Codec, Stream, StreamError};
 /// A part of an encoded stream, as returned by [`explain`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The codec of a block; [`Codec::Blocks`] for the overhead of a stream of several blocks.
+    /// The codec of a block, or [`Codec::Blocks`] for the overhead of a stream of several blocks.
     pub codec: Codec,
     /// The number of values in the block.
     pub values: u64,
-    /// The size in bytes.
+    /// The size of the part in bytes.
     pub bytes: u64,
 }
 
-/// Returns the parts of the stream of `len` values at the beginning of `bytes`, in order: blocks
-/// and overhead. The parts' bytes add up to [`Stream::coded_len`], and their values to `len`.
-/// Values are not decoded, except in streams of one block.
+/// Returns the parts of the stream of `len` values at the beginning of `bytes`, in order. The parts
+/// are blocks and overhead. The parts' bytes add up to [`Stream::coded_len`], and their values to
+/// `len`. Values are not decoded, except in streams of one block.
 ///
 /// # Errors
 /// Returns the errors of [`Stream::open`].

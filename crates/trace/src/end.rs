@@ -40,7 +40,7 @@ pub enum Ending {
     Trapped {
         /// The kind of trap.
         code: TrapCode,
-        /// The engine's message.
+        /// The engine's message about the trap.
         message: String,
     },
     /// An exception left the outermost function.
@@ -57,7 +57,7 @@ pub enum Ending {
     },
     /// An import failed.
     HostError {
-        /// The host's message.
+        /// The host's message about the failure.
         message: String,
     },
 }
@@ -188,7 +188,7 @@ pub enum Standing {
     At,
     /// The operator is next. The run was stopped before it.
     Before,
-    /// The activation never began: its entry overflowed the stack.
+    /// The activation never began, because its entry overflowed the stack.
     NotEntered,
 }
 

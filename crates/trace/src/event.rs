@@ -14,7 +14,7 @@ use crate::wire::{Bytes, Fault, put_bytes, put_signed, put_varint};
 pub enum Event {
     /// The host calls an export, or the engine the start function.
     Enter {
-        /// The function called.
+        /// The function that the host calls.
         function: FuncId,
         /// The arguments of the call.
         args: Vec<RawValue>,
@@ -26,7 +26,7 @@ pub enum Event {
     },
     /// The guest called an import, which returned.
     HostCall {
-        /// The import called.
+        /// The import that the guest called.
         import: ImportId,
         /// The arguments of the call.
         args: Vec<RawValue>,
@@ -51,7 +51,7 @@ pub enum Event {
     },
     /// The guest called an import, which did not return. This is the last event of a run.
     HostStop {
-        /// The import called.
+        /// The import that the guest called.
         import: ImportId,
         /// The arguments of the call.
         args: Vec<RawValue>,
@@ -97,20 +97,20 @@ pub enum RawValue {
 /// Guest bytes that the host wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostWrite {
-    /// Index of the memory.
+    /// The index of the memory.
     pub memory: u32,
-    /// First address.
+    /// The address of the first byte.
     pub address: u64,
-    /// The bytes.
+    /// The bytes that the host wrote.
     pub bytes: Vec<u8>,
 }
 
 /// A range of guest bytes that the host read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostRead {
-    /// Index of the memory.
+    /// The index of the memory.
     pub memory: u32,
-    /// First address.
+    /// The address of the first byte.
     pub address: u64,
     /// The number of bytes.
     pub length: u64,
@@ -119,18 +119,18 @@ pub struct HostRead {
 /// [`HostWrite`], borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostWriteRef<'a> {
-    /// Index of the memory.
+    /// The index of the memory.
     pub memory: u32,
-    /// First address.
+    /// The address of the first byte.
     pub address: u64,
-    /// The bytes.
+    /// The bytes that the host wrote.
     pub bytes: &'a [u8],
 }
 
 /// [`Event::HostCall`], borrowed, so that a recorder can pass it without allocating.
 #[derive(Clone, Copy, Debug)]
 pub struct HostCallRef<'a> {
-    /// The import called.
+    /// The import that the guest called.
     pub import: ImportId,
     /// The arguments of the call.
     pub args: &'a [RawValue],
@@ -164,7 +164,7 @@ const TABLE_GROW: u8 = 5;
 /// Appends an event's bytes, without their length.
 ///
 /// # Errors
-/// [`crate::TraceError::TooLarge`]; some bytes may have been appended.
+/// Returns [`crate::TraceError::TooLarge`]. Some bytes may have been appended.
 pub(crate) fn encode(event: &Event, out: &mut Vec<u8>) -> Result<()> {
     match event {
         Event::Enter { function, args } => {

@@ -51,7 +51,7 @@ pub struct SectionInfo {
     pub chunks: u64,
     /// Bytes in the file, chunk headers included.
     pub stored: u64,
-    /// Bytes before compression.
+    /// The number of bytes before compression.
     pub raw: u64,
     /// Whether its last chunk is present.
     pub complete: bool,
@@ -115,7 +115,7 @@ impl TraceFile {
             .single(Kind::META)?
             .whole("the length of META", MAX_META)?;
         serde_json::from_slice(&whole.bytes).map_err(|error| {
-            // serde_json gives a line and a column; the writer makes one line.
+            // serde_json gives a line and a column, and the writer makes only one line.
             let at = error.column().saturating_sub(1);
             whole.malformed(Fault {
                 at,
@@ -133,8 +133,8 @@ impl TraceFile {
     /// Returns the boundary log, from its first event.
     ///
     /// # Errors
-    /// Returns the errors of [`TraceFile::meta`]; [`TraceError::WithoutInputs`] if the program's
-    /// inputs were removed.
+    /// Returns the errors of [`TraceFile::meta`], and [`TraceError::WithoutInputs`] if the
+    /// program's inputs were removed.
     pub fn log(&self) -> Result<LogReader> {
         match self.single(Kind::LOG) {
             Err(TraceError::Missing(_)) if self.meta()?.is_without_inputs() => {
@@ -214,7 +214,7 @@ impl TraceFile {
                     .map(|chunk| chunk.end() - chunk.offset);
                 Ok(SectionInfo {
                     kind: section.kind,
-                    // A damaged section has no name here; reading its chunks returns the reason.
+                    // A damaged section has no name here. Reading its chunks returns the reason.
                     name: reader.name().unwrap_or_default().map(str::to_owned),
                     chunks: section.chunks.len() as u64,
                     stored: stored.sum(),

@@ -19,21 +19,22 @@ pub(crate) const HEADER_LEN: usize = 16;
 pub(crate) const CHUNK_HEADER_LEN: usize = 40;
 /// Length of the footer.
 pub(crate) const FOOTER_LEN: usize = 32;
-/// Length of an index record: a chunk's offset and a copy of its header.
+/// Length of an index record, which holds a chunk's offset and a copy of its header.
 pub(crate) const RECORD_LEN: usize = 8 + CHUNK_HEADER_LEN;
 /// A chunk holds at most this many bytes before compression.
 pub(crate) const MAX_RAW: u32 = 1 << 24;
 /// A section's name has at most this many bytes.
 pub(crate) const MAX_NAME: usize = 255;
-/// A chunk's payload has at most this many bytes: stored raw, with the longest name.
+/// A chunk's payload has at most this many bytes, if it is stored raw with the longest name.
 pub(crate) const MAX_STORED: u32 = MAX_RAW + 1 + MAX_NAME as u32;
-/// Flag: the last chunk of its section.
+/// The flag of the last chunk of its section.
 pub(crate) const FLAG_LAST: u8 = 1;
-/// Flag: the payload begins with the section's name; only on the first chunk of a section.
+/// The flag of a payload that begins with the section's name. Only the first chunk of a section may
+/// have it.
 pub(crate) const FLAG_NAMED: u8 = 2;
-/// Codec: bytes as they are.
+/// The codec that stores bytes as they are.
 pub(crate) const CODEC_RAW: u8 = 0;
-/// Codec: one Zstandard frame.
+/// The codec that stores one Zstandard frame.
 pub(crate) const CODEC_ZSTD: u8 = 1;
 
 pub(crate) const CHUNK_LABEL: [u8; 4] = *b"AFTC";
@@ -44,7 +45,7 @@ pub(crate) const FOOTER_LABEL: [u8; 8] = *b"AFTEND\r\n";
 pub struct Kind(pub u16);
 
 impl Kind {
-    /// The index of one complete state; never listed among the sections.
+    /// The index of one complete state. It is never listed among the sections.
     pub const INDEX: Kind = Kind(0);
     /// The program and the settings of the run ([`crate::Meta`]).
     pub const META: Kind = Kind(1);
@@ -56,7 +57,7 @@ impl Kind {
     pub const END: Kind = Kind(4);
     /// Exact edge counts ([`crate::CountsLens`]). The latest section counts.
     pub const COUNTS: Kind = Kind(5);
-    /// The whole path: one segment of its grammar per chunk. The latest section counts.
+    /// The whole path, with one segment of its grammar per chunk. The latest section counts.
     pub const PATHS: Kind = Kind(6);
     /// The nodes of the whole path, and the contents of its segments. The latest section belongs to
     /// the latest [`Kind::PATHS`].
@@ -64,7 +65,8 @@ impl Kind {
     /// The words of the path written by the probes of a live run, before compaction into
     /// [`Kind::PATHS`].
     pub const PATH_WORDS: Kind = Kind(8);
-    /// A whole execution trace: an epoch, or a part of one, per chunk. The latest section counts.
+    /// A whole execution trace, with one epoch or a part of an epoch per chunk. The latest section
+    /// counts.
     pub const VALUES: Kind = Kind(9);
     /// The part of a whole execution trace that readers need first. The latest section belongs to
     /// the latest [`Kind::VALUES`].
@@ -72,10 +74,10 @@ impl Kind {
     /// Checkpoints of the machine, and the changes to memory between them. All sections that belong
     /// to the latest path count.
     pub const CHECKPOINTS: Kind = Kind(11);
-    /// The misses of a branch predictor or of caches: one epoch per chunk, and a summary in the
+    /// The misses of a branch predictor or of caches, with one epoch per chunk and a summary in the
     /// last chunk. The latest section of each name counts.
     pub const SIMULATION: Kind = Kind(12);
-    /// A stored slice: its query and its contents. The latest section of each name counts.
+    /// A stored slice, with its query and its contents. The latest section of each name counts.
     pub const SLICE: Kind = Kind(13);
     /// The opened grammars of the segments of the latest [`Kind::PATHS`], one per chunk.
     pub const PATH_GRAMMARS: Kind = Kind(14);
@@ -173,7 +175,7 @@ pub(crate) fn file_header() -> [u8; HEADER_LEN] {
     bytes
 }
 
-/// Checks a file's first bytes: all of a header, or fewer if the file is shorter.
+/// Checks a file's first bytes, which are a whole header, or fewer bytes if the file is shorter.
 pub(crate) fn check_file_header(bytes: &[u8]) -> Result<()> {
     if bytes.is_empty() {
         return Err(TraceError::Empty);
@@ -200,8 +202,8 @@ pub(crate) fn check_file_header(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// A chunk's header. Its payload follows it: the section's name if
-/// [`FLAG_NAMED`], then the encoded bytes.
+/// A chunk's header. The payload follows it, with the section's name if [`FLAG_NAMED`] is set, then
+/// the encoded bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkHeader {
     pub kind: Kind,
@@ -273,7 +275,7 @@ impl ChunkHeader {
 pub(crate) struct Footer {
     /// The start of the index's first chunk.
     pub index: u64,
-    /// Length of the index's chunks, headers included: the footer follows them.
+    /// Length of the index's chunks, headers included. The footer follows them.
     pub length: u64,
     /// The number of this complete state of the file, from 1.
     pub state: u32,

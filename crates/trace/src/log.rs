@@ -27,7 +27,7 @@ const WAITING: usize = 8;
 #[derive(Debug)]
 pub struct LogWriter {
     queue: Arc<Mutex<Queue>>,
-    /// The event being encoded; kept for its allocation.
+    /// The event being encoded, which is kept for its allocation.
     event: Vec<u8>,
 }
 
@@ -217,7 +217,7 @@ impl Queue {
 }
 
 impl Drop for LogWriter {
-    /// An abandoned recording keeps the chunks passed on so far; nothing more is written to it.
+    /// An abandoned recording keeps the chunks passed on so far. Nothing more is written to it.
     fn drop(&mut self) {
         let _ = lock(&self.queue).end();
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Meta {
     /// The guest's name, `argv[0]`.
     pub program_name: String,
-    /// Arguments after `argv[0]`.
+    /// The guest's arguments after `argv[0]`.
     pub args: Vec<String>,
     /// Environment variables granted, in the order in which the guest sees them.
     pub env: Vec<(String, String)>,
@@ -66,7 +66,7 @@ impl Meta {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stdin {
-    /// Nothing: the guest saw the end of the input at once.
+    /// Nothing. The guest saw the end of the input at once.
     #[default]
     Empty,
     /// The recorder's own standard input.

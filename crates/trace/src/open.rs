@@ -45,7 +45,7 @@ pub(crate) struct Walk {
     pub chunks: Vec<ChunkEntry>,
     /// The positions of footers that directly follow an index.
     footers: Vec<u64>,
-    /// The end of the walk: the file's end, or the start of truncated or damaged bytes.
+    /// The end of the walk, which is the file's end or the start of truncated or damaged bytes.
     pub end: u64,
 }
 
@@ -68,7 +68,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         self.recover()
     }
 
-    /// Returns the bytes at `at`; the caller guarantees that they lie in the file.
+    /// Returns the bytes at `at`. The caller guarantees that they lie in the file.
     fn read(&mut self, at: u64, length: usize) -> Result<&[u8]> {
         self.buffer.resize(length, 0);
         let read = |file: &mut R, buffer: &mut [u8]| -> io::Result<()> {
@@ -79,7 +79,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         Ok(&self.buffer)
     }
 
-    /// Returns the bytes at `at`, or `None` if the file ends before the last of them.
+    /// Returns the bytes at `at`, or `None` if the file ends before the last byte.
     fn read_within(&mut self, at: u64, length: usize) -> Result<Option<&[u8]>> {
         let fits = at
             .checked_add(length as u64)

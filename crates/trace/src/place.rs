@@ -86,7 +86,8 @@ impl LockedFile {
     /// has put a file there in the meantime, that file stays.
     ///
     /// # Errors
-    /// [`TraceError::Replaced`], [`TraceError::Moved`]: nothing is lost; [`TraceError::Io`].
+    /// Returns [`TraceError::Replaced`] or [`TraceError::Moved`], after which nothing is lost, or
+    /// [`TraceError::Io`].
     pub fn settle(&mut self) -> Result<()> {
         let Some(pending) = &self.pending else {
             return match is_at(&self.file, &self.path) {

@@ -32,11 +32,11 @@ pub struct Repaired {
 pub struct Lost {
     /// The kind of its contents.
     pub kind: Kind,
-    /// Its name, if it is readable.
+    /// The section's name, if it is readable.
     pub name: Option<String>,
     /// The number of its chunks that were copied, which are the chunks before the damage.
     pub kept: usize,
-    /// The reason.
+    /// The reason why the section was not copied whole.
     pub why: String,
 }
 

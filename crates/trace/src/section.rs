@@ -96,7 +96,7 @@ impl SectionReader {
     /// Returns the decoded length of some chunks, in bytes.
     ///
     /// # Errors
-    /// Returns an error if the section lacks any of them.
+    /// Returns an error if the section lacks any of these chunks.
     pub fn length(&self, chunks: Range<usize>) -> Result<u64> {
         let chunks = self.some(&chunks)?.iter();
         Ok(chunks.map(|chunk| u64::from(chunk.header.raw)).sum())
@@ -153,7 +153,8 @@ impl SectionReader {
     /// Returns the bytes of all chunks, at most `limit`.
     ///
     /// # Errors
-    /// Returns an error if there are more, the section is not complete, or a chunk is damaged.
+    /// Returns an error if there are more bytes, the section is not complete, or a chunk is
+    /// damaged.
     pub fn all(self, limit: u64) -> Result<Vec<u8>> {
         Ok(self.whole("the length of a section", limit)?.bytes)
     }
@@ -183,7 +184,7 @@ impl SectionReader {
     /// parallel if that is worthwhile.
     ///
     /// # Errors
-    /// Returns an error if the section lacks any of them, or one is damaged.
+    /// Returns an error if the section lacks any of these chunks, or one is damaged.
     pub fn decoded(&self, chunks: Range<usize>) -> Result<Vec<u8>> {
         let chunks = self.some(&chunks)?;
         let length = chunks.iter().map(|chunk| chunk.header.raw as usize).sum();

@@ -32,10 +32,10 @@ impl TraceWriter {
 }
 
 impl SourcesWriter {
-    /// Writes a file. `path` is the path in the debug information; no earlier file may have it.
+    /// Writes a file. `path` is the path in the debug information. No earlier file may have it.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] for a file of more than 64 MiB, or too many of them;
+    /// [`TraceError::TooLarge`] for a file of more than 64 MiB or for too many files,
     /// [`TraceError::Write`], [`TraceError::Failed`].
     pub fn add(&mut self, path: &str, text: &[u8]) -> Result<()> {
         check("the length of a source file", text.len(), MAX_SOURCE)?;
@@ -57,7 +57,7 @@ impl SourcesWriter {
     /// Writes the list, which ends the section.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] if the paths are too long in total; [`TraceError::Write`],
+    /// [`TraceError::TooLarge`] if the paths are too long in total, [`TraceError::Write`],
     /// [`TraceError::Failed`].
     pub fn finish(self) -> Result<()> {
         let mut list = Vec::new();

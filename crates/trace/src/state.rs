@@ -1,4 +1,4 @@
-//! A complete state of a file: its sections and their chunks, from the index or from a walk.
+//! A complete state of a file, with its sections and their chunks, from the index or from a walk.
 
 use std::collections::HashMap;
 
@@ -61,7 +61,7 @@ impl Section {
 pub(crate) struct State {
     /// The sections, ordered by first chunk.
     pub sections: Vec<Section>,
-    /// The footer that ends the state; `None` in a first recording without a commit.
+    /// The footer that ends the state, or `None` in a first recording without a commit.
     pub footer: Option<Footer>,
     /// The state's end in the file.
     pub end: u64,

@@ -54,7 +54,7 @@ pub enum Rule {
 /// A place where an invariant does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The invariant.
+    /// The invariant that does not hold.
     pub rule: Rule,
     /// The fault and its place.
     pub text: String,

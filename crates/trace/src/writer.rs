@@ -70,7 +70,7 @@ impl TraceWriter {
     ///
     /// # Errors
     /// Returns the errors of [`crate::TraceFile::open`], [`TraceError::BeingWritten`],
-    /// [`TraceError::Write`]; [`TraceError::Hidden`] if anything else follows the last complete
+    /// [`TraceError::Write`], and [`TraceError::Hidden`] if anything else follows the last complete
     /// state, which is left unchanged.
     pub fn append(path: &Path) -> Result<TraceWriter> {
         let mut place = LockedFile::existing(path)?;
@@ -153,7 +153,7 @@ impl TraceWriter {
     }
 
     /// Begins a section of any kind, with a name of at most 255 bytes. Its chunks may interleave
-    /// with those of other sections.
+    /// with chunks of other sections.
     pub fn section(&self, kind: Kind, name: Option<&str>) -> Result<SectionWriter> {
         self.begin(kind, name, codec::NORMAL)
     }
@@ -313,7 +313,7 @@ pub struct SectionWriter {
     sequence: u32,
     level: i32,
     compressor: Compressor<'static>,
-    /// The chunk under construction; kept for its allocation.
+    /// The chunk under construction, which is kept for its allocation.
     chunk: Vec<u8>,
 }
 

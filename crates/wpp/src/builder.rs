@@ -47,8 +47,8 @@ pub struct Builder {
     /// The open activations, outermost first.
     frames: Vec<Frame>,
     /// The loops around the innermost activation's current position. Each activation has a list for
-    /// itself, and two lists for each of these loops: its iterations, and the current iteration.
-    /// The host has the same lists.
+    /// itself. It also has two lists for each of these loops, one for the iterations and one for
+    /// the current iteration. The host has the same lists.
     place: LoopNest,
     before: u64,
     length: u64,

@@ -28,7 +28,7 @@ type Key = (Option<FuncId>, FuncId);
 pub struct CallEdge {
     /// The caller, or `None` for the host.
     pub caller: Option<FuncId>,
-    /// The callee.
+    /// The function that is called.
     pub callee: FuncId,
     /// The number of activations that begin with these calls.
     pub calls: u64,
@@ -51,8 +51,8 @@ pub struct CallTotal {
     pub inclusive: u64,
 }
 
-/// The dynamic call graph of a run: all edges along which a call was made. They ascend by caller,
-/// with the host first, and then by callee.
+/// The dynamic call graph of a run, which has all edges along which a call was made. They ascend by
+/// caller, with the host first, and then by callee.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallGraph {
     edges: Vec<CallEdge>,

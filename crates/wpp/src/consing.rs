@@ -1,4 +1,4 @@
-//! Hash-consing: equal rules are created once.
+//! Hash-consing, which creates equal rules only once.
 
 use std::hash::Hasher;
 

@@ -15,7 +15,7 @@ use crate::{PathError, Segments, WholePath};
 /// An execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
-    /// The node.
+    /// The node that is executed.
     pub node: NodeId,
     /// The time of its first block. Times count executed blocks from 1.
     pub start: u64,
@@ -30,9 +30,10 @@ impl Visit {
     }
 }
 
-/// A position in a path: at an execution of a node, before the first execution, or after the last.
+/// A position in a path. It is at an execution of a node, before the first execution, or after the
+/// last.
 ///
-/// A step takes O(1) amortised over a walk in one direction; a search takes O(log n) for each rule
+/// A step takes O(1), amortised over a walk in one direction. A search takes O(log n) for each rule
 /// on its way down. Nearby positions are found without returning to the top.
 pub struct Cursor<'a, S: Segments> {
     path: &'a WholePath<S>,

@@ -57,7 +57,7 @@ impl Contexts {
 /// The directory of a stored path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directory {
-    /// The nodes.
+    /// The nodes of the path, by number.
     pub nodes: PrimaryMap<NodeId, Node>,
     /// The place where the activation continues after each node.
     pub continuations: Vec<Continuation>,
@@ -65,7 +65,7 @@ pub struct Directory {
     pub summaries: Vec<Summary>,
     /// The number of bits that the run wrote for its path.
     pub bits: u64,
-    /// A description of the parts left out at the user's request; empty if there are none.
+    /// A description of the parts left out at the user's request. It is empty if there are none.
     pub left_out: String,
     /// The functions that were left out in part, ascending. `None` if something was left out but
     /// its function is unknown.
@@ -75,11 +75,11 @@ pub struct Directory {
 /// A function that a filter left out in part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partial {
-    /// The function.
+    /// The function that was left out in part.
     pub function: FuncId,
-    /// The number of its blocks that were left out.
+    /// The number of the function's blocks that were left out.
     pub blocks: u64,
-    /// The number of its activations that were left out entirely.
+    /// The number of the function's activations that were left out entirely.
     pub calls: u64,
     /// The numbers of the activations that are present. A pair (k, n) says that the k-th present
     /// activation is the n-th of all activations. Until the next pair, both numbers increase by
@@ -242,13 +242,13 @@ pub struct StretchDirectory {
 /// An activation that is open at the beginning of a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenActivation {
-    /// The function.
+    /// The function of the activation.
     pub function: FuncId,
     /// The block with the call for which the activation waits, or `None` if it does not wait.
     pub call: Option<BlockId>,
     /// The time of its first block.
     pub entered: u64,
-    /// The time of the call's block; the same as `entered` if the activation does not wait.
+    /// The time of the call's block. It equals `entered` if the activation does not wait.
     pub called: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Facts computed when a segment is opened: lengths, counts, and whether it is sound.
+//! Checks and measures a segment when it is opened.
 
 mod call_rules;
 mod check;

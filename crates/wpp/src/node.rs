@@ -2,12 +2,13 @@
 
 use afterimage_ids::{BlockId, FuncId};
 
-/// An executed path: consecutive blocks of one activation, without a call between them.
+/// An executed path, which consists of consecutive blocks of one activation without a call between
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     /// The function of these blocks.
     pub function: FuncId,
-    /// The blocks, at least one; empty for a stretch that a filter left out.
+    /// The blocks, at least one. They are empty for a stretch that a filter left out.
     pub blocks: Box<[BlockId]>,
     /// The number of blocks left out, or 0 for a path.
     pub left_out: u64,

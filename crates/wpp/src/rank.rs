@@ -23,7 +23,7 @@ const SHARE: usize = 4;
 /// An element of [`Occurrences`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Occurrence {
-    /// Its number, from 1.
+    /// The number of the occurrence, from 1.
     pub number: u64,
     /// The time of the block, or of the activation's first block.
     pub time: u64,
@@ -58,7 +58,7 @@ pub struct Occurrences<'a, S> {
     target: Target,
     /// The number of occurrences before each segment, and in total.
     before: Vec<u64>,
-    /// The counts of segments.
+    /// The counts of recently queried segments.
     cache: Mutex<Recent<Tally>>,
 }
 

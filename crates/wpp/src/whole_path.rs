@@ -74,7 +74,7 @@ impl<S: Segments> WholePath<S> {
     }
 
     /// Returns the segments in which a node is executed, ascending, and how often in each. Time:
-    /// O(1); the first call is linear in the summaries.
+    /// O(1), but the first call is linear in the summaries.
     pub fn segments_with(&self, node: NodeId) -> &[(u32, u64)] {
         let inside = self.inside.get_or_init(|| {
             let mut inside = vec![Vec::new(); self.nodes.len()];

@@ -20,7 +20,7 @@ pub enum Finish {
     /// No activation was open. Every call by the host had returned, or an exception had left the
     /// last activation.
     Done,
-    /// These activations were open, outermost first.
+    /// These activations were open. The outermost comes first.
     Open(Vec<FinalFrame>),
 }
 

@@ -14,7 +14,7 @@ use crate::PathPlan;
 /// A waypoint is a list of numbers, most of them small, in this order:
 ///
 /// - the number of blocks executed so far;
-/// - the word held back until the next one arrives, or 0;
+/// - the word held back until the next word arrives, or 0;
 /// - the number of calls by the host that have not begun, and their functions;
 /// - the number of waiting activations and, for each, its function, start, start for exceptions and
 ///   block;

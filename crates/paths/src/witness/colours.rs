@@ -76,8 +76,8 @@ struct Colouring<'v, 'g> {
 }
 
 impl Colouring<'_, '_> {
-    /// Returns the smallest colour for a witness that differs from those of conflicting witnesses.
-    /// Returns `None` if the step limit is reached.
+    /// Returns the smallest colour for a witness that no conflicting witness has. Returns `None` if
+    /// the step limit is reached.
     fn colour(&mut self, e: EdgeId) -> Option<u32> {
         let ways = self.seen(e)?;
         let graph = self.view.graph();

@@ -1,10 +1,11 @@
 //! Deletes witnesses that distinguish nothing.
 //!
 //! A spanning tree leaves no undirected cycle silent. Theorem 4.2 of Ball and Larus 1992 requires
-//! less: no directed cycle and no diamond. Finding the cheapest set is NP-complete, so each witness
-//! is tried once, hottest first. On ten real programs this saves 0 to 3 % of the witnesses with
-//! heuristic weights, and less than 0.5 % with weights from the same run, so the spanning tree is
-//! nearly optimal. Starting without a tree, with all edges writing, gave the same result.
+//! less. It forbids only directed cycles and diamonds. Finding the cheapest set is NP-complete, so
+//! each witness is tried once, hottest first. On ten real programs this saves 0 to 3 % of the
+//! witnesses with heuristic weights, and less than 0.5 % with weights from the same run, so the
+//! spanning tree is nearly optimal. Starting without a tree, with all edges writing, gave the same
+//! result.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 

@@ -36,7 +36,7 @@ pub(super) fn code_lengths(weights: &[f64]) -> Vec<u8> {
             break;
         }
     }
-    // Parents have higher numbers than their children; the last number is the root.
+    // Parents have higher numbers than their children, and the last number is the root.
     let mut depth = vec![0u8; parent.len()];
     for i in (0..parent.len().saturating_sub(1)).rev() {
         depth[i] = depth[parent[i]] + 1;

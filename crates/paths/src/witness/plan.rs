@@ -170,8 +170,8 @@ impl WitnessPlan {
     }
 }
 
-/// Returns a function's number among those of its type that may be called through a table, if there
-/// are several.
+/// Returns a function's number among the functions of its type that may be called through a table,
+/// if there are several.
 pub(super) fn number(entry_ids: &EntryIds, function: FuncId) -> Option<Token> {
     let (value, width) = entry_ids.of(function)?;
     (width > 0).then_some(Token { value, width })

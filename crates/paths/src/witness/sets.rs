@@ -1,5 +1,5 @@
-//! Witness sets, and two ways to decide whether a placement solves the tracing problem: by
-//! definition and by theorem.
+//! Computes witness sets, and decides by definition and by theorem whether a placement solves the
+//! tracing problem.
 
 use std::collections::BTreeSet;
 
@@ -90,7 +90,7 @@ pub fn solves_by_definition(graph: &FlowGraph, placement: &Placement) -> bool {
     })
 }
 
-/// Decides by Theorem 4.2 whether a placement solves the tracing problem: the silent edges must
+/// Decides by Theorem 4.2 whether a placement solves the tracing problem. The silent edges must
 /// contain no directed cycle and no diamond. See [`find_ambiguity`] for the cost.
 pub fn solves_by_theorem(graph: &FlowGraph, placement: &Placement) -> bool {
     let completed = completed(graph);

@@ -9,7 +9,7 @@ use super::colours::colours;
 use super::huffman::code_lengths;
 use super::{Placement, TraceGraph};
 
-/// The output of an edge: a number and its width in bits.
+/// The output of an edge, which is a number and its width in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token {
     /// The number, which is less than 2^`width`.
@@ -80,7 +80,7 @@ pub fn assign_tokens(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64
     }
 }
 
-/// Returns the canonical code of a group: tokens in ascending order of width.
+/// Returns the canonical code of a group, with tokens in ascending order of width.
 fn code(colours: &BTreeMap<u32, f64>) -> BTreeMap<u32, Token> {
     let weights: Vec<f64> = colours.values().copied().collect();
     let lengths = code_lengths(&weights);

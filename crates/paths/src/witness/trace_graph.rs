@@ -11,7 +11,7 @@ pub enum Role {
     /// A call to a function that writes nothing. The call is transparent, and the callee determines
     /// how control continues.
     SilentCall,
-    /// Other functions may write after this vertex: it is EXIT, or a call to a function that may
+    /// Other functions may write after this vertex, which is EXIT or a call to a function that may
     /// write. A witness of this graph cannot determine the next part of the trace, so no branch may
     /// see this vertex (the blocking property, Ball and Larus 1992, section 4.2). The callee
     /// determines how control continues.
@@ -37,7 +37,7 @@ impl<'a> TraceGraph<'a> {
     }
 
     /// Returns a graph with roles. `mute` selects the edges that cannot carry a witness. No cycle,
-    /// directed or not, may consist only of these edges, and no branch may have one.
+    /// directed or not, may consist only of these edges, and no branch may have such an edge.
     pub fn new(
         graph: &'a FlowGraph,
         role: impl FnMut(BlockId) -> Role,

@@ -184,9 +184,9 @@ impl<'a> Heuristic<'a> {
         self.items[level] = items;
     }
 
-    /// Returns the weight of an exit edge that leaves only this loop: one entry divided by the
-    /// number of likely exits. Exits that leave further loops count less. Returns `None` if there
-    /// is no likely exit.
+    /// Returns the weight of an exit edge that leaves only this loop, which is one entry divided by
+    /// the number of likely exits. Exits that leave further loops count less. Returns `None` if
+    /// there is no likely exit.
     fn exit_share(&self, l: Option<LoopId>, items: &[Item]) -> Option<f64> {
         let count = |e: EdgeId| match self.target(l, e) {
             Target::Outside(further) if (self.likelihood)(e).share().is_none() => {

@@ -69,8 +69,8 @@ enum Prospect {
 /// Computes the likelihood of every edge of a function. `returns` says, by index, which functions
 /// can return. Time: O(V + E).
 ///
-/// An edge is unlikely if it leads from a better prospect to a worse one, if it is the exception
-/// edge of a call, or if it is the return from a function that does not return.
+/// An edge is unlikely if it leads from a better prospect to a worse prospect. The exception edge
+/// of a call is also unlikely, and so is the return from a function that does not return.
 pub(crate) fn likelihoods(cfg: &Cfg, returns: &[bool]) -> Vec<Likelihood> {
     let never: Vec<bool> = cfg
         .edges

@@ -1,4 +1,4 @@
-//! The ring between the guest and the consumer: two halves of the probes' memory.
+//! The ring between the guest and the consumer, which consists of two halves of the probes' memory.
 //!
 //! The guest writes one half while the consumer reads the other in place. Each half belongs to
 //! exactly one of them at a time. A full half goes to the consumer as a [`FullHalf`] and returns to
@@ -34,7 +34,7 @@ pub(crate) enum Message {
     /// A cut of the path, with the words since the last message and the state of the engine. The
     /// last word may be incomplete.
     Cut(Vec<u64>, Box<Captured>),
-    /// The end of the run: the lines of memory written since the last cut.
+    /// The end of the run, with the lines of memory written since the last cut.
     Written(Vec<Lines>),
 }
 
@@ -133,7 +133,7 @@ impl Drop for Quiet {
 /// The reason why the guest cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum HandOverError {
-    /// The consumer failed; its own error says why.
+    /// The consumer failed. Its own error says why.
     #[error("the recorder of the path has stopped")]
     ConsumerGone,
     /// The system does not let us protect memory.
@@ -206,7 +206,7 @@ impl Producer {
         }
         match self.exchange(&mut state) {
             Ok(()) => true,
-            // The guest traps; the error is reported at its end.
+            // The guest traps, and the error is reported at its end.
             Err(error) => {
                 state.failed = Some(error);
                 false

@@ -1,4 +1,4 @@
-//! The paths lens: the whole path of a recorded execution, in the trace file.
+//! The paths lens, which stores the whole path of a recorded execution in the trace file.
 
 use std::sync::mpsc::sync_channel;
 
@@ -160,7 +160,7 @@ pub(crate) fn recorded_finish(
     Ok(Finish::Open(frames.collect::<Result<_, RecordError>>()?))
 }
 
-/// The result of writing a section of segments: their summaries and bytes.
+/// The result of writing a section of segments, which is their summaries and bytes.
 type Coded = (Vec<Summary>, u64);
 /// The nodes that a sink received, and the functions that it received only in part.
 type Kept = (Nodes, Vec<Partial>);
@@ -189,7 +189,7 @@ fn coded<R>(
         });
         let told = |segment: Segment, contexts: &[NodeContext]| {
             let contexts = contexts.to_vec();
-            // If the coder has failed, nobody receives this; the error is reported below.
+            // If the coder has failed, nobody receives this. The error is reported below.
             let _ = segments.send(Cut { segment, contexts });
         };
         let told: Box<SegmentFn<'_>> = Box::new(told);

@@ -1,7 +1,7 @@
 //! Filters that omit parts of a path.
 //!
 //! A gap replaces omitted blocks and holds their number, so all times stay the same. An activation
-//! that keeps nothing is omitted with its blocks; all activations around kept blocks are kept.
+//! without kept blocks is omitted, too. All activations around kept blocks are kept.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ pub struct Mark {
 /// The code in a function that counts as an arrival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkedCode {
-    /// The function.
+    /// The function that contains the code.
     pub function: FuncId,
     /// Blocks, and the number of arrivals in each.
     pub inside: Vec<(BlockId, u64)>,
@@ -80,7 +80,7 @@ impl Mark {
     }
 }
 
-/// The parts of a path to keep; by default, everything.
+/// The parts of a path to keep. The default is everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Keep only the blocks of these functions, or of all functions if this is empty.
@@ -132,7 +132,7 @@ pub(super) struct FilterSink<F> {
     loops: Vec<Box<[BlockId]>>,
     /// Paths not kept so far, with the data to define them in the grammar.
     waiting: HashMap<NodeId, Waiting>,
-    /// The open activations; the grammar knows the first `entered` of them.
+    /// The open activations. The grammar knows the first `entered` of them.
     open: Vec<Open>,
     entered: usize,
     /// The last kept node of the host and of each activation that the grammar knows.
@@ -164,7 +164,7 @@ struct Open {
 /// Records which activations are kept.
 #[derive(Default)]
 struct Numbering {
-    /// Indexed by function.
+    /// The activations of each function, indexed by function.
     functions: Vec<Numbered>,
     /// The number of known pairs of numbers.
     pairs: usize,
@@ -177,7 +177,7 @@ struct Numbered {
     kept: u64,
     /// The number of omitted blocks.
     left_out: u64,
-    /// Pairs as in [`Partial`].
+    /// The numbers of the kept activations, as pairs like those in [`Partial`].
     numbers: Vec<(u64, u64)>,
     /// Whether there were too many pairs.
     lost: bool,

@@ -18,15 +18,15 @@ use crate::{Cache, RecordError};
 /// A recorded run, and everything needed to re-execute it.
 #[derive(Clone, Copy)]
 pub struct RecordedRun<'a> {
-    /// The recording.
+    /// The file with the recording.
     pub file: &'a TraceFile,
     /// The bytes of the program's module.
     pub bytes: &'a [u8],
-    /// The program.
+    /// The program parsed from these bytes.
     pub program: &'a Program,
     /// The cache of compiled code.
     pub cache: &'a Cache,
-    /// The progress callback.
+    /// The callback that receives the progress of a re-execution.
     pub progress: &'a Progress,
     /// Once this is set, the re-execution stops with [`RecordError::Interrupted`]. This requires a
     /// stop clock in the module, which costs time. Use `None` if nobody can set it.
@@ -69,7 +69,7 @@ pub fn trace_paths<S: Sink + Send>(
         in_memory: ends_inside(&job.end),
         half: HALF_WORDS,
     };
-    // Finding a stack overflow may take several attempts; the sink must see only one.
+    // Finding a stack overflow may take several attempts, but the sink must see only one.
     let skip = match job.end.ending {
         Ending::StackOverflow => job.repeat(None)?.0.skip,
         _ => 0,

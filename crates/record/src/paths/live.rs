@@ -1,5 +1,5 @@
-//! Reads the path of a live run without compacting it: during the run, after it, or after it was
-//! cut off.
+//! Reads the path of a live run without compacting it. This works during the run, after it, or
+//! after it was cut off.
 
 use afterimage_paths::{NullSink, PathPlan, Regenerator, Sink};
 use afterimage_program::{OperatorIndex, Program};
@@ -172,7 +172,8 @@ pub struct CheckedWords {
     pub moments: u64,
     /// The number of bits in the words. The path built from these words has the same number.
     pub bits: u64,
-    /// Whether a re-execution wrote the words; the path may have been built from different words.
+    /// Whether a re-execution wrote the words. If so, the path may have been built from different
+    /// words.
     pub repeated: bool,
 }
 

@@ -87,8 +87,8 @@ impl PathHost {
         });
         let (producer, guarded) = (paths.producer.clone(), paths.guarded);
         let quiet = producer.place(Ring::new(start, layout.half, guarded))?;
-        // SAFETY: `Producer::fault` explains what a handler may do and why this one does nothing
-        // else. The address in a fault's signal is valid.
+        // SAFETY: `Producer::fault` explains what a handler may do, and why this handler does
+        // nothing else. The address in a fault's signal is valid.
         #[allow(unsafe_code)]
         unsafe {
             store.set_signal_handler(move |_, info, _| producer.fault((*info).si_addr().addr()));

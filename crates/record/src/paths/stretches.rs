@@ -17,7 +17,8 @@ use super::build::{live_words, recorded_finish};
 use super::grammar::Nodes;
 use crate::RecordError;
 
-/// The identity of a path: its function, its blocks, and where its activation continues.
+/// The identity of a path, which is its function, its blocks, and the place where its activation
+/// continues.
 type NodeKey = (FuncId, Box<[BlockId]>, Continuation);
 
 /// Maps each node to its id.
@@ -175,7 +176,7 @@ impl std::fmt::Debug for Stretches {
 }
 
 impl Stretches {
-    /// Opens the words of a recording's re-execution; returns `None` if there are none.
+    /// Opens the words that a re-execution of a recording wrote. Returns `None` if there are none.
     ///
     /// # Errors
     /// Returns an error if the file is damaged.
@@ -242,7 +243,7 @@ impl Stretches {
 pub(super) struct StretchSink<'a> {
     builder: Builder,
     ids: &'a NodeIds,
-    /// The number of nodes defined in addition to those of the directory.
+    /// The number of defined nodes that the directory does not have.
     unknown: usize,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Each chunk of the section begins with LEB128 numbers. First comes the state of the run before
 //! its words: a count, and that many numbers of a [`Waypoint`]. The count may be 0. Then come the
-//! host's calls since the previous chunk: their number and the functions. Words of eight bytes,
-//! little-endian, fill the rest. The chunk's first item is the number of blocks executed before it.
-//! The section's name identifies the plan that the words follow.
+//! number of the host's calls since the previous chunk, and the called functions. Words of eight
+//! bytes, little-endian, fill the rest. The chunk's first item is the number of blocks executed
+//! before it. The section's name identifies the plan that the words follow.
 
 use std::sync::mpsc::Receiver;
 
@@ -290,7 +290,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
                 self.clocks.push(clock);
                 self.open.push(self.open_at(&boundary));
             }
-            // A stretch may have no words: consecutive calls to functions need none.
+            // A stretch may have no words, because consecutive calls to functions need none.
             self.put(&[])?;
         }
         Ok(())
@@ -344,7 +344,7 @@ pub(crate) struct Piece {
     pub waypoint: Option<Waypoint>,
     /// The host's calls before the words.
     pub calls: Vec<FuncId>,
-    /// The words.
+    /// The words of the piece.
     pub words: Vec<u64>,
 }
 
@@ -358,7 +358,7 @@ pub(crate) struct WordReader {
 }
 
 impl WordReader {
-    /// Opens the words in a file that were written by this plan, preferring those of a
+    /// Opens the words in a file that were written by this plan, preferring the words of a
     /// re-execution. The words of a run that was cut off are incomplete.
     pub(crate) fn open(file: &TraceFile, plan: &PathPlan) -> Result<Option<Self>, RecordError> {
         let repeated = Self::named(file, &repeated_name(plan), true)?;
@@ -369,7 +369,7 @@ impl WordReader {
     }
 
     fn named(file: &TraceFile, name: &str, repeated: bool) -> Result<Option<Self>, RecordError> {
-        // Other sections may be damaged; that may be why the path is being rebuilt.
+        // Other sections may be damaged, which may be the reason for rebuilding the path.
         let sections = (0..).map_while(|position| file.section(position));
         let mut words = Vec::from_iter(sections.filter(|of| of.kind() == Kind::PATH_WORDS));
         while let Some(section) = words.pop() {

@@ -57,7 +57,7 @@ impl Captured {
     }
 }
 
-/// Written lines: the memory, the page, and a bit for each line.
+/// Written lines of a page, as the memory, the page, and a bit for each line.
 pub(crate) type Lines = (u32, u64, u64);
 
 /// The state that a snapshot adds to a cut.
@@ -159,7 +159,7 @@ pub(crate) struct Capturing {
     reshaped: Arc<[FuncId]>,
     /// The address of each memory's marks in the probes' memory.
     marks: Arc<[u64]>,
-    /// Ranges written by the host and not yet marked: memory, address and length.
+    /// Ranges written by the host and not yet marked, each as memory, address and length.
     wrote: Vec<(u32, u64, u64)>,
     /// The functions that a table may hold.
     addressed: Arc<[u32]>,
@@ -168,7 +168,7 @@ pub(crate) struct Capturing {
     places: Option<Places>,
     /// The initial contents of the tables, as the engine's pointers.
     tables: Vec<Vec<usize>>,
-    /// Maps the engine's pointers to functions; filled once a table element changes.
+    /// Maps the engine's pointers to functions. It is filled once a table element changes.
     functions: HashMap<usize, u32>,
     /// The pages written since the last snapshot.
     written: BTreeSet<Page>,
@@ -571,7 +571,7 @@ fn called_frames<T: HasSnapshots + 'static>(
 }
 
 /// Returns all activations, innermost first. Each activation captures itself when its call returns.
-/// Returns `None` if the activations would capture too much; then no snapshot is taken here.
+/// Returns `None` if the activations would capture too much. No snapshot is then taken here.
 fn waiting_frames<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     clock: u64,

@@ -1,5 +1,6 @@
-//! Snapshots of a re-execution: the state of the machine at some moments. Following a run can begin
-//! at any of its snapshots. The path is cut at each snapshot, and many times in between.
+//! Takes snapshots of a re-execution, which are the states of the machine at some moments.
+//! Following a run can begin at any of its snapshots. The path is cut at each snapshot, and many
+//! times in between.
 //!
 //! When a snapshot is due, the rewritten module calls us at a poll of the stop clock, at the
 //! beginning of a block where paths begin. The locals and operands of the activations arrive later,
@@ -118,15 +119,15 @@ pub enum Spacing {
         /// The distance between snapshots. The next snapshot is taken at the first cut that is at
         /// least this far away.
         snapshots: u64,
-        /// Between cuts.
+        /// The number of polls between cuts.
         cuts: u64,
     },
     /// Distances in running time of the guest in the re-execution. A distance is at least five
     /// times the cost of the previous snapshot or cut.
     Time {
-        /// Between snapshots.
+        /// The running time between snapshots.
         snapshots: Duration,
-        /// Between cuts. In a long run the distance grows with the clock.
+        /// The running time between cuts. In a long run, the distance grows with the clock.
         cuts: Duration,
     },
 }
@@ -169,7 +170,7 @@ pub fn build_snapshots(
     build_debugged(run, spacing, out, tell)
 }
 
-/// Like [`build_snapshots`], but always with the engine's debugger.
+/// Does the same as [`build_snapshots`], but always with the engine's debugger.
 ///
 /// # Errors
 /// Returns the errors of [`build_snapshots`].
@@ -213,7 +214,7 @@ fn build(
         in_memory: ends_inside(&job.end),
         half: HALF_WORDS,
     };
-    // Finding a stack overflow may take several attempts; `tell` must see only one.
+    // Finding a stack overflow may take several attempts, but `tell` must see only one.
     let skip = match job.end.ending {
         Ending::StackOverflow => job.repeat(None)?.0.skip,
         _ => 0,

@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// Builds the snapshot of these open activations; its time is not set yet. If `is_entered`, a
+    /// Builds the snapshot of these open activations, without setting its time. If `is_entered`, a
     /// function was just called, so all activations are waiting. Otherwise the last one is about to
     /// execute `block`.
     fn taken(

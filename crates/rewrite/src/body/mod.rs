@@ -250,8 +250,8 @@ impl Frame {
 /// closed last.
 #[derive(Clone, Debug, Default)]
 struct Landings {
-    /// The landings, from the innermost block outwards: the steps, and the label at which to
-    /// continue, or `None` to rethrow. Labels are as seen from outside all of these blocks.
+    /// The landings, from the innermost block outwards. Each has the steps, and the label at which
+    /// to continue or `None` to rethrow. Labels are as seen from outside all of these blocks.
     blocks: Vec<(Vec<Step>, Option<u32>)>,
 }
 

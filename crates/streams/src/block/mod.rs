@@ -195,7 +195,7 @@ fn keep_predicted(
     shorter
 }
 
-/// Appends a block: a tag, whose parameter `write` returns, and the rest.
+/// Appends a block. `write` appends everything except the tag, and returns the tag's parameter.
 pub(crate) fn push(codec: Codec, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> u8) {
     let at = out.len();
     out.push(0);
@@ -219,7 +219,7 @@ pub(crate) fn keep_shorter(
     }
 }
 
-/// Decodes a block of as many values as `out` has room for.
+/// Decodes a block into `out`, whose length is the number of values.
 pub(crate) fn decode(
     input: &mut &[u8],
     out: &mut [u64],

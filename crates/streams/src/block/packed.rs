@@ -15,7 +15,7 @@ pub(crate) use plan::{Plan, plans};
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{BLOCK, StreamError, bits, varint};
 
-/// The parts of the tag's parameter. Its lowest two bits are the order; the others are flags.
+/// The parts of the tag's parameter. Its lowest two bits are the order, and the others are flags.
 const ORDER: u8 = 3;
 /// From this order on, the order is stored separately.
 const HIGH_ORDER: usize = 3;

@@ -147,7 +147,8 @@ pub(crate) fn decode(
     }
 }
 
-/// Builds pieces from their columns: lengths (all but the last), first values, and strides.
+/// Builds pieces from their columns, which are the lengths (all but the last), first values, and
+/// strides.
 fn assemble([lens, firsts, strides]: &[Vec<u64>; 3], len: u64) -> Result<Vec<Piece>, StreamError> {
     let (mut left, mut expected) = (len, 0u64);
     let mut pieces = Vec::with_capacity(firsts.len());

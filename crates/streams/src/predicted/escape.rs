@@ -51,7 +51,7 @@ impl Escapes {
         }
         let lead = 1 << below.min(63);
         if len <= WHOLE {
-            // All numbers of these lengths are nodes of one tree.
+            // One tree has all numbers of these lengths.
             return lead | descend(coder, &mut self.whole, number & (lead - 1), below);
         }
         let below = below.min(63);

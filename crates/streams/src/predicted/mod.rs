@@ -1,5 +1,5 @@
-//! Entropy-coded prediction: the predictors of Zhang and Gupta 2005, section 4, selected by an
-//! adaptive arithmetic coder.
+//! Codes values by entropy-coded prediction, with the predictors of Zhang and Gupta 2005, section
+//! 4, selected by an adaptive arithmetic coder.
 //!
 //! A block is coded by a model that has learnt only from the block itself and, in a long stream,
 //! from a few blocks that *primed* it. So each block can be decoded alone.

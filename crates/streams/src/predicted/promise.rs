@@ -30,7 +30,7 @@ impl Recurrence {
     /// before.
     #[inline]
     fn hit(&mut self, value: u64) -> bool {
-        // The upper bits choose an entry; other bits identify its content.
+        // The upper bits choose an entry, and other bits identify its content.
         let place = |context: u64| (hash(context) >> (64 - TABLE.ilog2())) as usize;
         let mark = |value: u64| (hash(value) >> 16) as u16 | 1;
         let difference = value.wrapping_sub(self.last);

@@ -12,7 +12,7 @@ pub(super) struct Table {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
-    /// The successor.
+    /// The value that last followed the context.
     value: u64,
     /// The confidence, in the lowest two bits, is 0 if there has been no successor yet. Above it
     /// are more bits of the context's hash.

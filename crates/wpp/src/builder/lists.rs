@@ -96,7 +96,7 @@ impl Lists {
         };
         let end = self.runs.len();
         if end == inner.start + 1 && end - outer.tail < FULL {
-            // A single run stays in place; only the boundary moves.
+            // A single run stays in place. Only the boundary moves.
             let run = self.runs[inner.start];
             match self.runs[outer.tail..inner.start].last_mut() {
                 Some(last) if last.symbol == run.symbol => {

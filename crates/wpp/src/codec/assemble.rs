@@ -22,10 +22,10 @@ pub(super) struct Assembler<'a> {
     root: Vec<Root>,
     /// The rules that have ended, by number.
     ended: Vec<Symbol>,
-    /// The rules that have begun: the function of each, if it is a call, and the start of its
-    /// symbols in `symbols`.
+    /// For each rule that has begun, its function if it is a call, and the start of its symbols in
+    /// `symbols`.
     begun: Vec<(Option<FuncId>, usize)>,
-    /// The symbols of the rules that have begun, and those of the root since the last `Enter` or
+    /// The symbols of the rules that have begun, and the root's symbols since the last `Enter` or
     /// `Leave`.
     symbols: Vec<Symbol>,
     /// The number of open activations.

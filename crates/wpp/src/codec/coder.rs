@@ -4,13 +4,13 @@
 //! The interval is `[low, low + range)` with `range >= 2^32` before each decision, so a 16-bit
 //! probability is never rounded to zero. A carry propagates back into bytes already written.
 
-/// Codes one decision after another. [`Encoder`] writes the given decisions; [`Decoder`] recovers
-/// them.
+/// Codes one decision after another. An [`Encoder`] writes the given decisions, and a [`Decoder`]
+/// recovers them.
 ///
 /// Both use the same model through this interface, so encoder and decoder cannot disagree.
 pub(super) trait Coder {
     /// Codes a decision that is true with probability `p / 65536`, `0 < p < 65536`. The encoder
-    /// returns `bit`; the decoder ignores it.
+    /// returns `bit`, and the decoder ignores it.
     fn bit(&mut self, bit: bool, p: u32) -> bool;
 
     /// Whether more has been decoded than the bytes hold, which means that no encoder wrote them.

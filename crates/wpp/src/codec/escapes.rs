@@ -47,7 +47,7 @@ impl Escapes {
         }
     }
 
-    /// Codes a step, or a loop without its count. `place` is below [`Self::PLACES`]; `symbols`
+    /// Codes a step, or a loop without its count. `place` is below [`Self::PLACES`]. `symbols`
     /// counts the innermost rule's symbols so far, and `rules` counts the rules that have ended.
     pub(super) fn code(
         &mut self,

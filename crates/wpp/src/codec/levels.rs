@@ -37,8 +37,8 @@ const fn reached(boundaries: &[u32], number: u32) -> usize {
     at
 }
 
-/// Computes a level. Without hits, it depends on the misses; without misses, on the hits.
-/// Otherwise, it depends on the share of hits, in 64ths, and on its certainty.
+/// Computes a level. Without hits, it depends on the misses. Without misses, it depends on the
+/// hits. Otherwise, it depends on the share of hits, in 64ths, and on its certainty.
 const fn level(is_fine: bool, hits: u32, misses: u32) -> usize {
     let total = hits + misses;
     match (is_fine, hits, misses) {

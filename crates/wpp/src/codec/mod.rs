@@ -24,12 +24,12 @@
 //! steps, `End`), are numbered in the order of their ends. A later occurrence is only `Again` and
 //! this number.
 //!
-//! Short sequences are *dissolved*: their steps are written at every occurrence, because predicting
-//! them one by one costs fewer bits than distinguishing one rule from all others. The exception is
-//! when sequences recur so often that naming them costs no more and is much faster to read. The
-//! reader folds the steps in the same way as the builder. So the decoded grammar is about as small
-//! as the encoded grammar and yields the same path, but its rules differ. [`canonical`] computes
-//! these rules.
+//! Short sequences are *dissolved*, which means that their steps are written at every occurrence.
+//! Predicting the steps one by one costs fewer bits than distinguishing one rule from all others.
+//! The exception is when sequences recur so often that naming them costs no more and is much faster
+//! to read. The reader folds the steps in the same way as the builder. So the decoded grammar is
+//! about as small as the encoded grammar and yields the same path, but its rules differ.
+//! [`canonical`] computes these rules.
 //!
 //! # Prediction
 //!
@@ -103,12 +103,12 @@ pub struct NodeContext {
 /// The maximum size of a decoded segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The number of rules, their symbols and the root's items. It must be at least that of the
+    /// The number of rules, their symbols and the root's items. It must be at least the size of the
     /// encoded segment. Values above 2^30 have no effect.
     pub symbols: usize,
     /// The number of nodes. A segment that names a higher node is refused.
     pub nodes: u32,
-    /// The number of functions.
+    /// The number of functions. A segment that names a higher function is refused.
     pub functions: u32,
     /// The number of activations that are open at the beginning.
     pub open: usize,
@@ -137,7 +137,7 @@ pub enum CodecError {
 /// Encodes a segment. Time: linear in its steps. There are at most 8 million steps, or a few for
 /// each symbol if that is more.
 ///
-/// `contexts` is indexed by node; it may be empty or too short.
+/// `contexts` is indexed by node. It may be empty or too short.
 ///
 /// # Panics
 /// Panics if the grammar is not sound.

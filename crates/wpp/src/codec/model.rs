@@ -17,9 +17,9 @@ const ORDERS: usize = 5;
 /// Facts that writer and reader know before the first step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// A number above those of all nodes.
+    /// A number above all numbers of nodes.
     pub(super) nodes: u32,
-    /// A number above those of all functions.
+    /// A number above all numbers of functions.
     pub(super) functions: u32,
     /// The binary logarithm of the number of slots in the tables.
     pub(super) table_bits: u32,

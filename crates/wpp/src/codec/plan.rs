@@ -1,9 +1,9 @@
 //! Decides how each rule is written.
 //!
-//! A grammar is well suited to questions, but not to storage. A rule's number costs about as many
-//! bits as its terminals do when each is predicted from the previous ones. Marking a rule's
-//! beginning and end costs more. So short sequences are dissolved, and only activations and long
-//! recurring sequences are named. The reader folds the steps as the builder did.
+//! A grammar is well suited to questions, but not to storage. A rule's number costs about the same
+//! number of bits as its terminals, if each is predicted from the previous terminals. Marking a
+//! rule's beginning and end costs more. So short sequences are dissolved, and only activations and
+//! long recurring sequences are named. The reader folds the steps as the builder did.
 
 use afterimage_ids::{PrimaryMap, RuleId};
 
@@ -26,11 +26,12 @@ pub(super) const MOST_STEPS: u64 = 8 << 20;
 /// The form in which an occurrence of a rule is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As its definition at the first occurrence, and as its number elsewhere.
+    /// The first occurrence is written as the rule's definition, and others as its number.
     Named,
-    /// As its symbols. For a `Repeat`, a step that marks the repetition follows.
+    /// Every occurrence is written as the rule's symbols. For a `Repeat`, a step that marks the
+    /// repetition follows.
     Dissolved,
-    /// As its symbols, repeated as often as they are executed.
+    /// Every occurrence is written as the rule's symbols, repeated as often as they are executed.
     Unrolled,
 }
 
@@ -63,7 +64,7 @@ pub(super) fn plan_of(symbol: Symbol, plans: &Plans) -> Plan {
 }
 
 /// Returns the possible plans for a segment. The first names few sequences. The second names nearly
-/// all sequences; it is present only if it takes far fewer steps. Time: linear.
+/// all sequences, and is present only if it takes far fewer steps. Time: linear.
 pub(super) fn plans(segment: &Segment) -> (Plans, Option<Plans>) {
     let uses = uses(segment);
     let (named, least) = plan_up_to(SHORTEST_NAMED, segment, &uses);

@@ -67,7 +67,7 @@ impl<const N: usize> Predictor<N> {
         }
     }
 
-    /// Offers the candidates, those of the most specific context first, and codes whether each is
+    /// Offers the candidates, beginning with the most specific context, and codes whether each is
     /// the token. Skips tokens that are not allowed at this point.
     #[inline]
     pub(super) fn code(

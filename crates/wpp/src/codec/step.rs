@@ -2,8 +2,8 @@
 
 use afterimage_ids::{FuncId, NodeId};
 
-/// One step of the walk over a segment. A rule's definition is written where the rule first occurs:
-/// the rule is opened, its symbols follow, and it is ended. Later occurrences give the rule's
+/// One step of the walk over a segment. A rule's definition is written where the rule first occurs.
+/// The rule is opened, its symbols follow, and it is ended. Later occurrences give the rule's
 /// number. Rules are numbered in the order in which they end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -24,9 +24,10 @@ pub(super) enum Step {
     Call(FuncId),
     /// Ends the innermost open rule, or the segment.
     End,
+    /// An activation begins that does not end in the segment, as in
     /// [`Root::Enter`](crate::Root::Enter).
     Enter(FuncId),
-    /// [`Root::Leave`](crate::Root::Leave).
+    /// An activation ends that began earlier, as in [`Root::Leave`](crate::Root::Leave).
     Leave,
 }
 

@@ -15,11 +15,11 @@ const COUNTS: u32 = (1 << (WIDTH * CANDIDATES)) - 1;
 #[derive(Clone, Copy, Default)]
 #[repr(align(16))]
 pub(super) struct Slot {
-    /// The candidates, inverted. So an empty slot is all zeros, which the allocator provides
-    /// cheaply.
+    /// The candidates, with all bits inverted, so that an empty slot is all zeros. The allocator
+    /// provides zeros cheaply.
     tokens: [u32; CANDIDATES],
-    /// The counts, the first in the lowest bits; above them, a tag that distinguishes contexts that
-    /// share a slot.
+    /// The counts, with the first in the lowest bits. Above them is a tag that distinguishes
+    /// contexts that share a slot.
     meta: u32,
 }
 

@@ -31,7 +31,7 @@ pub enum CallEvent {
     },
 }
 
-/// The beginnings and ends of activations from some time on.
+/// The beginnings and ends of activations from a given time on.
 ///
 /// Stepping over a symbol without calls takes O(1). So does stepping over everything inside an
 /// activation that is skipped or as deep as the limit. An event takes O(1) amortised, plus O(1) for
@@ -56,7 +56,7 @@ enum Next {
     Look,
     /// The beginning of the symbol's activation has been reported.
     Inside,
-    /// The beginning of the symbol's activation has been reported; its end comes next.
+    /// The beginning of the symbol's activation has been reported, and its end comes next.
     End,
     /// The symbol is done.
     Past,
@@ -93,7 +93,7 @@ impl<S: Segments> WholePath<S> {
 }
 
 impl<S: Segments> Calls<'_, S> {
-    /// The next event, or `None` at the end of the path.
+    /// Returns the next event, or `None` at the end of the path.
     ///
     /// # Errors
     /// Returns an error if a segment cannot be read. The next call tries again.

@@ -1,4 +1,4 @@
-//! A place in a segment's grammar: the way down from the root to a symbol.
+//! A place in a segment's grammar, which is the way down from the root to a symbol.
 
 use std::sync::Arc;
 
@@ -33,13 +33,13 @@ pub(crate) struct Place {
     pub(super) measured: Arc<Measured>,
     /// The number of the segment.
     pub(super) segment: usize,
-    /// The item of the root; at the end, the number of items.
+    /// The item of the root, or the number of items at the end.
     pub(super) item: usize,
     /// The rules on the way down from the item.
     pub(super) frames: Vec<Frame>,
     /// The number of these rules that are activations.
     pub(super) calls: usize,
-    /// The symbol; empty for an item of the root without one, and at the end.
+    /// The symbol. It is empty at the end, and for an item of the root without a symbol.
     pub(super) word: Word,
     /// The number of the segment's blocks executed before the symbol.
     pub(super) start: u64,

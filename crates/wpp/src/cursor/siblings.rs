@@ -29,8 +29,8 @@ impl<S: Segments> Cursor<'_, S> {
         self.previous_in_activation_among(|_| true)
     }
 
-    /// Like [`previous_in_activation`](Self::previous_in_activation). Searches only those earlier
-    /// segments that `may_have` selects, and the segment in which the activation begins.
+    /// Does the same as [`previous_in_activation`](Self::previous_in_activation), but searches only
+    /// the earlier segments that `may_have` selects and the segment in which the activation begins.
     ///
     /// # Errors
     /// Returns the errors of [`previous_in_activation`](Self::previous_in_activation).

@@ -1,4 +1,4 @@
-//! The open activations.
+//! Finds the open activations.
 
 use afterimage_ids::FuncId;
 

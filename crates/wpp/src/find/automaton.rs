@@ -27,8 +27,8 @@ struct Progress {
 /// Reads the blocks of activations. States are numbered as they arise.
 pub(super) struct Automaton<'a> {
     pattern: &'a Pattern,
-    /// Knuth, Morris and Pratt's failure function of the first part: for each prefix, the longest
-    /// proper prefix that is also its suffix.
+    /// Knuth, Morris and Pratt's failure function of the first part. For each prefix, it gives the
+    /// longest proper prefix that is also its suffix.
     failure: Vec<u32>,
     /// The number of each part's first block in the pattern.
     starts: Vec<u32>,

@@ -18,8 +18,8 @@ struct Part {
 /// The node executed before a symbol in the same activation.
 type Before = Option<NodeId>;
 
-/// An item of the root: the number of marks before it, and the node that its activation executed
-/// last before it.
+/// Facts about an item of the root, which are the number of marks before it and the node that its
+/// activation executed last before it.
 struct Item {
     count: u64,
     before: Before,

@@ -140,7 +140,7 @@ pub(super) fn root(
         .map(|_| items)
 }
 
-/// Compares the counts with those of the rules, which must be sound.
+/// Compares the segment's counts with the counts that follow from the rules, which must be sound.
 pub(super) fn counts(segment: &Segment) -> Result<(), CheckError> {
     let tallies = tally(&segment.grammar, &segment.root).ok_or(CheckError::Uncountable)?;
     if tallies.0 != segment.node_counts {
@@ -152,8 +152,8 @@ pub(super) fn counts(segment: &Segment) -> Result<(), CheckError> {
     Ok(())
 }
 
-/// Checks that a rule's symbols follow those of the previous rule, and that their number suits the
-/// rule's kind. Returns where the symbols end.
+/// Checks that a rule's symbols follow the symbols of the previous rule, and that their number
+/// suits the rule's kind. Returns the end of the symbols.
 fn symbols(grammar: &Grammar, id: RuleId, rule: Rule, start: usize) -> Result<usize, CheckError> {
     if rule.start as usize != start {
         return Err(CheckError::Gap(id));

@@ -1,10 +1,10 @@
 //! The rules of a segment, laid out so that a search touches little memory.
 //!
 //! A segment's grammar is larger than the processor's caches, so the cost of a search is the number
-//! of memory locations that it touches. Here, a rule is one contiguous stretch: a header, then each
-//! symbol with its end. Symbols hold the positions of the rules that they name, not the rules'
-//! numbers, so no table is needed in between. A long rule is searched with a [`Directory`], not by
-//! binary search.
+//! of memory locations that it touches. Here, a rule is one contiguous stretch, with a header and
+//! then each symbol with its end. Symbols hold the positions of the rules that they name, not the
+//! rules' numbers, so no table is needed in between. A long rule is searched with a [`Directory`],
+//! not by binary search.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 

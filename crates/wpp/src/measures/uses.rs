@@ -12,7 +12,7 @@ pub(crate) enum User {
     Root,
 }
 
-/// An occurrence of a symbol: its position in a rule, or in the root's items.
+/// An occurrence of a symbol, given by its position in a rule or in the root's items.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     pub(crate) user: User,
@@ -98,7 +98,7 @@ impl Uses {
     /// Returns the occurrences of a node.
     pub(crate) fn of_node(&self, node: NodeId) -> impl Iterator<Item = Use> + '_ {
         let slot = node.index();
-        // Slots after those of the nodes belong to rules.
+        // Slots after the nodes' slots belong to rules.
         let slot = if slot < self.nodes { slot } else { usize::MAX };
         self.of(slot)
     }

@@ -100,7 +100,7 @@ impl Sparse {
         Some(&self.sums[start as usize..end as usize])
     }
 
-    /// Like [`Tally::rank`](super::tally::Tally::rank).
+    /// Does the same as [`Tally::rank`](super::tally::Tally::rank).
     pub(super) fn rank(&self, measured: &Measured, target: &Target, offset: u64) -> u64 {
         let starts = &measured.root_starts;
         let item = starts.partition_point(|&start| start <= offset) - 1;
@@ -128,7 +128,7 @@ impl Sparse {
             .map_or(0, |node| up_to(target.positions(node), within))
     }
 
-    /// Like [`Tally::select`](super::tally::Tally::select).
+    /// Does the same as [`Tally::select`](super::tally::Tally::select).
     pub(super) fn select(&self, measured: &Measured, target: &Target, others: u64) -> u64 {
         let layout = &measured.layout;
         let mut others = others;

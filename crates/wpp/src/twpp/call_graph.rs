@@ -1,5 +1,5 @@
-//! The dynamic call graph: the calls that each call makes, and their places (Zhang and Gupta 2001,
-//! section 2).
+//! The dynamic call graph, which holds the calls that each call makes, and their places (Zhang and
+//! Gupta 2001, section 2).
 //!
 //! The paper's graph is a tree with a node per call, which links the path traces together. Here
 //! equal subtrees share one node, so a billion equal calls from a loop take a few bytes.
@@ -15,7 +15,7 @@ use super::call_runs::Runs;
 use super::event::EventError;
 use super::walk::Walk;
 
-/// A subtree of the dynamic call graph: a call with all of its callees.
+/// A subtree of the dynamic call graph, which is a call with all of its callees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub(super) u32);
 
@@ -29,9 +29,9 @@ impl CallId {
 /// A call without its own calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// The function.
+    /// The function that was called.
     pub function: FuncId,
-    /// The number of the unique path trace that the call took, among those of the function.
+    /// The number of the unique path trace that the call took, among the function's traces.
     pub path: u32,
 }
 

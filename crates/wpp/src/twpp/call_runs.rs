@@ -7,9 +7,10 @@ use super::varint;
 /// series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallRun {
-    /// The callee: a subtree of the dynamic call graph.
+    /// The callee, as a subtree of the dynamic call graph.
     pub call: CallId,
-    /// The first call's position: the number of blocks that the caller itself had executed.
+    /// The first call's position, which is the number of blocks that the caller itself had
+    /// executed.
     pub first: u64,
     /// The distance between consecutive positions, or 0 if there is only one call.
     pub step: u64,

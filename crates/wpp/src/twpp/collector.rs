@@ -122,7 +122,7 @@ impl Collector {
     /// Processes an event of any kind.
     ///
     /// # Errors
-    /// As for the method for its kind.
+    /// Returns the errors of the method for this kind of event.
     pub fn push(&mut self, event: Event) -> Result<(), EventError> {
         match event {
             Event::Enter(function) => {

@@ -30,7 +30,7 @@ pub struct Twpp {
 /// All path traces of a function, compacted. `B` holds the bytes of a timestamped trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionTraces<B = Box<[u8]>> {
-    /// The function.
+    /// The function that took the path traces.
     pub function: FuncId,
     /// The distinct timestamped sequences of dynamic basic blocks.
     pub traces: Vec<TimestampedTrace<B>>,
@@ -40,7 +40,7 @@ pub struct FunctionTraces<B = Box<[u8]>> {
     pub paths: Vec<CompactPath>,
 }
 
-/// A unique path trace: the paper's tuple (t, d) of a trace and a dictionary.
+/// A unique path trace, which is the paper's tuple (t, d) of a trace and a dictionary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CompactPath {
     /// The index of its trace in [`FunctionTraces::traces`].

@@ -3,8 +3,8 @@
 
 use afterimage_ids::BlockId;
 
-/// The expansions of the dynamic basic blocks of a path trace: chains of at least two blocks, keyed
-/// by their first blocks.
+/// The expansions of the dynamic basic blocks of a path trace. They are chains of at least two
+/// blocks, keyed by their first blocks.
 ///
 /// A block that does not begin a chain represents itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -23,22 +23,22 @@ pub struct DynamicCfg {
     by_target: Vec<usize>,
 }
 
-/// A node: a dynamic basic block.
+/// A node, which is a dynamic basic block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DynamicNode {
     /// The node's blocks, in execution order.
     pub blocks: Vec<BlockId>,
-    /// The steps at which the node executes. Each step is the execution of one node; the first step
+    /// The steps at which the node executes. Each step is the execution of one node. The first step
     /// is 1.
     pub timestamps: Series,
 }
 
-/// An edge: one node executed right after another.
+/// An edge from one node to another that was executed right after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DynamicEdge {
-    /// The earlier node.
+    /// The index of the node that is executed first.
     pub from: usize,
-    /// The later node.
+    /// The index of the node that is executed next.
     pub to: usize,
     /// The number of times the edge was taken.
     pub count: u64,

@@ -109,7 +109,7 @@ pub struct LzwDecoder<'a> {
     bit_count: u32,
     /// The number of codes that the encoder had when it wrote the next code.
     codes: u32,
-    /// The meaning of codes from 257 on: a code, and the byte after it.
+    /// The meaning of codes from 257 on, each as a code and the byte after it.
     longer: Vec<(u16, u8)>,
     /// The previous code, unless the dictionary is new.
     before: Option<u32>,
@@ -144,8 +144,8 @@ impl<'a> LzwDecoder<'a> {
             // An encoder resets its dictionary here.
             return Err(LzwError::UnknownCode(code));
         }
-        // The encoder has only just defined this code. It means the previous code's bytes, followed
-        // by the first of them.
+        // The encoder has only just defined this code. It means the bytes of the previous code,
+        // followed by the first of these bytes.
         let next = CLEAR + 1 + self.longer.len() as u32;
         let newest = self.before.filter(|_| code == next);
         if code == CLEAR || code >= next && newest.is_none() {

@@ -11,7 +11,7 @@
 //! - A call's position is the number of blocks that its caller itself had executed. The paper does
 //!   not have to store this, because its blocks show whether they make a call.
 //! - An activation that never returned has the trace up to the run's end. The end counts as leaving
-//!   the trace's last block, so no chain continues there. Such traces are ordinary path traces; the
+//!   the trace's last block, so no chain continues there. Such traces are ordinary path traces. The
 //!   number of calls that never returned is stored with each.
 //! - Series are found greedily. Two timestamps that are not adjacent are two singletons, as in the
 //!   paper's Figure 10.

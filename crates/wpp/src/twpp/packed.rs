@@ -35,8 +35,8 @@ pub(super) fn measure(mut bytes: &[u8]) -> Option<(u64, u64)> {
     Some((count, last))
 }
 
-/// Like [`take`], but also returns the number of timestamps, because computing it from the entry
-/// would take a division.
+/// Does the same as [`take`], but also returns the number of timestamps, because computing it from
+/// the entry would take a division.
 #[inline]
 fn take_counted(bytes: &mut &[u8], after: u64) -> Option<(Entry, u64)> {
     let (distance, alone) = part(bytes)?;

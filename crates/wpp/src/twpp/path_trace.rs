@@ -10,8 +10,8 @@ use super::timestamped::TimestampedTrace;
 /// takes a few bytes.
 pub(super) const FLAT: usize = 1 << 14;
 
-/// The blocks that one call executed, without those of its callees (Zhang and Gupta 2001, section
-/// 2).
+/// The blocks that one call executed, without the blocks of its callees (Zhang and Gupta 2001,
+/// section 2).
 ///
 /// Short traces are sequences of blocks. Long traces are held in timestamped form, which is small
 /// for regular loops.

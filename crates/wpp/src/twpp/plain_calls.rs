@@ -29,7 +29,7 @@ pub(super) enum CallsError<E> {
     TooLarge,
 }
 
-/// Passes the bytes of a call graph to `sink`, a few at a time. Time: O(calls); memory is
+/// Passes the bytes of a call graph to `sink`, a few at a time. Time: O(calls). Memory is
 /// proportional to the depth.
 pub(super) fn write(graph: &CallGraph, mut sink: impl FnMut(&[u8])) {
     let mut bytes = Vec::new();
@@ -145,7 +145,7 @@ struct Parser {
 /// A call with calls still to be read.
 struct Unfinished {
     call: Call,
-    /// The call's own position.
+    /// The position of this call in its caller.
     at: u64,
     left: u64,
     /// The position of the call's latest call.

@@ -71,7 +71,7 @@ pub struct SeriesError {
     pub at: usize,
 }
 
-/// A set of timestamps: arithmetic series in ascending order without overlaps.
+/// A set of timestamps, as arithmetic series in ascending order without overlaps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Series {
     entries: Vec<Entry>,
@@ -140,8 +140,8 @@ impl Series {
         self.entries.iter().flat_map(Entry::iter)
     }
 
-    /// Returns the paper's encoding: the integers of all entries in sequence, with the last integer
-    /// of each entry negative.
+    /// Returns the paper's encoding, which is the integers of all entries in sequence, with the
+    /// last integer of each entry negative.
     pub fn to_integers(&self) -> Vec<i64> {
         let mut integers = Vec::new();
         for e in &self.entries {

@@ -1,5 +1,5 @@
-//! A path trace from the perspective of its blocks: the times at which each executed (Zhang and
-//! Gupta 2001, section 2).
+//! A path trace from the perspective of its blocks, as the times at which each block executed
+//! (Zhang and Gupta 2001, section 2).
 
 use afterimage_ids::BlockId;
 
@@ -8,12 +8,12 @@ use super::series::{Entry, Series};
 use super::steps::Steps;
 use super::varint;
 
-/// A path trace as a mapping of blocks to the timestamps 1, 2, 3, … at which they execute: the
-/// paper's compacted TWPP form.
+/// A path trace as a mapping of blocks to the timestamps 1, 2, 3, … at which they execute. This is
+/// the paper's compacted TWPP form.
 ///
 /// The trace is stored as in a file. The numbers of steps and blocks come first. The blocks follow,
 /// ascending. Each has its distance from the previous block, the size of its entries in bytes, and
-/// the entries. Two path traces are equal if and only if their bytes are. `B` holds the bytes; a
+/// the entries. Two path traces are equal if and only if their bytes are. `B` holds the bytes. A
 /// trace read from a file may borrow them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimestampedTrace<B = Box<[u8]>> {
@@ -218,7 +218,7 @@ pub(super) fn block_of(number: u64) -> Option<BlockId> {
     number_below_reserved(number).map(BlockId::from_u32)
 }
 
-/// Converts a number to an entity's number. Returns `None` if it is too large; the greatest 32-bit
+/// Converts a number to an entity's number. Returns `None` if it is too large. The greatest 32-bit
 /// number is reserved.
 pub(super) fn number_below_reserved(number: u64) -> Option<u32> {
     u32::try_from(number).ok().filter(|&n| n < u32::MAX)

@@ -40,7 +40,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Adds the next byte. Returns the number if it was the last byte; fails if the number needs
+    /// Adds the next byte. Returns the number if it was the last byte. Fails if the number needs
     /// more than 64 bits.
     pub(super) fn push(&mut self, byte: u8) -> Option<Option<u64>> {
         let part = u64::from(byte & 0x7f);

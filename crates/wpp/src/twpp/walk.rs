@@ -10,7 +10,7 @@ pub enum CallStep {
     Call {
         /// The number of blocks that the caller itself had executed, or 0 for a call from outside.
         position: u64,
-        /// The subtree.
+        /// The subtree of the call.
         call: CallId,
     },
     /// The innermost call ends. If it never returned, this is the end of the run.

@@ -19,16 +19,17 @@ pub struct Wpp {
 /// The unique path traces of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionPaths {
-    /// The function.
+    /// The function that took the path traces.
     pub function: FuncId,
-    /// Its unique path traces, in the order in which the first calls that took them ended.
+    /// The function's unique path traces, in the order in which the first calls that took them
+    /// ended.
     pub paths: Vec<UniquePath>,
 }
 
 /// A path trace of a function, and the number of calls that took it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UniquePath {
-    /// The blocks.
+    /// The blocks of the path trace.
     pub trace: PathTrace,
     /// The number of calls that took this path trace.
     pub calls: u64,

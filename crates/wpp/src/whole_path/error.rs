@@ -10,29 +10,29 @@ pub enum PathError<E> {
     /// A segment cannot be loaded.
     #[error("segment {segment} cannot be loaded")]
     Load {
-        /// The segment's position.
+        /// The segment's position in the path.
         segment: usize,
-        /// The reason.
+        /// The error of loading the segment.
         source: E,
     },
     /// A segment is not sound.
     #[error("segment {segment} is not sound")]
     Check {
-        /// The segment's position.
+        /// The segment's position in the path.
         segment: usize,
-        /// The reason.
+        /// The first fault found in the segment.
         source: CheckError,
     },
     /// A segment does not match its summary.
     #[error("segment {segment} differs from its summary")]
     Summary {
-        /// The segment's position.
+        /// The segment's position in the path.
         segment: usize,
     },
     /// A segment does not begin in the state in which the previous segment ends.
     #[error("segment {segment} does not continue the previous segment")]
     Follow {
-        /// The segment's position.
+        /// The segment's position in the path.
         segment: usize,
     },
 }

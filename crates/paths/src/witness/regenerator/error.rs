@@ -8,9 +8,9 @@ pub enum WitnessError {
     /// The next token is impossible at this place.
     #[error("no path of {function} from {block} writes what comes next")]
     NoWay {
-        /// The function.
+        /// The function that is active.
         function: FuncId,
-        /// The last block reached.
+        /// The last block that the path reached.
         block: BlockId,
     },
     /// The function that was entered is not the function that was called.
@@ -25,7 +25,7 @@ pub enum WitnessError {
     /// An exception arrived where none can be thrown, or a call returned that cannot return.
     #[error("a call in {function} at {block} does not continue like that")]
     NoSuchReturn {
-        /// The function.
+        /// The function that calls.
         function: FuncId,
         /// The block that calls.
         block: BlockId,

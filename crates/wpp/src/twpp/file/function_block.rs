@@ -1,5 +1,5 @@
-//! The block of a function in a file: its traces, its dictionaries, and its path traces, each a
-//! pair of a trace and a dictionary.
+//! The block of a function in a file. It holds the function's traces, its dictionaries, and its
+//! path traces, each a pair of a trace and a dictionary.
 
 use afterimage_ids::FuncId;
 
@@ -18,8 +18,8 @@ pub(super) struct Lengths {
     pub(super) paths: u64,
 }
 
-/// Returns the block of a function: the lengths of the traces and the dictionaries, and the three
-/// parts.
+/// Returns the block of a function, with the lengths of the traces and the dictionaries, and the
+/// three parts.
 pub(super) fn write(function: &FunctionTraces) -> Vec<u8> {
     let mut traces = Vec::new();
     varint::put(&mut traces, function.traces.len() as u64);

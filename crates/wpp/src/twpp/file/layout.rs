@@ -10,11 +10,12 @@ use afterimage_ids::FuncId;
 pub(super) const MAGIC: [u8; 8] = *b"TWPP\r\n\x1a\n";
 /// The version of the format.
 pub(super) const VERSION: u32 = 1;
-/// The size of the header in bytes: magic, version, number of functions, compressed and plain
-/// length of the call graph, its checksum, and the checksum of all preceding fields and the
-/// directory.
+/// The size of the header in bytes. Its fields are the magic, the version, the number of functions,
+/// the compressed and plain lengths of the call graph, and its checksum. Last is the checksum of
+/// these fields and the directory.
 pub(super) const HEADER: usize = 40;
-/// The size of an entry in bytes: the fields of a [`DirectoryEntry`], and its block's checksum.
+/// The size of an entry in bytes. It holds the fields of a [`DirectoryEntry`], and its block's
+/// checksum.
 pub(super) const ENTRY: usize = 40;
 
 /// The contents of the header.
@@ -26,16 +27,16 @@ pub(super) struct Header {
     pub(super) calls_checksum: u32,
 }
 
-/// A directory entry: a file's data about a function.
+/// A directory entry, which holds a file's data about a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectoryEntry {
-    /// The function.
+    /// The function that the entry describes.
     pub function: FuncId,
     /// The start of its block, in bytes from the beginning of the file.
     pub offset: u64,
     /// The length of its block in bytes.
     pub length: u64,
-    /// The number of calls.
+    /// The number of calls to the function.
     pub calls: u64,
     /// The number of unique path traces that these calls took.
     pub paths: u32,

@@ -20,10 +20,10 @@ pub struct Reader<'a> {
     directory: &'a [[u8; ENTRY]],
 }
 
-/// The sizes in bytes of the parts of a file: the columns of the paper's Table 3.
+/// The sizes in bytes of the parts of a file, which are the columns of the paper's Table 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSizes {
-    /// Header and directory.
+    /// The header and the directory.
     pub directory: u64,
     /// The dynamic call graph, compressed.
     pub calls: u64,
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the path traces of a function, if it was called. Reads only the directory and the
-    /// function's block. Time: linear in the block. The timestamps are read only for the checksum;
+    /// function's block. Time: linear in the block. The timestamps are read only for the checksum.
     /// [`StoredTraces`] checks them on demand.
     ///
     /// # Errors

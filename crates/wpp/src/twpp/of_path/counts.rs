@@ -12,9 +12,9 @@ use crate::{Kind, Root, Segments, Symbol, WholePath};
 /// Counts for the calls to a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathCounts {
-    /// The function.
+    /// The function that was called.
     pub function: FuncId,
-    /// The number of calls.
+    /// The number of calls to the function.
     pub calls: u64,
     /// The number of calls that never returned.
     pub unfinished: u64,

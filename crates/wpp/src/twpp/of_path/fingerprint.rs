@@ -7,8 +7,8 @@ use afterimage_ids::BlockId;
 /// The prime 2^61 − 1, modulo which fingerprints are computed.
 const PRIME: u64 = (1 << 61) - 1;
 
-/// The fingerprint of a sequence of blocks: its length, and the values at two random points of the
-/// polynomial whose coefficients are the blocks.
+/// The fingerprint of a sequence of blocks. It is the length, and the values at two random points
+/// of the polynomial with the blocks as coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Fingerprint {
     length: u64,

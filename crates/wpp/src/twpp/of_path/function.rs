@@ -18,9 +18,9 @@ use crate::{Grammar, Node, Segments, Summary, WholePath};
 /// Segments in which the function is neither called nor executed are not opened. In other segments,
 /// the rules that represent its calls, and their parts, are each examined once, however often they
 /// occur. Callees are stepped over. Each sequence of nodes that is found is expanded once. At the
-/// first query, time is linear in these segments' grammars; later, it is linear in the function's
-/// part of them. In both cases, it is also linear in the blocks of the sequences. The traces are in
-/// the order of discovery, which need not be the order of time.
+/// first query, time is linear in these segments' grammars. Later, it is linear in the function's
+/// part of the grammars. In both cases, it is also linear in the blocks of the sequences. The
+/// traces are in the order of discovery, which need not be the order of time.
 ///
 /// # Errors
 /// Returns an error if a segment cannot be read, a part of the function was left out of the path,

@@ -85,7 +85,7 @@ pub(super) fn own_trace(
     walk(grammar, symbol, &mut Own { nodes, trace })
 }
 
-/// Like [`own_trace`], for a rule that represents a whole activation.
+/// Does the same as [`own_trace`], for a rule that represents a whole activation.
 pub(super) fn own_trace_of_call(
     grammar: &Grammar,
     call: RuleId,
