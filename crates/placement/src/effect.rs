@@ -167,9 +167,9 @@ impl Labels {
         let mut pairs: Vec<(usize, (u32, i64))> = Vec::new();
         pairs.extend(entry.map(|row| (entry_edge, (row, 1))));
         for (v, row) in calls {
-            // The executions of a block are the sum of the edges into it. Up to a constant, they
-            // are also the sum of the edges out of it. The side with fewer edges makes shorter
-            // columns.
+            // The number of executions of a block is the sum of the counts of the edges into it. Up
+            // to a constant, it is also the sum of the counts of the edges out of it. The side with
+            // fewer edges makes shorter columns.
             let (into, out) = (graph.in_edges(v), graph.out_edges(v));
             if out.len() <= into.len() {
                 pairs.extend(out.iter().map(|e| (e.index(), (row, -1))));

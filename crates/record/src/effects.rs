@@ -24,11 +24,11 @@ pub(crate) enum Effect {
     /// Reads the vectors at the address in argument `.0`, and the bytes they point to. Argument
     /// `.1` is the number of vectors.
     ReadVectors(usize, usize),
-    /// Writes pointers to the command-line arguments at argument `.0`, and their strings at
-    /// argument `.1`.
+    /// Writes pointers to the command-line arguments at the address in argument `.0`, and their
+    /// strings at the address in argument `.1`.
     Arguments(usize, usize),
-    /// Writes pointers to the environment variables at argument `.0`, and their strings at argument
-    /// `.1`.
+    /// Writes pointers to the environment variables at the address in argument `.0`, and their
+    /// strings at the address in argument `.1`.
     Environment(usize, usize),
 }
 
@@ -205,11 +205,11 @@ pub(crate) fn targets(effects: &[Effect], args: &[RawValue], memory: &[u8], out:
 /// The facts from before a call that determine what the call may write.
 #[derive(Clone, Copy)]
 pub(crate) struct BeforeCall<'t> {
-    /// The vectors that the host may fill: see [`targets`].
+    /// The vectors that the host may fill, from [`targets`].
     pub targets: &'t [Span],
-    /// The program's arguments.
+    /// The number and size of the program's arguments.
     pub arguments: Strings,
-    /// The program's environment.
+    /// The number and size of the program's environment variables.
     pub environment: Strings,
 }
 

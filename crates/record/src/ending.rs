@@ -42,8 +42,9 @@ pub(crate) enum Early {
 /// function that the host called. If it is an import, it has no frame.
 ///
 /// # Errors
-/// The cause of the error, if it is not a way for a run to end. [`RecordError::NoBacktrace`], if
-/// the engine does not report the guest's stack. The engine omits the stack when memory runs out.
+/// Returns the cause of the error, if it is not a way for a run to end. Returns
+/// [`RecordError::NoBacktrace`] if the engine does not report the guest's stack. The engine omits
+/// the stack when memory runs out.
 pub(crate) fn classify(
     error: wasmtime::Error,
     program: &Program,
@@ -248,7 +249,7 @@ impl Outcome {
         // engine names.
         let (mut other_stores, mut stores_here) = (false, true);
         let mut loads_before = false;
-        // The last load, and whether all others are in its block.
+        // The last load, and whether all other loads are in its block.
         let mut last: Option<(OrigOffset, BlockId)> = None;
         let mut one_block = true;
         for (op, offset, operator) in program.operators(bytes, code) {

@@ -93,7 +93,7 @@ pub(crate) fn engine(settings: Settings) -> Result<Engine, RecordError> {
 ///
 /// # Errors
 ///
-/// The engine cannot be created on this machine.
+/// Returns an error if the engine cannot be created on this machine.
 pub fn recording_engine() -> Result<Engine, RecordError> {
     engine(Settings::with_stack(RECORD_STACK))
 }

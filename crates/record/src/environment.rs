@@ -25,7 +25,7 @@ pub(crate) fn arguments(command: &Command) -> Vec<String> {
     arguments
 }
 
-/// Builds the guest's WASI context, which contains only what it is granted.
+/// Builds the guest's WASI context, which contains only what the command grants.
 pub(crate) fn wasi_context(
     command: &Command,
     arguments: &[String],

@@ -128,7 +128,7 @@ fn logged(
     Ok(values)
 }
 
-/// Returns the ranges that differ, with nearby ones merged.
+/// Returns the ranges that differ, with nearby ranges merged.
 fn changed(before: &[u8], after: &[u8]) -> Vec<std::ops::Range<usize>> {
     let mut spans: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, _) in before

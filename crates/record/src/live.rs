@@ -45,7 +45,7 @@ const COMPILING: Duration = Duration::from_secs(1);
 pub struct Command {
     /// The guest's own name, `argv[0]`.
     pub name: String,
-    /// The arguments after the name. With `invoke`, the function's arguments as literals.
+    /// The arguments after the name. With `invoke`, these are the function's arguments as literals.
     pub args: Vec<String>,
     /// Environment variables granted to the guest.
     pub env: Vec<(String, String)>,
@@ -87,7 +87,7 @@ pub struct RecordOptions {
     pub deterministic: bool,
     /// The version of the calling tool, stored in the file.
     pub tool_version: String,
-    /// Called when the run is repeated because the place of its trap is uncertain.
+    /// A callback for the case that the run is repeated because the place of its trap is uncertain.
     pub repeating: Repeating,
 }
 
@@ -257,8 +257,8 @@ pub struct Recorded {
 pub struct Uncertain {
     /// The error of the second run.
     pub error: RecordError,
-    /// Whether at least the block of the trap is known. If not, the recording has no end, like one
-    /// that was cut off, and the reported end has no frames.
+    /// Whether at least the block of the trap is known. If not, the recording has no end, like a
+    /// recording that was cut off, and the reported end has no frames.
     pub in_block: bool,
 }
 

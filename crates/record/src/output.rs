@@ -1,4 +1,4 @@
-//! Guest output that can be interrupted.
+//! Writes the guest's output in a way that can be interrupted.
 //!
 //! An unread pipe is full after 64 KiB, and a terminal can be paused. wasmtime-wasi then blocks the
 //! whole thread until there is room again, and no stop request gets through. Here, a piece is

@@ -32,9 +32,9 @@ pub(crate) const ASK: Duration = Duration::from_millis(20);
 pub(crate) enum Stop {
     /// Stop nowhere.
     Never,
-    /// At this poll of the stop clock.
+    /// Stop at this poll of the stop clock.
     AtPoll(u64),
-    /// At an entry of the armed function with this reading of the clock, after skipping `skip`
+    /// Stop at an entry of the armed function with this reading of the clock, after skipping `skip`
     /// entries.
     AtEntry { clock: u64, skip: u64 },
 }
@@ -62,7 +62,7 @@ pub(crate) struct Observers {
     pub watching: Option<Box<Watching>>,
 }
 
-/// A callback that now and then receives the number of repeated log events.
+/// A callback that receives the number of repeated log events from time to time.
 pub type Progress = Arc<dyn Fn(u64) + Send + Sync>;
 
 /// The data of the store in a re-execution.

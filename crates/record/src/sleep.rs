@@ -1,4 +1,4 @@
-//! Sleeps that can be interrupted.
+//! Implements sleeps that can be interrupted.
 //!
 //! A guest that only sleeps calls `poll_oneoff` with one timeout. wasmtime-wasi then blocks the
 //! whole thread until the timeout, and no stop request gets through. Here, a future waits for the

@@ -51,8 +51,8 @@ macro_rules! functions {
                         })
                     },
                 ),)*
-                // The engine's own version rejects codes from 126 on, which WASI allows and native
-                // programs use.
+                // The engine's own `proc_exit` rejects codes from 126 on, which WASI allows and
+                // native programs use.
                 "proc_exit" => Func::wrap(&mut *store, move |caller: Caller<'_, Live>, code: i32| -> wasmtime::Result<()> {
                     call(caller, import, declared, &[code.raw()], async |_, _| Err(I32Exit(code).into()))
                 }),

@@ -101,7 +101,8 @@ fn cut_elsewhere() -> RecordError {
 /// Records which bytes of the region a run writes.
 pub(crate) struct Watching {
     at: WatchedAt,
-    /// The stop clock's reading at the end of the current stretch, and at the ends of later ones.
+    /// The stop clock's reading at the end of the current stretch, and at the ends of later
+    /// stretches.
     next: u64,
     ends: std::vec::IntoIter<u64>,
     /// For each byte, whether the host wrote it in this stretch.
@@ -144,7 +145,7 @@ impl Watching {
         set.map_err(|_| RecordError::NoCounters)
     }
 
-    /// Adds the stretch that ends here, and returns whether there are more.
+    /// Adds the stretch that ends here, and returns whether more stretches follow.
     fn end_stretch(&mut self, marks: &mut [u8]) -> bool {
         for (byte, mark) in self.by_host.iter_mut().zip(&*marks) {
             *byte |= mark;

@@ -15,9 +15,9 @@ use crate::actions::{Actions, Step};
 /// The method by which a path is recorded.
 #[derive(Clone, Copy, Debug)]
 pub enum TracePlan<'a> {
-    /// By path numbers.
+    /// The path is recorded as path numbers.
     Paths(&'a PathPlan),
-    /// By witnesses.
+    /// The path is recorded as witnesses.
     Witnesses(&'a WitnessPlan),
 }
 

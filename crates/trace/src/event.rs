@@ -12,7 +12,7 @@ use crate::wire::{Bytes, Fault, put_bytes, put_signed, put_varint};
 /// An event at the boundary between guest and host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The host calls an export, or the engine the start function.
+    /// The host calls an export, or the engine calls the start function.
     Enter {
         /// The function that the host calls.
         function: FuncId,
@@ -41,12 +41,12 @@ pub enum Event {
     },
     /// The guest asked for a larger memory. The guest's own code says which memory.
     MemoryGrow {
-        /// Whether the engine granted it.
+        /// Whether the engine granted the growth.
         granted: bool,
     },
     /// The guest asked for a larger table.
     TableGrow {
-        /// Whether the engine granted it.
+        /// Whether the engine granted the growth.
         granted: bool,
     },
     /// The guest called an import, which did not return. This is the last event of a run.

@@ -272,7 +272,7 @@ fn kinds_and_tags() {
         (RawValue::OpaqueRef, "another reference"),
     ];
     for (value, name) in values {
-        // Leave, one result, its tag.
+        // These are the bytes of Leave, one result, and the result's tag.
         assert_row(
             event(Event::Leave {
                 results: vec![value],

@@ -340,7 +340,7 @@ impl LogReader {
         Ok(())
     }
 
-    /// Whether the log was finished by its writer.
+    /// Whether the writer finished the log.
     pub fn is_complete(&self) -> bool {
         self.section.is_complete()
     }

@@ -9,7 +9,7 @@ use crate::layout::{
     CHUNK_HEADER_LEN, ChunkHeader, FLAG_LAST, FLAG_NAMED, Footer, HEADER_LEN, Kind,
 };
 
-/// A chunk and where it begins.
+/// A chunk, with its position in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkEntry {
     pub offset: u64,

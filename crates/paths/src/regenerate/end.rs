@@ -10,7 +10,7 @@ use super::{Next, RegenerateError, Regenerator, Sink};
 pub struct FinalFrame {
     /// The activation's function.
     pub function: FuncId,
-    /// The block in which it was.
+    /// The block in which the activation was.
     pub block: BlockId,
 }
 

@@ -7,7 +7,7 @@ use super::stack::{Activation, LEAVES, NOWHERE};
 use super::tables::{PathEnd, Tables, Target};
 use super::{RegenerateError, Sink};
 
-/// The number of bits that one look reads. Seven or nine make counting slower.
+/// The number of bits that one look reads. Seven or nine bits make counting slower.
 const BITS: u32 = 8;
 /// The number of entries of a table. There is one for each number of bits up to [`BITS`] and each
 /// value of these bits.
@@ -188,8 +188,8 @@ impl LookupTables {
         Ok(())
     }
 
-    /// Returns the state before the paths that begin at the start to which the table at a place
-    /// belongs, with `bits` bits of this value. Returns `None` if no start has this table.
+    /// Returns the state in which a look begins at the start with the table at `place`. The look
+    /// has `bits` bits of `value`. Returns `None` if no start has this table.
     fn way(&self, place: u32, value: u32, bits: u32) -> Option<Way> {
         let (function, start) = self.start(place)?;
         Some(Way {

@@ -38,7 +38,7 @@ pub(crate) enum Message {
     Written(Vec<Lines>),
 }
 
-/// Which halves are being read.
+/// The halves that are being read.
 #[derive(Default)]
 struct Reading {
     halves: Mutex<[bool; 2]>,
@@ -110,9 +110,9 @@ struct Shared {
 /// host.
 #[derive(Default)]
 struct State {
-    /// Set once the memory exists.
+    /// The ring, once its memory exists.
     ring: Option<Ring>,
-    /// The half that the guest writes to.
+    /// The half to which the guest writes.
     current: usize,
     /// The number of words of that half already handed over.
     cut: usize,
@@ -120,7 +120,7 @@ struct State {
     failed: Option<HandOverError>,
 }
 
-/// On drop, waits until no half is being read. Must be dropped before the memory.
+/// Waits on drop until no half is being read. It must be dropped before the memory.
 pub(crate) struct Quiet(Producer);
 
 impl Drop for Quiet {

@@ -86,7 +86,7 @@ impl<'a> LivePath<'a> {
         self.in_memory(segments, nodes, None)
     }
 
-    /// Returns all blocks. `progress` now and then receives the number of blocks so far.
+    /// Returns the whole path. `progress` receives the number of blocks so far from time to time.
     ///
     /// # Errors
     /// Returns an error if the file is damaged.

@@ -129,9 +129,9 @@ impl NodeCounts for NodeTally {
     }
 }
 
-/// Builds the directory of a path whose stretches contain these nodes. It adds to `summaries` how
-/// many activations begin in each stretch, which is how often nodes at a function's beginning are
-/// executed.
+/// Builds the directory of a path whose stretches contain these nodes. Adds to `summaries` the
+/// number of activations that begin in each stretch. This is the number of executions of nodes at a
+/// function's beginning.
 pub(super) fn directory(program: &Program, nodes: Nodes, mut summaries: Vec<Summary>) -> Directory {
     let begins = |node: NodeId| {
         let node = &nodes.nodes[node];

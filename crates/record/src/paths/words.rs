@@ -109,7 +109,7 @@ impl<'a> WordWriter<'a> {
 }
 
 impl<'a> WordWriter<'a, NodeTally> {
-    /// Creates a writer for a re-execution, which passes its snapshots to `tell`.
+    /// Creates a writer for a re-execution. The writer passes its snapshots to `tell`.
     pub(crate) fn repeating(
         out: &TraceWriter,
         plan: &'a PathPlan,
@@ -423,8 +423,8 @@ impl WordReader {
         Ok(())
     }
 
-    /// Returns the piece with exactly this many blocks before it and complete words, and the state
-    /// of the run there. Time: O(log pieces).
+    /// Returns the piece that has exactly this many blocks before it and complete words, and the
+    /// state of the run at its beginning. Time: O(log pieces).
     pub(super) fn between(&mut self, time: u64) -> Result<(Waypoint, Piece), RecordError> {
         let low = self.first_from(time);
         self.go(low);

@@ -24,8 +24,8 @@ use crate::paths::{HasPaths, PathHost};
 
 /// The size of a memory page in snapshots, in bytes.
 const PAGE: usize = SNAPSHOT_PAGE as usize;
-/// The largest number of pages that a run may write. The collector of snapshots keeps the newest
-/// copy of each.
+/// The largest number of pages that a run with snapshots may write. The collector of snapshots
+/// keeps the newest copy of each.
 const MOST_PAGES: usize = (128 << 20) / PAGE;
 
 /// The maximum number of captured locals and operands, which take 256 MiB.
@@ -178,9 +178,10 @@ pub(crate) struct Capturing {
     last: (u64, Duration),
     /// The guest's running time since the last snapshot, without waits for the consumer.
     ran: Duration,
-    /// When the guest resumed after the last cut, and the stop clock at that moment.
+    /// The moment at which the guest resumed after the last cut, and the stop clock's reading at
+    /// that moment.
     cut: (Instant, u64),
-    /// Present if activations capture themselves.
+    /// The activations that are still to capture themselves, if activations do so.
     waiting: Option<Waiting>,
 }
 
@@ -471,7 +472,7 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
             state,
             waits: None,
         };
-        // Measured here, because the steps that follow may wait for the consumer.
+        // The time is measured here, because the steps that follow may wait for the consumer.
         let took = begun.elapsed();
         cost = Some(took);
         let made = captured.is_snapshot();
@@ -580,7 +581,7 @@ fn waiting_frames<T: HasSnapshots + 'static>(
     let own = caller.data_mut().snapshots();
     let waiting = own.and_then(|own| own.waiting.as_mut());
     let waiting = waiting.ok_or(RecordError::NoCounters)?;
-    // The activations that wait since an earlier snapshot are the outermost.
+    // The activations that have waited since an earlier snapshot are the outermost.
     let known = waiting.open.len();
     if known > calls.len() {
         return Err(misfit());

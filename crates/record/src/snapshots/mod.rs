@@ -65,7 +65,7 @@ pub struct Taken {
 #[derive(Debug)]
 struct Open {
     held: Arc<Activation>,
-    /// The numbers of its locals and operands that can still be read.
+    /// The numbers of the activation's locals and operands that can still be read.
     locals: usize,
     operands: usize,
     /// Whether the activation holds vectors.

@@ -20,7 +20,7 @@ const WASM_PAGE: u64 = 65536;
 pub(crate) struct Cut {
     /// The reading of the stop clock.
     pub clock: u64,
-    /// The place in the path.
+    /// The place of the cut in the path.
     pub boundary: Boundary,
     /// The snapshot, if one was taken at this cut. Its time is not set yet.
     pub taken: Option<Taken>,
@@ -108,8 +108,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Builds the snapshot of these open activations, without setting its time. If `is_entered`, a
-    /// function was just called, so all activations are waiting. Otherwise the last one is about to
-    /// execute `block`.
+    /// function was just called, so all activations are waiting. Otherwise, the last activation is
+    /// about to execute `block`.
     fn taken(
         &mut self,
         clock: u64,

@@ -251,7 +251,7 @@ impl Frame {
 #[derive(Clone, Debug, Default)]
 struct Landings {
     /// The landings, from the innermost block outwards. Each has the steps, and the label at which
-    /// to continue or `None` to rethrow. Labels are as seen from outside all of these blocks.
+    /// to continue or `None` to rethrow. Labels are numbered as outside all of these blocks.
     blocks: Vec<(Vec<Step>, Option<u32>)>,
 }
 

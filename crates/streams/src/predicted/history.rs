@@ -1,6 +1,6 @@
 //! Remembers the latest values of a block.
 
-/// The last values.
+/// The latest values and differences, as the contexts need them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct History {
     /// The last two values.

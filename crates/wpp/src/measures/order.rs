@@ -1,4 +1,4 @@
-//! The order in which rules are laid out.
+//! Determines the order in which rules are laid out.
 
 use afterimage_ids::{PrimaryMap, RuleId};
 

@@ -74,7 +74,7 @@ pub fn collect<S: Segments>(path: &WholePath<S>) -> Result<Wpp, CollectError<S::
     Ok(collector.finish()?)
 }
 
-/// Passes a run to a collector. Passes calls that it has seen before in a single step.
+/// Passes a run to a collector. A call that it has seen before takes a single step.
 struct All<'a> {
     collector: &'a mut Collector,
     nodes: &'a PrimaryMap<NodeId, Node>,

@@ -57,7 +57,7 @@ fn take_counted(bytes: &mut &[u8], after: u64) -> Option<(Entry, u64)> {
     within(&entry).then_some((entry, steps + 1))
 }
 
-/// Reads one integer, and whether it is its entry's last.
+/// Reads one integer, and whether it is the last integer of its entry.
 #[inline]
 fn part(bytes: &mut &[u8]) -> Option<(u64, bool)> {
     varint::take(bytes).map(|word| (word >> 1, word & 1 == 1))

@@ -1,4 +1,4 @@
-//! The path trace of a call: the blocks that the call itself executed.
+//! The path trace of a call, which is the sequence of blocks that the call itself executed.
 
 use afterimage_ids::BlockId;
 

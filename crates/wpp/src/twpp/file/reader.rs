@@ -37,7 +37,7 @@ pub struct FileSizes {
 }
 
 impl FileSizes {
-    /// Returns the whole file.
+    /// Returns the size of the whole file.
     pub fn total(&self) -> u64 {
         self.directory + self.calls + self.traces + self.dictionaries + self.paths
     }
