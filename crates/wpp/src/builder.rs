@@ -36,8 +36,8 @@ impl Default for Limits {
 /// further work. Longer sequences, such as an interpreter's main loop, are folded by locally
 /// consistent parsing.
 ///
-/// A path takes O(1) amortised time. Memory is bounded by the [`Limits`] and the number of open
-/// activations and loops.
+/// Adding a path takes O(1) amortised time. Memory is bounded by the [`Limits`] and the number of
+/// open activations and loops.
 pub struct Builder {
     limits: Limits,
     nodes: Vec<NodeFacts>,

@@ -1,4 +1,4 @@
-//! The dynamic call graph, counted in the grammar without expanding it.
+//! Counts the dynamic call graph in the grammar, without expanding the grammar.
 
 mod components;
 mod contexts;
@@ -51,8 +51,8 @@ pub struct CallTotal {
     pub inclusive: u64,
 }
 
-/// The dynamic call graph of a run, which has all edges along which a call was made. They ascend by
-/// caller, with the host first, and then by callee.
+/// The dynamic call graph of a run, which has all edges along which a call was made. The edges
+/// ascend by caller, with the host first, and then by callee.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallGraph {
     edges: Vec<CallEdge>,

@@ -17,14 +17,14 @@ use crate::{PathError, Segments, WholePath};
 pub struct Visit {
     /// The node that is executed.
     pub node: NodeId,
-    /// The time of its first block. Times count executed blocks from 1.
+    /// The time of the node's first block. Times count executed blocks from 1.
     pub start: u64,
     /// The number of blocks that the node executes.
     pub length: u64,
 }
 
 impl Visit {
-    /// Returns the time of its last block.
+    /// Returns the time of the node's last block.
     pub fn last(&self) -> u64 {
         self.start + self.length - 1
     }
@@ -172,7 +172,8 @@ impl<S: Segments> Cursor<'_, S> {
     }
 
     /// Returns the open activations, outermost first. Time: linear in their number and in the
-    /// length of the segment's root. Opens once each segment in which one of them began.
+    /// length of the segment's root. Opens each segment in which one of them began, but each only
+    /// once.
     ///
     /// # Errors
     /// Returns an error if one of these segments cannot be read.
@@ -244,7 +245,7 @@ impl Place {
         self.locate(time - self.measured.segment.before - 1);
     }
 
-    /// Returns the execution of the node, if the symbol is one.
+    /// Returns the execution of the node, if the symbol is a node.
     #[inline]
     fn visit(&self) -> Option<Visit> {
         Some(Visit {

@@ -67,8 +67,8 @@ pub struct Directory {
     pub bits: u64,
     /// A description of the parts left out at the user's request. It is empty if there are none.
     pub left_out: String,
-    /// The functions that were left out in part, ascending. `None` if something was left out but
-    /// its function is unknown.
+    /// The functions that were left out in part, ascending. It is `None` if something was left out
+    /// but its function is unknown.
     pub partial: Option<Vec<Partial>>,
 }
 
@@ -83,7 +83,7 @@ pub struct Partial {
     pub calls: u64,
     /// The numbers of the activations that are present. A pair (k, n) says that the k-th present
     /// activation is the n-th of all activations. Until the next pair, both numbers increase by
-    /// one. The numbers count from 1. `None` if there would be too many pairs.
+    /// one. The numbers count from 1. It is `None` if there would be too many pairs.
     pub numbers: Option<Vec<(u64, u64)>>,
 }
 
@@ -246,7 +246,7 @@ pub struct OpenActivation {
     pub function: FuncId,
     /// The block with the call for which the activation waits, or `None` if it does not wait.
     pub call: Option<BlockId>,
-    /// The time of its first block.
+    /// The time of the activation's first block.
     pub entered: u64,
     /// The time of the call's block. It equals `entered` if the activation does not wait.
     pub called: u64,

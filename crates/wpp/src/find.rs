@@ -15,7 +15,7 @@ use crate::{PathError, Root, Segments, Summary, WholePath};
 
 /// A pattern of blocks, in parts. An activation of the first part's function executes that part's
 /// blocks consecutively. Then it directly calls the next part's function, which begins with the
-/// next part's blocks. Alternatively it ends, and its caller directly continues with those blocks.
+/// next part's blocks. Alternatively, it ends, and its caller directly continues with those blocks.
 /// Each further part follows in the same way.
 ///
 /// Blocks that an activation's callees execute do not interrupt its own blocks.
@@ -88,9 +88,9 @@ impl Pattern {
 /// An occurrence of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Match {
-    /// The time of its last block.
+    /// The time of the occurrence's last block.
     pub last: u64,
-    /// The time of its first block.
+    /// The time of the occurrence's first block.
     pub first: u64,
     /// The time at which the activation of the occurrence's first block begins.
     pub entered: u64,
@@ -122,9 +122,9 @@ impl<S: Segments> WholePath<S> {
     /// combination of rule and state that arises, the resulting state and the number of occurrences
     /// are computed once, so the run is not expanded. In practice, few states reach a rule, and
     /// time is linear in the grammars. In the worst case, it is proportional to the grammar's size
-    /// times the pattern's length. To list an occurrence, the symbols of each rule on the way down
-    /// to it are examined. Segments in which the pattern's functions are neither called nor
-    /// executed are not opened.
+    /// times the pattern's length. Listing an occurrence examines the symbols of each rule on the
+    /// way down to it. Segments in which the pattern's functions are neither called nor executed
+    /// are not opened.
     ///
     /// Left-out blocks count as not executed. The caller must make sure that no filter affects the
     /// pattern's functions.

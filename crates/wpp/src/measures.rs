@@ -108,7 +108,7 @@ impl Segment {
     /// Verifies everything on which a reader relies, including the counts. Time: linear.
     ///
     /// # Errors
-    /// The first error found.
+    /// Returns the first error found.
     pub fn check(&self, nodes: &PrimaryMap<NodeId, Node>) -> Result<(), CheckError> {
         let rules = check::rules(&self.grammar, nodes)?;
         check::root(self, nodes, &rules)?;

@@ -51,8 +51,9 @@ struct Positions {
 ///
 /// Nothing is stored in the file for these queries. The occurrences in each rule are counted
 /// bottom-up, once for each segment queried. Nodes that occur in few rules are counted only in
-/// those. Otherwise, the time is linear in the segment's grammar. After that, a query takes O(log
-/// n) for each rule on the way down to the answer. Segments without occurrences are not opened.
+/// those rules. Otherwise, the time is linear in the segment's grammar. After that, a query takes
+/// O(log n) for each rule on the way down to the answer. Segments without occurrences are not
+/// opened.
 pub struct Occurrences<'a, S> {
     path: &'a WholePath<S>,
     target: Target,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use afterimage_ids::{NodeId, RuleId};
 
-/// A terminal, which is a node, or a rule, in one word.
+/// A node, which is a terminal of the grammar, or a rule, in one word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Symbol(u32);
 

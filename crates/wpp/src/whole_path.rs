@@ -32,8 +32,8 @@ pub struct WholePath<S> {
     /// The activations that begin in a segment and are open at its end, for each segment for which
     /// they have been requested.
     begun: Mutex<HashMap<usize, Arc<[Activation]>, FxBuildHasher>>,
-    /// For each node, the segments in which it is executed, ascending, and how often. Built at the
-    /// first request.
+    /// For each node, the segments in which it is executed, ascending, and how often. The lists are
+    /// built at the first request.
     inside: OnceLock<Vec<Vec<(u32, u64)>>>,
 }
 
@@ -41,8 +41,8 @@ impl<S: Segments> WholePath<S> {
     /// Creates a path from its segments.
     ///
     /// # Errors
-    /// [`PathError::Follow`] if, according to the summaries, a segment does not follow the previous
-    /// one.
+    /// Returns [`PathError::Follow`] if, according to the summaries, a segment does not follow the
+    /// previous one.
     pub fn new(
         segments: S,
         nodes: Arc<PrimaryMap<NodeId, Node>>,
@@ -73,8 +73,8 @@ impl<S: Segments> WholePath<S> {
         })
     }
 
-    /// Returns the segments in which a node is executed, ascending, and how often in each. Time:
-    /// O(1), but the first call is linear in the summaries.
+    /// Returns the segments in which a node is executed, ascending, and the number of its
+    /// executions in each. Time: O(1), but the first call is linear in the summaries.
     pub fn segments_with(&self, node: NodeId) -> &[(u32, u64)] {
         let inside = self.inside.get_or_init(|| {
             let mut inside = vec![Vec::new(); self.nodes.len()];
@@ -120,7 +120,7 @@ impl<S: Segments> WholePath<S> {
     /// segment. Time: linear in the size of the grammars.
     ///
     /// # Errors
-    /// The first fault, or the error of loading a segment.
+    /// Returns the first fault, or the error of loading a segment.
     pub fn check(&self) -> Result<(), PathError<S::Error>> {
         let mut open = Vec::new();
         for segment in 0..self.segments.summaries().len() {

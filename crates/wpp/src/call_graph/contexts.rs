@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 /// Nearly every rule contains a node, so it occurs only in activations of that node's function.
 /// Only rules that consist entirely of calls can occur in activations of several functions.
 pub(super) struct Contexts<const L: usize> {
-    /// The first entry of each rule.
+    /// The index of the first entry of each rule.
     first: Vec<u32>,
     entries: Vec<Entry<L>>,
 }

@@ -64,7 +64,7 @@ impl Open {
         }
     }
 
-    /// Ends all activations with the run.
+    /// Ends all activations at the end of the run.
     pub(super) fn close(&mut self, now: u64) {
         while !self.stack.is_empty() {
             self.leave(now);

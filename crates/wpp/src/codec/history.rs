@@ -21,8 +21,8 @@ pub(super) struct History {
     count: u32,
     /// The last node, plus 1, or 0 right after an entry.
     node: u32,
-    /// The end point of the last node, plus 1, or 0. Also the number of consecutive nodes that
-    /// ended there, which are the iterations of an innermost loop.
+    /// The end point of the last node, plus 1, or 0. The next field is the number of consecutive
+    /// nodes that ended there, which are the iterations of an innermost loop.
     point: u32,
     rounds: u32,
 }

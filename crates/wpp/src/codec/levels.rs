@@ -9,8 +9,8 @@ pub(super) const COARSE_LEVELS: usize = 12;
 /// More misses than two other candidates can cause.
 const MISSES: usize = 128;
 
-/// Maps two counts to a level. They say how often a candidate followed, and how often the other
-/// candidates did.
+/// Maps two counts to a level. The counts say how often a candidate followed, and how often the
+/// other candidates did.
 pub(super) struct Levels([[u8; MISSES]; MOST as usize + 1]);
 
 impl Levels {
@@ -37,8 +37,9 @@ const fn reached(boundaries: &[u32], number: u32) -> usize {
     at
 }
 
-/// Computes a level. Without hits, it depends on the misses. Without misses, it depends on the
-/// hits. Otherwise, it depends on the share of hits, in 64ths, and on its certainty.
+/// Computes a level. Without hits, the level depends on the misses. Without misses, it depends on
+/// the hits. Otherwise, it depends on the share of hits, in 64ths, and on the certainty of that
+/// share.
 const fn level(is_fine: bool, hits: u32, misses: u32) -> usize {
     let total = hits + misses;
     match (is_fine, hits, misses) {

@@ -19,17 +19,17 @@
 //!
 //! A segment is written in execution order. A path is a node. An activation is `Call`, its steps,
 //! `End`. A repetition is its body's steps, then `Loop`. That step gives the number of preceding
-//! symbols in the body, and the number of executions. So whether a loop continues is coded at the
-//! point where the program decides it. Activations, and long recurring sequences (`Sequence`, their
+//! symbols in the body, and the number of executions. So the end of a loop is coded at the point
+//! where the program decides it. Activations, and long recurring sequences (`Sequence`, their
 //! steps, `End`), are numbered in the order of their ends. A later occurrence is only `Again` and
 //! this number.
 //!
 //! Short sequences are *dissolved*, which means that their steps are written at every occurrence.
 //! Predicting the steps one by one costs fewer bits than distinguishing one rule from all others.
-//! The exception is when sequences recur so often that naming them costs no more and is much faster
-//! to read. The reader folds the steps in the same way as the builder. So the decoded grammar is
-//! about as small as the encoded grammar and yields the same path, but its rules differ.
-//! [`canonical`] computes these rules.
+//! Sequences that recur very often are an exception if naming them costs no more, because they are
+//! then much faster to read. The reader folds the steps in the same way as the builder. So the
+//! decoded grammar is about as small as the encoded grammar and yields the same path, but its rules
+//! differ. [`canonical`] computes these rules.
 //!
 //! # Prediction
 //!
@@ -88,7 +88,7 @@ const MIN_TABLE_BITS: u32 = 6;
 const MAX_TABLE_BITS: u32 = 15;
 
 /// The facts about a node that writer and reader know before they see the segment. Both must have
-/// the same facts. Otherwise the bytes decode to another segment, or to none.
+/// the same facts. Otherwise, the bytes decode to another segment, or to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeContext {
     /// The place where the activation continues after the node, which determines what can follow.
@@ -181,8 +181,8 @@ fn coded(segment: &Segment, contexts: &[NodeContext], bounds: Bounds) -> (Vec<u8
     }
 }
 
-/// Decodes a segment. Returns [`canonical`] of the encoded segment. The bounds of [`encode`] hold,
-/// and the limits also bound time and memory.
+/// Decodes a segment. Returns the [`canonical`] form of the encoded segment. The bounds of
+/// [`encode`] hold, and the limits also bound time and memory.
 ///
 /// # Errors
 /// Returns an error if [`encode`] cannot have written the bytes, for example because they are

@@ -111,7 +111,7 @@ impl<'a> Model<'a> {
         self.learn(coder, step, given)
     }
 
-    /// Returns the contexts of the last nodes. They differ from these inside sequences.
+    /// Returns the contexts of the last nodes. Sequences have contexts of their own.
     #[inline]
     fn contexts(&self) -> [u64; ORDERS] {
         let frame = &self.frames[self.frames.len() - 1];

@@ -1,4 +1,4 @@
-//! The stored node table.
+//! Encodes and decodes the stored node table.
 //!
 //! Layout: the version (a byte), the number of nodes, and the number of following bytes (LEB128).
 //! Then, range coded, for each node: its function, its `left_out`, its blocks and an end. A block

@@ -8,13 +8,13 @@ use crate::{Grammar, Kind, Root, Rule, Segment, Symbol};
 
 const VERSION: u8 = 1;
 
-/// The kind of a rule, which is its number modulo 3.
+/// The kind of a rule, which is its encoded number modulo 3.
 const SEQUENCE: u64 = 0;
 const REPEAT: u64 = 1;
 const CALL: u64 = 2;
 const KINDS: u64 = 3;
 
-/// The kind of a root item, which is its number modulo 4.
+/// The kind of a root item, which is its encoded number modulo 4.
 const NODE: u64 = 0;
 const RULE: u64 = 1;
 const ENTER: u64 = 2;

@@ -38,7 +38,7 @@ pub(super) struct Predictor<const N: usize> {
     lower: Vec<Chance>,
     /// The mixers, one for each level of a candidate in the most specific context.
     mixers: Vec<Mixer<2>>,
-    /// The slots of the last token's contexts, unless it has been learnt.
+    /// The slots of the last token's contexts, unless the token has been learnt.
     places: [usize; N],
     is_learnt: bool,
     /// The maximum number of candidates offered.

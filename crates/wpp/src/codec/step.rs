@@ -57,8 +57,8 @@ impl Token {
         }
     }
 
-    /// Returns the step that the token represents. A loop lacks its count. Must not be called on
-    /// [`Token::NONE`].
+    /// Returns the step that the token represents. The step of a loop lacks its count. This must
+    /// not be called on [`Token::NONE`].
     pub(super) fn step(self) -> Step {
         let number = self.0 >> 2;
         match (self.0 & 3, number) {

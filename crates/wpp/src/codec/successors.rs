@@ -7,7 +7,7 @@ use super::step::Token;
 pub(super) const CANDIDATES: usize = 3;
 /// The width of a count in bits.
 const WIDTH: usize = 6;
-/// The bits of all counts.
+/// The mask of the bits of all counts.
 const COUNTS: u32 = (1 << (WIDTH * CANDIDATES)) - 1;
 
 /// The candidates of a context, most frequent first. A slot takes a quarter of a cache line. A new

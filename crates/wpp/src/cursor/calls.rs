@@ -16,7 +16,8 @@ pub enum CallEvent {
         function: FuncId,
         /// The number of activations around it.
         depth: usize,
-        /// The time of its first block: the number of blocks executed before, plus 1.
+        /// The time of the activation's first block, which is the number of blocks executed before,
+        /// plus 1.
         time: u64,
     },
     /// An activation ends.
@@ -25,8 +26,8 @@ pub enum CallEvent {
         function: FuncId,
         /// The number of activations around it.
         depth: usize,
-        /// The time of the last block that it or a callee executed: the number of blocks executed
-        /// so far.
+        /// The time of the last block that the activation or a callee executed, which is the number
+        /// of blocks executed so far.
         time: u64,
     },
 }
@@ -38,7 +39,7 @@ pub enum CallEvent {
 /// each symbol of the caller's rules that is stepped over.
 pub struct Calls<'a, S: Segments> {
     path: &'a WholePath<S>,
-    /// Ends before this time are reported only if their beginnings were.
+    /// Ends before this time are reported only if the corresponding beginnings were reported.
     from: u64,
     /// Activations this deep are not reported.
     limit: usize,
@@ -140,8 +141,8 @@ impl<S: Segments> Calls<'_, S> {
         Ok(None)
     }
 
-    /// If the last event was the beginning of an activation, skips its contents. Its end comes
-    /// next, if it ends. This has no effect after any other event.
+    /// If the last event was the beginning of an activation, skips its contents. The activation's
+    /// end comes next, if it ends. This has no effect after any other event.
     ///
     /// # Errors
     /// Returns an error if a segment cannot be read. Then nothing is skipped.

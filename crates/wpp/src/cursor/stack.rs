@@ -11,7 +11,8 @@ use crate::{PathError, Root, Segments, WholePath};
 pub struct Activation {
     /// The activation's function.
     pub function: FuncId,
-    /// The time of its first block: the number of blocks executed before, plus 1.
+    /// The time of the activation's first block, which is the number of blocks executed before,
+    /// plus 1.
     pub entered: u64,
 }
 

@@ -3,8 +3,8 @@
 /// Locates values in long ascending lists.
 ///
 /// A list is divided into slots of equal width, at most one for every eight members. Each slot
-/// stores the number of members that do not lie beyond it. So if values are equally likely, the
-/// average value has few members between its slots, whatever the members are (Devroye, "Lecture
+/// stores the number of members that do not lie after it. So if all values are equally likely, few
+/// members lie between a value's slots on average, whatever the members are (Devroye, "Lecture
 /// Notes on Bucket Algorithms", 1986). A binary search would examine many distant members.
 #[derive(Default)]
 pub(crate) struct Directory {

@@ -43,7 +43,7 @@ impl Word {
 #[derive(Clone, Copy)]
 struct Entry {
     word: u32,
-    /// The number of blocks that the rule's symbols execute up to this one, or the index of that
+    /// The number of blocks that the rule's symbols execute up to this symbol, or the index of that
     /// number in [`Layout::wide`].
     end: u32,
 }

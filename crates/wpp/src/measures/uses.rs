@@ -5,7 +5,7 @@ use afterimage_ids::{EntityRef, NodeId, RuleId};
 use super::Measured;
 use crate::{Root, Symbol};
 
-/// A container of a symbol.
+/// The container of a symbol, which is a rule or the root.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum User {
     Rule(RuleId),

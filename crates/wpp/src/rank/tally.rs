@@ -200,7 +200,7 @@ impl Dense {
 }
 
 impl Target {
-    /// Returns the nodes that count.
+    /// Returns the nodes whose occurrences are counted.
     fn wanted(&self) -> Bits {
         let mut wanted = Bits::default();
         if let Self::Nodes(positions) = self {
@@ -211,7 +211,7 @@ impl Target {
         wanted
     }
 
-    /// 1 if a rule of this kind is itself an occurrence.
+    /// Returns 1 if a rule of this kind is itself an occurrence, and otherwise 0.
     fn itself(&self, kind: Kind) -> u64 {
         match self {
             Self::Calls(function) => u64::from(kind == Kind::Call(*function)),

@@ -34,7 +34,7 @@ pub(super) struct RunBuilder {
 }
 
 impl RunBuilder {
-    /// Adds the next call, at the previous call's position or a later one.
+    /// Adds the next call, at the previous call's position or at a later position.
     pub(super) fn push(&mut self, call: CallId, position: u64) {
         if let Some(run) = &mut self.latest {
             let distance = position - run.last();

@@ -7,7 +7,7 @@
 //! sequences by timestamps. [`write()`] makes a file from the result, and a [`Reader`] reads one
 //! function's path traces alone. Each stage expands back to exactly the same events.
 //!
-//! Choices that the paper leaves open:
+//! The paper leaves these choices open:
 //! - A call's position is the number of blocks that its caller itself had executed. The paper does
 //!   not have to store this, because its blocks show whether they make a call.
 //! - An activation that never returned has the trace up to the run's end. The end counts as leaving

@@ -13,7 +13,7 @@ use super::timestamped_builder::TimestampedBuilder;
 /// greatest depth of nested calls so far.
 const KEPT: usize = 1 << 8;
 
-/// The trace of a call in progress. Keeps some memory for the next call.
+/// The trace of a call in progress. It keeps some memory for the next call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathBuilder {
     /// The latest blocks, at most [`FLAT`].

@@ -1,5 +1,5 @@
-//! The redundancy of path traces, and the sizes of dynamic control-flow graphs: the paper's Figure
-//! 8 and Table 6 (Zhang and Gupta 2001, sections 3 and 4.1).
+//! Computes the redundancy of path traces and the sizes of dynamic control-flow graphs, as in the
+//! paper's Figure 8 and Table 6 (Zhang and Gupta 2001, sections 3 and 4.1).
 
 use super::compact::Twpp;
 use super::dynamic_cfg::DynamicCfg;
@@ -30,8 +30,8 @@ pub struct GraphTotals {
 }
 
 impl Twpp {
-    /// Returns the curve of Figure 8: the number of calls to functions with at most N unique path
-    /// traces, for every N at which the curve rises, ascending. The last point covers all
+    /// Returns the curve of Figure 8. It is the number of calls to functions with at most N unique
+    /// path traces, for every N at which the curve rises, ascending. The last point covers all
     /// functions. Time: O(functions log functions).
     pub fn redundancy(&self) -> Vec<RedundancyPoint> {
         let mut functions: Vec<_> = self

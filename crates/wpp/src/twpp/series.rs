@@ -98,7 +98,7 @@ impl Series {
         Self { entries }
     }
 
-    /// Builds a set from entries, each of which is later than the previous entry.
+    /// Builds a set from entries, each later than the previous entry.
     ///
     /// # Panics
     /// Panics if an entry is not later than the previous entry, or does not reach its last

@@ -41,7 +41,7 @@ impl SeriesBuilder {
                 None
             }
             // Two timestamps that are not adjacent gain nothing as a series. The second may still
-            // begin one.
+            // begin a series.
             2 if self.step > 1 => {
                 let done = Entry::single(self.first);
                 *self = Self {

@@ -47,9 +47,9 @@ impl TimestampedTrace {
 impl<B: AsRef<[u8]>> TimestampedTrace<B> {
     /// Wraps bytes from a file. Time: O(bytes).
     ///
-    /// Checks that blocks and their timestamps ascend, that there are as many timestamps as steps,
-    /// and that the last timestamp equals the number of steps. Only expanding the trace shows
-    /// whether two blocks share a timestamp; see [`Self::expand`].
+    /// Checks that blocks and their timestamps ascend, and that both the number of timestamps and
+    /// the last timestamp equal the number of steps. Only expanding the trace shows whether two
+    /// blocks share a timestamp; see [`Self::expand`].
     pub(super) fn from_file(bytes: B) -> Result<Self, BadTrace> {
         let trace = Self { bytes };
         let mut rest = trace.as_bytes();

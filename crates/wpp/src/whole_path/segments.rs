@@ -21,7 +21,7 @@ pub struct Summary {
     pub kept: u32,
     /// The number of activations that begin in the segment and are open at its end.
     pub begun: u32,
-    /// The executions of each occurring node, ascending by node.
+    /// The number of executions of each node that occurs, ascending by node.
     pub node_counts: Vec<(NodeId, u64)>,
     /// The number of activations of each function that begin in the segment, ascending by function.
     /// Functions without such activations are omitted.
@@ -56,7 +56,7 @@ pub trait Segments {
     /// Returns the summaries of all segments, in order. Every call must return the same summaries.
     fn summaries(&self) -> &[Summary];
 
-    /// Loads a segment. It need not be sound.
+    /// Loads a segment. The segment need not be sound.
     ///
     /// # Errors
     /// Returns an error if the segment cannot be loaded.

@@ -57,8 +57,8 @@ fn closed(list: &[(Symbol, u64)], rules: &mut Consing) -> Option<(Symbol, u64)> 
     (!level.is_empty()).then(|| one(&level, rules))
 }
 
-/// Lists of few or many symbols, with recurring stretches and with slopes that have no local
-/// minimum.
+/// Generates lists of few or many symbols, with recurring stretches and with slopes that have no
+/// local minimum.
 fn lists() -> impl Strategy<Value = Vec<(Symbol, u64)>> {
     let stretch = prop_oneof![
         vec((0..50u32, 1..3u64), 0..100),

@@ -14,7 +14,7 @@ use crate::twpp::varint;
 pub(super) struct Lengths {
     pub(super) traces: u64,
     pub(super) dictionaries: u64,
-    /// The pairs of traces and dictionaries, and the lengths.
+    /// The size of the pairs of traces and dictionaries, and of the lengths.
     pub(super) paths: u64,
 }
 

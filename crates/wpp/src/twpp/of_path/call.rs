@@ -13,9 +13,9 @@ use crate::{Kind, PathError, Root, Segments, WholePath};
 /// A call and its path trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallPath {
-    /// The time of its first block: the number of blocks executed before, plus 1.
+    /// The time of the call's first block, which is the number of blocks executed before, plus 1.
     pub entered: u64,
-    /// The blocks that it executed itself.
+    /// The blocks that the call executed itself.
     pub trace: PathTrace,
     /// Whether the call returned. Otherwise, it was open when the run ended.
     pub returned: bool,
@@ -95,7 +95,7 @@ pub fn call_path<S: Segments>(
 
 /// The beginning of an activation in a segment.
 struct Begin {
-    /// The item of the root.
+    /// The item of the root at which the activation begins.
     item: usize,
     /// The rule that represents the activation, if it ends in the segment.
     rule: Option<RuleId>,

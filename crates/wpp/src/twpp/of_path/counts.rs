@@ -45,7 +45,7 @@ pub fn count_paths<S: Segments>(
         .map(|node| points.of(&node.blocks))
         .collect();
     let mut found = HashMap::default();
-    // The open activations, the outermost first.
+    // The open activations, outermost first.
     let mut open: Vec<(FuncId, Fingerprint)> = Vec::new();
     for (segment, summary) in path.segments().summaries().iter().enumerate() {
         let measured = path.open(segment)?;

@@ -31,7 +31,7 @@ pub(super) struct OwnTraces {
     rules: Vec<Remains>,
     remains: Vec<Symbol>,
     segment: u32,
-    /// Scratch space: the symbols found so far for the rules in progress, one after another.
+    /// Scratch space for the symbols found so far in the rules in progress, one rule after another.
     found: Vec<Symbol>,
     frames: Vec<Frame>,
 }
@@ -40,7 +40,7 @@ pub(super) struct OwnTraces {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sequence(u32);
 
-/// A sequence, repeated.
+/// A repeated sequence.
 #[derive(Clone, Copy)]
 struct Repeated {
     start: usize,
@@ -51,7 +51,7 @@ struct Repeated {
 /// The rest of a rule without its calls.
 #[derive(Clone, Copy, Default)]
 struct Remains {
-    /// The number of the segment where it was found, from 1.
+    /// The number of the segment where the rest was found, from 1.
     segment: u32,
     start: u32,
     len: u32,
