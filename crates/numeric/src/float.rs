@@ -1,4 +1,4 @@
-//! Floating-point arithmetic, as performed by the engine with NaN canonicalisation.
+//! Performs floating-point arithmetic as the engine does with NaN canonicalisation.
 //!
 //! An arithmetic operator that yields a NaN yields the canonical NaN, which is positive and quiet,
 //! with payload zero. That holds for `add`, `sub`, `mul`, `div`, `sqrt`, `min`, `max`, `ceil`,

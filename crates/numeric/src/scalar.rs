@@ -66,7 +66,7 @@ macro_rules! scalars {
             ///
             /// # Errors
             ///
-            /// The trap, if the operator has no result for these operands.
+            /// Returns the trap if the operator has no result for these operands.
             #[inline(always)]
             pub fn eval(self, a: u64, b: u64) -> Result<u64, Trap> {
                 let [first, second] = [a, b];

@@ -46,11 +46,11 @@ pub(crate) struct Action {
     pub otherwise: Vec<Step>,
     /// Steps on the edges of a `br_table`, by label depth.
     pub table: BTreeMap<u32, Vec<Step>>,
-    /// Steps for when an exception leaves a call.
+    /// Steps to take when an exception leaves a call.
     pub throw: Vec<Step>,
     /// Steps on the edges to the handlers of a `try_table`, by clause.
     pub catch: Vec<(u32, Vec<Step>)>,
-    /// Steps for when an exception leaves a `try_table`.
+    /// Steps to take when an exception leaves a `try_table`.
     pub unwind: Vec<Step>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Action {
 pub(crate) struct Actions {
     /// Steps at the function's beginning.
     pub entry: Vec<Step>,
-    /// Steps for when an exception leaves the function.
+    /// Steps to take when an exception leaves the function.
     pub unwind: Vec<Step>,
     /// Steps at operators.
     pub at: BTreeMap<OpId, Action>,

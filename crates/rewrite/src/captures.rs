@@ -281,8 +281,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Handles the moment after an operator. If its callee may have reached a snapshot, tests for
-    /// one.
+    /// Handles the moment after an operator. If its callee may have reached a snapshot, tests for a
+    /// snapshot.
     pub(crate) fn after_captured(
         &mut self,
         at: usize,

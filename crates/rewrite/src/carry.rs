@@ -1,9 +1,9 @@
 //! Replaces block parameters and results in functions that have many of them.
 //!
 //! For each value that a label carries, the engine (wasmtime 48) has a variable. For each variable,
-//! it has a table of the blocks up to the last one that sets the variable. That takes 4 bytes times
-//! values times blocks: 23 GB for 50,000 small blocks with a result. If the product is large, the
-//! values instead go through locals, which all labels share. The locals are set right before a
+//! it has a table of the blocks up to the last block that sets the variable. That takes 4 bytes
+//! times values times blocks: 23 GB for 50,000 small blocks with a result. If the product is large,
+//! the values instead go through locals, which all labels share. The locals are set right before a
 //! branch, and read right after its label.
 //!
 //! ```wat

@@ -1,9 +1,9 @@
 //! Adds the stop clock, a count of polls that names each moment of a run.
 //!
-//! In each activation, a loop polls once in a fixed number of iterations. In every cycle of calls,
-//! one function polls at its entry. So no run continues forever without a poll, and "poll number n"
-//! is the same moment in every execution of a recording. A run is stopped from outside by lowering
-//! the limit. A re-execution stops at the same poll, because the limit is set beforehand.
+//! In each activation, each loop polls once in a fixed number of iterations. In every cycle of
+//! calls, one function polls at its entry. So no run continues forever without a poll, and "poll
+//! number n" is the same moment in every execution of a recording. A run is stopped from outside by
+//! lowering the limit. A re-execution stops at the same poll, because the limit is set beforehand.
 //!
 //! Two alternatives were rejected. A poll at the entry of every function that loops or recurs cost
 //! twice as much on interpreters. The engine's epochs do not name a moment.
@@ -17,8 +17,8 @@ use crate::actions::{Actions, Step};
 
 /// Finds, for each defined function, whether it polls at its entry. The functions that poll break
 /// every cycle of the call graph. In this graph, indirect calls reach every function of their type
-/// that a table may hold. They are the targets of retreating edges in a depth-first search. Without
-/// these edges, no cycle is left. Time: O(V + E), no recursion.
+/// that a table may hold. The functions that poll are the targets of retreating edges in a
+/// depth-first search. Without these edges, no cycle is left. Time: O(V + E), no recursion.
 pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
     let n = program.functions.len();
     let edges = call_graph(program);

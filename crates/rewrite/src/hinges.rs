@@ -78,7 +78,8 @@ struct Open {
     end: Option<Way>,
     /// Whether the construct is a loop, so that branches to it lead to its beginning.
     is_loop: bool,
-    /// Whether it is an `if` without an `else` so far, so that its beginning may lead to its end.
+    /// Whether the construct is an `if` without an `else` so far, so that its beginning may lead to
+    /// its end.
     is_open_if: bool,
 }
 

@@ -46,8 +46,8 @@ pub struct Options {
     /// The way to take snapshots, if they are taken. Adds calls to the host's snapshot function
     /// where the clock polls. Before running the module, the caller puts the host's functions into
     /// the table [`SNAPSHOT_EXPORT`]. The caller also sets the time of the next snapshot in the
-    /// word at [`SNAPSHOT_AT`](crate::SNAPSHOT_AT) of the memory. The module exports what snapshots
-    /// hold: see [`inner_export`].
+    /// word at [`SNAPSHOT_AT`](crate::SNAPSHOT_AT) of the memory. The module exports the state that
+    /// snapshots hold; see [`inner_export`].
     pub snapshots: Option<Snapshots>,
     /// The way to mark written memory, if it is marked.
     pub marks: Option<Marking>,
@@ -147,12 +147,12 @@ pub struct External {
 /// The measurements that the probes take.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Probes<'a> {
-    /// Nothing.
+    /// No measurements.
     #[default]
     None,
-    /// Counts.
+    /// The counters of a plan.
     Counters(&'a Plan),
-    /// The path.
+    /// The path, as a plan says.
     Paths(PathProbes<'a>),
 }
 
@@ -178,7 +178,7 @@ pub struct Rewritten {
     /// The number of counting probes.
     pub probes: u64,
     /// The functions that were changed for the engine, so that their frames differ from the
-    /// program's. Ascending.
+    /// program's. They ascend.
     pub reshaped: Vec<FuncId>,
 }
 
@@ -434,7 +434,7 @@ fn branch_hints(program: &Program, bodies: &[(u32, u32, BodyMap)]) -> Option<Bra
     any.then_some(hints)
 }
 
-/// Facts from the sections before the code that `Program` does not keep.
+/// Facts that `Program` does not keep, from the sections before the code.
 #[derive(Default)]
 struct Facts {
     tags: Vec<u32>,

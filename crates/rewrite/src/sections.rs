@@ -208,7 +208,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    /// Writes a section with the original's entries, followed by ours.
+    /// Writes a section with the original's entries, followed by the added entries.
     fn extend(&mut self, id: u8, count: u32, entries: &[u8]) {
         let mut contents = Vec::with_capacity(entries.len() + 64);
         let mut added = Vec::new();
@@ -316,8 +316,8 @@ impl<'a> Assembler<'a> {
         self.section(id, &contents);
     }
 
-    /// Returns the functions that `ref.func` could name only because they were exported. Now their
-    /// wrappers are exported instead.
+    /// Returns the functions that `ref.func` could name only because they were exported. In the
+    /// rewritten module, their wrappers are exported instead.
     fn undeclared(&self) -> Vec<FuncId> {
         if self.options.external.is_none() {
             return Vec::new();

@@ -8,7 +8,7 @@ use wasmparser::ValType;
 
 use crate::RewriteError;
 
-/// The module's function types, and those that were added. The indices of the module's types do not
+/// The module's function types, and the added types. The indices of the module's types do not
 /// change.
 pub(crate) struct TypePool {
     index: HashMap<(Vec<ValType>, Vec<ValType>), u32>,

@@ -2,8 +2,8 @@
 //!
 //! A predictor that began each block with empty tables would learn the same things again in each.
 //! So it begins with what it has learnt from a few blocks, which are spread evenly over the stream.
-//! These blocks are coded first, each by a model that knows the earlier ones. All other blocks are
-//! coded by a model that knows all priming blocks.
+//! These blocks are coded first, each by a model that knows the earlier priming blocks. All other
+//! blocks are coded by a model that knows all priming blocks.
 
 use crate::block::{self, Nesting};
 use crate::blocks::Directory;
@@ -66,8 +66,8 @@ impl Primer {
         Model::fresh((self.count as usize + 1) * BLOCK)
     }
 
-    /// Returns the model for a block. For a priming block, it knows the earlier priming blocks. For
-    /// any other block, it knows all of them.
+    /// Returns the model for a block. For a priming block, the model knows the earlier priming
+    /// blocks. For any other block, it knows all priming blocks.
     ///
     /// This takes the time to decode the priming blocks and learn from them.
     pub(crate) fn model(

@@ -63,7 +63,7 @@ pub(super) fn pairs<T: Copy, U, const N: usize, const HALF: usize>(
     from_fn(|i| of(a[2 * i], a[2 * i + 1]))
 }
 
-/// Returns the lanes of `a`, then those of `b`.
+/// Returns the lanes of `a`, then the lanes of `b`.
 #[inline(always)]
 pub(super) fn concatenate<T: Copy, const N: usize, const TWICE: usize>(
     a: [T; N],
@@ -140,7 +140,7 @@ pub(super) fn dot_of_four(a: [i8; 16], b: [i8; 16]) -> [i32; 4] {
     from_fn(|i| products[4 * i..][..4].iter().sum())
 }
 
-/// Returns the bits of `a` where `mask` has ones, and those of `b` where it has zeros.
+/// Returns the bits of `a` where `mask` has ones, and the bits of `b` where it has zeros.
 #[inline(always)]
 pub(super) fn select(a: u128, b: u128, mask: u128) -> u128 {
     (a & mask) | (b & !mask)

@@ -70,7 +70,7 @@ pub(crate) struct Context<'a> {
     pub snapshots: Option<(u32, u32)>,
     /// Whether the guest must report a full half of the ring, because no fault reports it.
     pub tells_full: bool,
-    /// The definitions for captures. Present if activations capture themselves.
+    /// The definitions for captures. They are present if activations capture themselves.
     pub captures: Option<Captures>,
     /// The range of offsets in which the engine must not merge a load with the operator that uses
     /// its value.
@@ -265,11 +265,11 @@ pub(crate) struct Writer<'a, 'b> {
     polls: u32,
     /// The local of type i64 for the pending bits of the path.
     path: u32,
-    /// Decides where hinges go. Present if the function gets hinges.
+    /// Decides where hinges go. It is present if the function gets hinges.
     pub(crate) hinges: Option<Hinges>,
-    /// The locals for values carried by labels. Present if these values go through locals.
+    /// The locals for values carried by labels. They are present if these values go through locals.
     pub(crate) carriers: Option<Carriers>,
-    /// The captures of the function. Present if activations capture themselves.
+    /// The captures of the function. They are present if activations capture themselves.
     pub(crate) capture: Option<Capture>,
     /// The locals for the operands of operators that write memory.
     pub(crate) written: SharedLocals,
@@ -542,7 +542,7 @@ impl Writer<'_, '_> {
             memory_index: memarg.memory,
         };
         let notifies = matches!(operator, Operator::MemoryAtomicNotify { .. });
-        // Drops the number of waiters, or the expected value and the timeout.
+        // Drop the number of waiters, or the expected value and the timeout.
         self.put(&Instruction::Drop);
         if !notifies {
             self.put(&Instruction::Drop);

@@ -202,8 +202,8 @@ impl Writer<'_, '_> {
         self.stop(OriginalPlace::Poll(block));
     }
 
-    /// Calls the function that takes snapshots, if the clock has reached the next one. The pending
-    /// bits of the path are in their global by then.
+    /// Calls the function that takes snapshots, if the clock has reached the next snapshot. The
+    /// pending bits of the path are in their global by then.
     fn snapshot(&mut self, block: BlockId) {
         let Some((ty, table)) = self.context.snapshots else {
             return;
@@ -239,7 +239,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::End);
     }
 
-    /// Traps at the armed moment. Otherwise lets control pass.
+    /// Traps at the armed moment. Otherwise, lets control pass.
     fn armed(&mut self, place: OriginalPlace) {
         let (clock, at, skip) = (
             self.slot(CLOCK_AT),

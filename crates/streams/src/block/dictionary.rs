@@ -108,7 +108,7 @@ pub(crate) fn encode_values(plan: &Plan, nesting: Nesting, out: &mut Vec<u8>) {
     encode_nested(&plan.distinct, nesting, out);
 }
 
-/// Decodes distinct values. There may be at most `most`, and at most [`BLOCK`].
+/// Decodes distinct values. Their number may be at most `most`, and at most [`BLOCK`].
 pub(crate) fn decode_values(
     input: &mut &[u8],
     most: u64,

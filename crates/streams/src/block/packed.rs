@@ -1,6 +1,6 @@
 //! Packs values, differences or differences of differences in a frame of reference with exceptions.
-//! A difference is to the value `lag` places before (patched bit-packing: Zukowski, Héman, Nes and
-//! Boncz 2006, section 3.1).
+//! A difference is taken from the value `lag` places before (patched bit-packing: Zukowski, Héman,
+//! Nes and Boncz 2006, section 3.1).
 //!
 //! With lag 1, these are the usual deltas. With lag p, a period of p costs its first p values, and
 //! p interleaved strides cost 2p values. The encoder subtracts a base, divides by a common divisor,

@@ -128,7 +128,7 @@ impl Model {
     }
 
     /// Codes a value and learns from it. With `differences`, an unpredicted value is stored as a
-    /// difference. Returns the value and where it was learnt.
+    /// difference. Returns the value and the places where it was learnt.
     #[inline(always)]
     pub(super) fn code(
         &mut self,

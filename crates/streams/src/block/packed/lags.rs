@@ -1,4 +1,4 @@
-//! Finds periods in a block, cheaply.
+//! Finds periods in a block at low cost.
 
 /// The maximum number of interleaved strides to try.
 const MOST_INTERLEAVED: usize = 8;

@@ -39,7 +39,7 @@ const BELOW: [usize; 8] = [0, 1, 2, 5, 12, 25, 50, 100];
 
 /// The number of candidates that are examined closely.
 const FINALISTS: usize = 2;
-/// A finalist's estimate exceeds the best one by at most one part in this many.
+/// A finalist's estimate exceeds the best estimate by at most one part in this many.
 const CLOSE: u64 = 8;
 
 /// For an estimate of a long block, two stretches of this many values are examined.
