@@ -7,7 +7,7 @@ use crate::{Adjacency, FlowGraph};
 
 const NONE: u32 = u32::MAX;
 
-/// The dominator tree: `a` dominates `b` if every path from the root to `b` goes through `a`.
+/// The dominator tree. `a` dominates `b` if every path from the root to `b` goes through `a`.
 #[derive(Clone, Debug)]
 pub struct DominatorTree {
     idom: Vec<u32>,
@@ -76,8 +76,8 @@ impl DominatorTree {
     }
 
     /// Returns the preorder numbers, in the dominator tree, of a reachable vertex and of the last
-    /// vertex that it dominates. The vertex dominates exactly those numbered from the first number
-    /// to the second.
+    /// vertex that it dominates. The vertex dominates exactly the vertices numbered from the first
+    /// number to the second.
     pub fn preorder_interval(&self, v: BlockId) -> (u32, u32) {
         (self.first[v.index()], self.last[v.index()])
     }
@@ -87,7 +87,7 @@ impl DominatorTree {
         self.first[v.index()] <= self.last[v.index()]
     }
 
-    /// Returns the strict dominators of a vertex, the closest first.
+    /// Returns the strict dominators of a vertex, closest first.
     pub fn strict_dominators(&self, v: BlockId) -> impl Iterator<Item = BlockId> + '_ {
         std::iter::successors(self.immediate_dominator(v), |&d| {
             self.immediate_dominator(d)

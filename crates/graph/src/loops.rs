@@ -11,7 +11,7 @@ pub struct Loop {
     /// The vertex of the loop that depth-first search discovers first. Edges to it from within
     /// the loop are the loop's back edges.
     pub header: BlockId,
-    /// The smallest loop around this one.
+    /// The smallest loop around this loop.
     pub parent: Option<LoopId>,
     /// The number of loops that contain the header, including this one.
     pub depth: u32,
@@ -23,7 +23,7 @@ pub struct Loop {
 ///
 /// A loop with header `h` is the set of depth-first descendants of `h` that reach `h` without
 /// leaving the descendants of `h`. Two loops are nested or disjoint. Removing the back edges of all
-/// loops leaves no cycle. On a reducible graph these are the natural loops.
+/// loops leaves no cycle. On a reducible graph, these are the natural loops.
 #[derive(Clone, Debug)]
 pub struct LoopForest {
     loops: PrimaryMap<LoopId, Loop>,
@@ -158,7 +158,7 @@ impl LoopForest {
         (outer.as_u32()..=self.last[outer.index()]).contains(&inner.as_u32())
     }
 
-    /// Returns the loops that contain `v`, the smallest first.
+    /// Returns the loops that contain `v`, smallest first.
     pub fn around(&self, v: BlockId) -> impl Iterator<Item = LoopId> + '_ {
         std::iter::successors(self.innermost(v), |&l| self.loops[l].parent)
     }

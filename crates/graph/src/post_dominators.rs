@@ -4,7 +4,7 @@ use afterimage_ids::{BlockId, EntityRef};
 
 use crate::{Adjacency, Components, DepthFirst, DominatorTree, FlowGraph};
 
-/// The post-dominator tree: `a` post-dominates `b` if every path from `b` to EXIT goes through `a`.
+/// The post-dominator tree. `a` post-dominates `b` if every path from `b` to EXIT goes through `a`.
 ///
 /// If a vertex cannot reach EXIT, the graph is first completed by *virtual exits*. Every vertex
 /// without successors gets an edge to EXIT. So does one vertex of every region that cannot be left,

@@ -17,7 +17,7 @@ pub struct SpanningForest {
 impl SpanningForest {
     /// Builds a forest of maximum weight by Kruskal's algorithm (Tarjan 1983, chapter 6). EXIT→root
     /// and the virtual edges come first, then the other edges by decreasing weight. Ties go to the
-    /// lower number. On a connected graph the result is a spanning tree. Time: O(E log E).
+    /// lower number. On a connected graph, the result is a spanning tree. Time: O(E log E).
     ///
     /// Virtual edges that close a cycle with earlier edges are skipped.
     pub fn maximum(

@@ -3,8 +3,8 @@
 //! A path begins at a *start*. Starts are the root, the vertex after a call, a loop's header, a
 //! dispatch vertex or one of its handlers, the vertex after a loop, and any place where too many
 //! paths would meet. A path ends when control reaches a start, makes a call, or leaves the
-//! function. Each edge has a value. Given the start, the sum of the values along a path identifies
-//! it, and is less than the number of paths that begin there.
+//! function. Each edge has a value. The start and the sum of the values along a path identify the
+//! path. The sum is less than the number of paths that begin at the start.
 
 mod shorter;
 
@@ -23,7 +23,7 @@ pub struct Cuts {
     /// A vertex through which more paths than this lead to their ends is a start.
     pub through: u64,
     /// A vertex is a start if each of its predecessors leads to it in at most one of this many
-    /// cases. Then rare code does not lengthen the numbers of frequent paths. 0 disables this rule.
+    /// cases. Rare code then does not lengthen the numbers of frequent paths. 0 disables this rule.
     pub rare: f64,
     /// Whether paths end where a loop is left, unless only one path continues from there.
     pub loop_exits: bool,

@@ -93,7 +93,7 @@ impl PathPlan {
     /// Returns a hash of the plan. Plans that write the same bits in the same places have the same
     /// hash. Different plans almost certainly have different hashes.
     pub fn fingerprint(&self) -> u64 {
-        // FNV-1a, so the hash is the same on every machine and in every build.
+        // The hash is FNV-1a, so it is the same on every machine and in every build.
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         let mut mix = |value: u64| {
             for byte in value.to_le_bytes() {

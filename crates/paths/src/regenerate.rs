@@ -1,7 +1,8 @@
 //! Regenerates the paths of a run from the bits that it wrote.
 //!
-//! A table per function gives the path for each start and number, and how it ends. The activations
-//! are kept on a stack, because a callee's paths come between its caller's.
+//! A table per function gives the path for each start and number, and the way in which the path
+//! ends. The activations are kept on a stack, because a callee's paths come between its caller's
+//! paths.
 
 mod bits;
 mod boundary;
@@ -164,8 +165,8 @@ impl<'a> Regenerator<'a> {
             .map(|a| self.tables.id(a.function))
     }
 
-    /// Processes more words. The last word is held back until more arrive, because its meaning
-    /// depends on whether it is the last.
+    /// Processes more words. The last word is held back until more words arrive, because its
+    /// meaning depends on whether it is the last.
     ///
     /// # Errors
     /// Returns an error if the words do not continue the run.
@@ -198,7 +199,7 @@ impl<'a> Regenerator<'a> {
             let Some(function) = self.host_calls.pop_front() else {
                 return Ok(Next::Idle);
             };
-            // The function is an exported import, so the host called itself.
+            // The function is an exported import, so the host called its own function.
             if let Some(function) = self.tables.defined(function) {
                 self.enter(function, sink)?;
             }

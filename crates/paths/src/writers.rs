@@ -8,7 +8,7 @@ use afterimage_program::{BlockEnd, Callee, Program};
 pub(crate) struct Writers {
     /// For each function, imports included, whether it may write.
     functions: Vec<bool>,
-    /// For each type, whether some function of it that a table may hold writes.
+    /// For each type, whether some function of this type that a table may hold may write.
     types: Vec<bool>,
 }
 

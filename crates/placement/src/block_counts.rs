@@ -61,8 +61,8 @@ fn sum<'a>(
 }
 
 /// Returns the number of executions of each block that a plan measures directly, by function and
-/// block. Other blocks have `None`. A plan of [`Mode::Slow`](crate::Mode::Slow) measures all blocks
-/// that contain code.
+/// block. The result for other blocks is `None`. A plan of [`Mode::Slow`](crate::Mode::Slow)
+/// measures all blocks that contain code.
 ///
 /// # Errors
 /// Returns an error if the plan, the program and the counters do not belong together.

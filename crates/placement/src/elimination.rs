@@ -150,8 +150,8 @@ impl Elimination {
     }
 
     /// Finds one factor for each kept column, in the order of insertion, such that the columns
-    /// times their factors add up to `right`. If there are none, returns a row in which the sum
-    /// fails.
+    /// times their factors add up to `right`. If there are no such factors, returns a row in which
+    /// the sum fails.
     pub(crate) fn solve(&self, mut right: Vec<Residue>) -> Result<Vec<Residue>, u32> {
         let mut factors: Vec<Residue> = Vec::with_capacity(self.kept.len());
         for basis in &self.kept {

@@ -1,4 +1,4 @@
-//! The host's knowledge about a run that the counters do not contain.
+//! Facts that the host knows about a run and that the counters do not contain.
 
 use afterimage_ids::{BlockId, FuncId};
 

@@ -86,7 +86,7 @@ pub struct Plan {
 pub struct PlanOptions<'a> {
     /// The way in which the profile is taken.
     pub mode: Mode,
-    /// Whether the plan works without a backtrace of the run's end: see [`Plan::standalone`].
+    /// Whether the plan works without a backtrace of the run's end; see [`Plan::standalone`].
     pub standalone: bool,
     /// The counts of an earlier run of the same program, if there is one.
     pub feedback: Option<&'a Counts>,

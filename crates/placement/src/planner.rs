@@ -23,7 +23,7 @@ const FILL: Limits = Limits {
 /// Chooses the counters for a program. Time: near-linear in the program's size.
 ///
 /// # Errors
-/// See [`PlanError`].
+/// Returns an error in the cases of [`PlanError`].
 pub fn plan(program: &Program, options: &PlanOptions<'_>) -> Result<Plan, PlanError> {
     let chords_only = matches!(options.mode, Mode::Quick | Mode::Feedback);
     if options.standalone && !chords_only {
@@ -191,8 +191,8 @@ struct Candidate {
 /// matroid has more equations than the graphic matroid of the functions alone, so one of its
 /// maximum-weight independent sets contains the maximum spanning trees. The greedy algorithm
 /// continues from these with the chords. A chord's column says how its fundamental cycle changes
-/// the coupling equations. The chord may stay uncounted if its column is independent of the columns
-/// before.
+/// the coupling equations. The chord may stay uncounted if its column is independent of the earlier
+/// columns.
 fn derivable(
     program: &Program,
     options: &PlanOptions<'_>,

@@ -17,7 +17,8 @@ pub(crate) const NORMAL: i32 = 3;
 pub(crate) fn encode(compressor: &mut Compressor<'static>, raw: &[u8], out: &mut Vec<u8>) -> u8 {
     let start = out.len();
     out.resize(start + raw.len(), 0);
-    // The room is the length of the input, so an encoding that is no smaller fails here.
+    // The room for the output is the length of the input, so an encoding that is no smaller fails
+    // here.
     match compressor.compress_to_buffer(raw, &mut out[start..]) {
         Ok(length) if length < raw.len() => {
             out.truncate(start + length);

@@ -118,7 +118,7 @@ pub enum TraceError {
         kind: Kind,
         /// The chunk's position in its section, from 0.
         sequence: u32,
-        /// Offset in the decompressed chunk.
+        /// The offset of the fault in the decompressed chunk.
         at: usize,
         /// The condition that fails.
         what: &'static str,

@@ -30,7 +30,7 @@ pub struct TraceFile {
 pub(crate) struct Inner {
     data: Data,
     pub state: State,
-    /// The file's identity, if it is not in memory.
+    /// The file's identity, if the file is not in memory.
     identity: Option<Identity>,
 }
 
@@ -49,7 +49,7 @@ pub struct SectionInfo {
     pub name: Option<String>,
     /// The number of its chunks.
     pub chunks: u64,
-    /// Bytes in the file, chunk headers included.
+    /// The number of bytes in the file, including chunk headers.
     pub stored: u64,
     /// The number of bytes before compression.
     pub raw: u64,

@@ -257,7 +257,7 @@ fn kinds_and_tags() {
             outcome,
         });
         assert_row(stop[0], "HostStop: an import was called and did not return");
-        // After tag, import, no arguments, no reads and their digest.
+        // These bytes come after the tag, the import, no arguments, no reads and their digest.
         assert_row(stop[5], name);
     }
     assert_row(event(Event::MemoryGrow { granted: true })[0], "MemoryGrow");

@@ -40,13 +40,13 @@ pub struct LogFlusher {
 /// Events on their way to the writing thread.
 #[derive(Debug)]
 struct Queue {
-    /// `None` once the thread has ended.
+    /// The channel to the writing thread, or `None` once the thread has ended.
     chunks: Option<SyncSender<Chunk>>,
     /// The writing thread, which returns the section or its error.
     thread: Option<JoinHandle<Result<SectionWriter>>>,
     /// Events not yet handed over.
     raw: Vec<u8>,
-    /// The number of events before `raw`.
+    /// The number of events before those in `raw`.
     written: u64,
     /// The number of events in total.
     events: u64,
@@ -60,7 +60,7 @@ struct Chunk {
     /// The number of events up to the chunk's end.
     end: u64,
     raw: Vec<u8>,
-    /// Notified when the chunk has been written.
+    /// The channel to notify when the chunk has been written.
     written: Option<SyncSender<()>>,
 }
 

@@ -1,7 +1,7 @@
 //! Finds a file's last complete state.
 //!
 //! A properly closed file ends in a footer that names the index, and the index lists every chunk.
-//! Each of these steps takes one read. Otherwise the chunks are walked from the start, by their
+//! Each of these steps takes one read. Otherwise, the chunks are walked from the start, by their
 //! headers, as long as these are sound. If they end in the middle of a file, the rest is searched
 //! for footers, because damage to one chunk must not hide the index that lists all others. The last
 //! footer with a sound index gives the state. A file without any footer is a first recording that

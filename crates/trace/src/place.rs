@@ -2,7 +2,7 @@
 //!
 //! A new file is written under its own name from the first byte, so that a kill leaves a readable,
 //! cut recording where the user expects it. A new file that replaces an old file is written beside
-//! it as `NAME.PID.part`, and renamed over it at the first commit. Until then the old recording is
+//! it as `NAME.PID.part`, and renamed over it at the first commit. Until then, the old recording is
 //! untouched, and a kill leaves both. Readers that mapped the old file keep it.
 
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::{Result, TraceError};
 pub enum Existing {
     /// The existing file stays, and the new file is refused.
     Kept,
-    /// The new file replaces the existing one.
+    /// The new file replaces the existing file.
     Replaced,
 }
 
@@ -39,8 +39,8 @@ struct Pending {
 }
 
 impl LockedFile {
-    /// Creates a file. If the path exists, fails, or creates a file beside the existing file that
-    /// will replace it.
+    /// Creates a file. If the path exists, fails, or creates a new file beside it, which will
+    /// replace it.
     pub fn create(path: &Path, existing: Existing) -> Result<LockedFile> {
         match create_new(path) {
             Ok(file) => {
@@ -310,7 +310,7 @@ fn links(_file: &File) -> io::Result<u64> {
     Ok(1)
 }
 
-/// On other systems an open file cannot be replaced.
+/// On other systems, an open file cannot be replaced.
 #[cfg(not(unix))]
 impl Identity {
     pub fn of(_file: &File) -> io::Result<Self> {

@@ -75,8 +75,8 @@ impl FoundSection {
 ///
 /// # Errors
 /// [`TraceError::Damaged`] or [`TraceError::Missing`] if the module or the description of the run
-/// is lost, because the rest cannot answer any question. Those of [`TraceWriter::create`] for the
-/// copy.
+/// is lost, because the rest cannot answer any question. Also returns the errors of
+/// [`TraceWriter::create`] for the copy.
 pub fn repair(from: &Path, to: &Path, existing: Existing) -> Result<Repaired> {
     let mut file = open_regular(from, OpenOptions::new().read(true))?;
     let length = file

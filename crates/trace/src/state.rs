@@ -106,8 +106,8 @@ impl State {
             .map_or(0, |number| number.saturating_add(1))
     }
 
-    /// Adds a chunk that lies after all others and before `limit`. The checks verify a chunk's
-    /// place in its section, whatever the file says.
+    /// Adds a chunk that lies after all other chunks and before `limit`. The checks verify a
+    /// chunk's place in its section, whatever the file says.
     pub fn push(&mut self, chunk: ChunkEntry, limit: u64) -> Result<(), &'static str> {
         let header = &chunk.header;
         if chunk.offset < self.chunks_end || chunk.offset > limit || chunk.end() > limit {
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Returns the outcome of adding a changed chunk after a sound one.
+    /// Returns the outcome of adding a changed chunk after a sound chunk.
     fn second(change: impl FnOnce(&mut ChunkEntry)) -> Result<(), &'static str> {
         let mut state = State::new();
         state.push(chunk(0), 1000)?;

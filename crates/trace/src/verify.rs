@@ -1,9 +1,9 @@
 //! Reads a whole file and checks its invariants, with one rule for each.
 //!
-//! Opening and reading check only what their own results depend on. Here every byte of the state is
-//! examined, and sections are checked against each other. This module does not check that the log
-//! is the module's, because only re-execution shows that. Nor does it check that counts satisfy the
-//! flow equations, because they need the graph.
+//! Opening and reading check only what their own results depend on. Here, every byte of the state
+//! is examined, and sections are checked against each other. This module does not check that the
+//! log is the module's, because only re-execution shows that. Nor does it check that counts satisfy
+//! the flow equations, because they need the graph.
 
 mod bytes;
 mod content;
@@ -42,7 +42,7 @@ pub enum Rule {
     Nesting,
     /// All calls to an import agree in the types of their arguments and of their results.
     Signatures,
-    /// END states the number of events in LOG, and of the calls to each import.
+    /// END states the number of events in LOG, and the number of calls to each import.
     EventCounts,
     /// END's ending agrees with LOG's last events, and only a run that ended early has frames.
     Ending,

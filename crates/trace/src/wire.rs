@@ -8,7 +8,7 @@ pub(crate) struct Fault {
     pub what: &'static str,
 }
 
-/// Appends `value` as unsigned LEB128: 1 to 10 bytes.
+/// Appends `value` as unsigned LEB128, in 1 to 10 bytes.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);

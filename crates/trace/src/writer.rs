@@ -58,7 +58,7 @@ impl TraceWriter {
             failed: false,
         };
         if let Err(error) = core.append(&file_header()) {
-            // Without a header the file could never be read.
+            // Without a header, the file could never be read.
             let _ = fs::remove_file(&core.place.path);
             return Err(error);
         }
@@ -226,12 +226,12 @@ impl TraceWriter {
     }
 
     /// Rewrites a trace file's last state without the sections of some kinds, chunk by chunk. The
-    /// new file replaces the old one when it is complete and on the disk, with the same
+    /// new file replaces the old file when it is complete and on the disk, with the same
     /// permissions. Until then, the old file stays unchanged, and setting `stop` ends the work and
     /// removes the new file.
     ///
     /// # Errors
-    /// Returns the errors of [`TraceWriter::create`] and [`TraceFile::open`],
+    /// Returns the errors of [`TraceWriter::create`] and [`TraceFile::open`], and
     /// [`TraceError::Write`].
     pub fn rewrite_without(path: &Path, kinds: &[Kind], stop: &AtomicBool) -> Result<()> {
         Self::rewritten(path, |out| {
@@ -430,7 +430,7 @@ struct Core {
     position: u64,
     /// The file's length at the last commit.
     committed: Option<u64>,
-    /// All chunks except those of indexes, in file order.
+    /// All chunks except chunks of indexes, in file order.
     chunks: Vec<ChunkEntry>,
     /// The kinds of all sections begun.
     kinds: Vec<Kind>,

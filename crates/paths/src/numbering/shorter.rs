@@ -15,7 +15,7 @@ use crate::width_of;
 const REACH: usize = 256;
 
 /// Finds vertices that should be starts, at most one per start. At most one path in `seldom`
-/// reaches each. Time: O([`REACH`] log [`REACH`]) for each start.
+/// reaches each of them. Time: O([`REACH`] log [`REACH`]) for each start.
 pub(super) fn starts(
     cfg: &Cfg,
     weights: &Weights,

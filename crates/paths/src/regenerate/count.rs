@@ -83,8 +83,8 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.current.is_some() || self.looks.start(self.place).is_some()
     }
 
-    /// Passes all paths executed since the last call to the tally. Returns the tally, and how many
-    /// of the activations that were open at the last call are still open. Time: O(distinct table
+    /// Passes all paths executed since the last call to the tally. Returns the tally, and the
+    /// number of activations that were open at the last call and still are. Time: O(distinct table
     /// entries used since then).
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl<'a, T: Tally> Counter<'a, T> {
         Ok(self.run.time)
     }
 
-    /// Processes more words. The last word is held back until more arrive, as in
+    /// Processes more words. The last word is held back until more words arrive, as in
     /// [`Regenerator::feed`].
     ///
     /// # Errors

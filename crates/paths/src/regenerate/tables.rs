@@ -14,7 +14,7 @@ use crate::{EntryIds, PathPlan};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path {
     pub node: NodeId,
-    /// The number of its blocks: 0 if it leads from one dispatch vertex to the next.
+    /// The number of the path's blocks, or 0 if it leads from one dispatch vertex to the next.
     pub length: u32,
     pub end: PathEnd,
 }
@@ -207,8 +207,8 @@ impl<'a> Tables<'a> {
         Ok(path)
     }
 
-    /// Defines the path that was walked last, or what remains of it after
-    /// [`shorten`](Self::shorten). `end` says how the path ends, if it was walked to its end.
+    /// Defines the path that was walked last, or the rest of it after [`shorten`](Self::shorten).
+    /// `end` says how the path ends, if it was walked to its end.
     pub(super) fn define<S: Sink>(
         &mut self,
         function: u32,

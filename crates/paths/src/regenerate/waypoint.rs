@@ -140,7 +140,8 @@ impl<'a> Regenerator<'a> {
     /// [`Regenerator::open`] to a sink that has not observed the run so far.
     ///
     /// # Errors
-    /// [`RegenerateError::Waypoint`] if this is no moment of a run of this program under this plan.
+    /// Returns [`RegenerateError::Waypoint`] if this is no moment of a run of this program under
+    /// this plan.
     pub fn resumed(
         program: &'a Program,
         plan: &'a PathPlan,

@@ -58,8 +58,8 @@ impl Code {
         reader.take(width).then_some(rank)
     }
 
-    /// Reads a token of more than [`SHORT`] bits. Words of one width are consecutive numbers, below
-    /// the prefixes of longer words.
+    /// Reads a token of more than [`SHORT`] bits. Tokens of one width are consecutive numbers,
+    /// below the prefixes of longer tokens.
     #[cold]
     fn read_long<R: TokenReader>(&self, reader: &mut R) -> Option<u32> {
         let next = reader.peek(self.longest);

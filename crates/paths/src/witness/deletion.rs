@@ -2,7 +2,7 @@
 //!
 //! A spanning tree leaves no undirected cycle silent. Theorem 4.2 of Ball and Larus 1992 requires
 //! less. It forbids only directed cycles and diamonds. Finding the cheapest set is NP-complete, so
-//! each witness is tried once, hottest first. On ten real programs this saves 0 to 3 % of the
+//! each witness is tried once, hottest first. On ten real programs, this saves 0 to 3 % of the
 //! witnesses with heuristic weights, and less than 0.5 % with weights from the same run, so the
 //! spanning tree is nearly optimal. Starting without a tree, with all edges writing, gave the same
 //! result.
@@ -15,7 +15,7 @@ use super::{Placement, TraceGraph};
 /// limit covers all but the largest functions.
 const WORK: usize = 4096;
 
-/// Deletes witnesses, the heaviest first, as long as the remaining witnesses suffice:
+/// Deletes witnesses, heaviest first, as long as the remaining witnesses suffice:
 /// - no branch sees a vertex after which other functions write;
 /// - no branch reaches a vertex along two silent paths, so the last path is known wherever a run
 ///   ends;
@@ -87,7 +87,7 @@ struct Trial<'v, 'g> {
 }
 
 impl Trial<'_, '_> {
-    /// Whether the edge need not write, or `None` if finding out takes too long.
+    /// Returns whether the edge need not write, or `None` if finding out takes too long.
     fn can_be_silent(&mut self, placement: &Placement, e: EdgeId) -> Option<bool> {
         self.work = WORK;
         let (view, graph) = (self.view, self.view.graph());

@@ -1,4 +1,4 @@
-//! The modified spanning tree.
+//! Chooses edges by a modified spanning tree.
 
 use afterimage_graph::UnionFind;
 use afterimage_ids::{EdgeId, EntityRef};

@@ -3,7 +3,8 @@
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{EdgeId, EntityRef};
 
-/// A set of edges that write witnesses: *epl* in Ball and Larus 1992. The other edges are *silent*.
+/// A set of edges that write witnesses, called *epl* in Ball and Larus 1992. The other edges are
+/// *silent*.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     writes: Vec<bool>,

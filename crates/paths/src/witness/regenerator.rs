@@ -26,8 +26,8 @@ struct Activation {
     function: u32,
     /// The vertex that the activation has reached.
     at: BlockId,
-    /// A token that has been read for a branch, but whose edge is still to come: `wit` of Ball and
-    /// Larus 1992, Figure 7.
+    /// A token that has been read for a branch, but whose edge is still to come. This is `wit` of
+    /// Ball and Larus 1992, Figure 7.
     pending: Option<u32>,
 }
 
@@ -36,7 +36,7 @@ struct Activation {
 enum Phase {
     /// The activation executes its current vertex.
     Arrives,
-    /// The call at its current vertex has returned, or thrown an exception.
+    /// The call at the activation's current vertex has returned, or thrown an exception.
     Returned { thrown: bool },
 }
 
@@ -49,9 +49,9 @@ enum Progress {
     Read,
 }
 
-/// Regenerates the path of a run from its tokens, piece by piece: `regenerate` of Ball and Larus
-/// 1992, Figure 7, with a stack (section 4.2) and tables. Time: O(1) for every stretch of blocks
-/// without a decision.
+/// Regenerates the path of a run from its tokens, piece by piece. This is `regenerate` of Ball and
+/// Larus 1992, Figure 7, with a stack (section 4.2) and tables. Time: O(1) for every stretch of
+/// blocks without a decision.
 #[derive(Debug)]
 pub struct Regenerator<'a> {
     program: &'a Program,

@@ -22,8 +22,8 @@ pub enum Witness {
 /// Returns the witness set of an edge (Ball and Larus 1992, section 4.1), by walking over
 /// everything that is reachable without a write. Time: O(E).
 ///
-/// `may_end` says where a run may end. In a single procedure that is EXIT. In a program it is every
-/// block, because the host or a trap may end the run anywhere.
+/// `may_end` says where a run may end. In a single procedure, this is EXIT. In a program, it is
+/// every block, because the host or a trap may end the run anywhere.
 pub fn witness_set(
     view: &TraceGraph<'_>,
     placement: &Placement,
@@ -71,10 +71,10 @@ pub fn completed(graph: &FlowGraph) -> FlowGraph {
     )
 }
 
-/// Whether the witness sets of the edges that leave a vertex are disjoint, for every vertex:
-/// Trace(G, epl) of Ball and Larus 1992, section 4.1, on a graph without calls. Time: O(E²).
+/// Whether the witness sets of the edges that leave a vertex are disjoint, for every vertex. This
+/// is Trace(G, epl) of Ball and Larus 1992, section 4.1, on a graph without calls. Time: O(E²).
 ///
-/// Virtual exits are added, which write nothing.
+/// Adds virtual exits, which write nothing.
 pub fn solves_by_definition(graph: &FlowGraph, placement: &Placement) -> bool {
     let completed = completed(graph);
     let placement = Placement::new(&completed, placement.edges());

@@ -16,16 +16,16 @@ pub enum SimpleError {
     DeadEnd(BlockId),
 }
 
-/// Returns the witnesses that a path writes, without the end of the trace: `trace_record` of Ball
-/// and Larus 1992, section 4.1.
+/// Returns the witnesses that a path writes, without the end of the trace. This is `trace_record`
+/// of Ball and Larus 1992, section 4.1.
 pub fn trace_record(placement: &Placement, path: &[EdgeId]) -> Vec<EdgeId> {
     let edges = path.iter().copied();
     edges.filter(|&e| placement.writes(e)).collect()
 }
 
-/// Regenerates the path that wrote a trace: `regenerate` of Ball and Larus 1992, Figure 7, on a
-/// graph without calls. The path begins with the root and ends with EXIT. Time: O(path · E). This
-/// is the reference for faster algorithms.
+/// Regenerates the path that wrote a trace. This is `regenerate` of Ball and Larus 1992, Figure 7,
+/// on a graph without calls. The path begins with the root and ends with EXIT. Time: O(path · E).
+/// This is the reference for faster algorithms.
 ///
 /// # Errors
 /// Returns an error if no path that ends at EXIT writes this trace.

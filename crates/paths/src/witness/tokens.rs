@@ -21,7 +21,7 @@ pub struct Token {
 /// The tokens of a placement.
 ///
 /// Witnesses that are connected by silent edges form a *group*. The reader of a token knows its
-/// position in the graph, and so the group. Within a group no token is a prefix of another. Two
+/// position in the graph, and so the group. Within a group, no token is a prefix of another. Two
 /// witnesses of a group may have the same token if no branch needs to distinguish them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tokens {

@@ -107,7 +107,7 @@ impl Regenerator<'_> {
         let position = function.index().checked_sub(self.program.imports.len());
         match position.filter(|&p| p < self.tables.len()) {
             Some(position) => self.enter(position as u32, Progress::Silent, reader, sink),
-            // The function is an exported import, so the host called itself.
+            // The function is an exported import, so the host called its own function.
             None => Ok(Progress::Silent),
         }
     }
