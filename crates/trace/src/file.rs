@@ -63,8 +63,8 @@ impl TraceFile {
     /// of bytes after it.
     ///
     /// # Errors
-    /// [`TraceError::Io`], [`TraceError::NotAFile`], [`TraceError::Empty`],
-    /// [`TraceError::NotATrace`], [`TraceError::DamagedHeader`], [`TraceError::Newer`].
+    /// Returns [`TraceError::Io`], [`TraceError::NotAFile`], [`TraceError::Empty`],
+    /// [`TraceError::NotATrace`], [`TraceError::DamagedHeader`], or [`TraceError::Newer`].
     pub fn open(path: &Path) -> Result<TraceFile> {
         let mut file = open_regular(path, OpenOptions::new().read(true))?;
         let identity = Identity::of(&file).map_err(TraceError::io("look at the trace file"))?;
@@ -107,8 +107,8 @@ impl TraceFile {
     /// Returns the program and the settings of the run.
     ///
     /// # Errors
-    /// [`TraceError::Missing`], [`TraceError::Cut`], [`TraceError::Duplicate`],
-    /// [`TraceError::Damaged`], [`TraceError::Malformed`], [`TraceError::TooLarge`]. The other
+    /// Returns [`TraceError::Missing`], [`TraceError::Cut`], [`TraceError::Duplicate`],
+    /// [`TraceError::Damaged`], [`TraceError::Malformed`], or [`TraceError::TooLarge`]. The other
     /// methods that read a section return the same errors.
     pub fn meta(&self) -> Result<Meta> {
         let whole = self
@@ -193,7 +193,7 @@ impl TraceFile {
     /// Returns all bytes of the most recently completed section of a kind, at most `limit`.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`], [`TraceError::TooLarge`].
+    /// Returns [`TraceError::Damaged`] or [`TraceError::TooLarge`].
     pub fn last_whole(&self, kind: Kind, limit: u64) -> Result<Option<Vec<u8>>> {
         let reader = self.last(kind);
         reader.map(|reader| reader.all(limit)).transpose()
@@ -202,7 +202,7 @@ impl TraceFile {
     /// Returns all sections, ordered by first chunk, including unknown kinds.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`] if a section's name cannot be read.
+    /// Returns [`TraceError::Damaged`] if a section's name cannot be read.
     pub fn sections(&self) -> Result<Vec<SectionInfo>> {
         (0..self.inner.state.sections.len())
             .map(|position| {

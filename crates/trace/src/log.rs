@@ -87,8 +87,8 @@ impl LogWriter {
     /// Appends an event.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] beyond 1 GiB, 1,000 values or 2²⁰ ranges, [`TraceError::Write`],
-    /// [`TraceError::Failed`].
+    /// Returns [`TraceError::TooLarge`] beyond 1 GiB, 1,000 values or 2²⁰ ranges,
+    /// [`TraceError::Write`], or [`TraceError::Failed`].
     pub fn event(&mut self, event: &Event) -> Result<()> {
         self.event.clear();
         event::encode(event, &mut self.event)?;
@@ -114,7 +114,7 @@ impl LogWriter {
     /// when they are in the file.
     ///
     /// # Errors
-    /// [`TraceError::Write`], [`TraceError::Failed`].
+    /// Returns [`TraceError::Write`] or [`TraceError::Failed`].
     pub fn flush(&mut self) -> Result<()> {
         let (written, done) = sync_channel(1);
         lock(&self.queue).hand_over(Some(written))?;
@@ -132,7 +132,7 @@ impl LogWriter {
     /// Writes the last chunk and returns the number of events.
     ///
     /// # Errors
-    /// [`TraceError::Write`], [`TraceError::Failed`].
+    /// Returns [`TraceError::Write`] or [`TraceError::Failed`].
     pub fn finish(self) -> Result<u64> {
         let mut queue = lock(&self.queue);
         queue.hand_over(None)?;

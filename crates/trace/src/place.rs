@@ -218,7 +218,7 @@ impl Writer {
 /// Returns the process that is writing a file, or `None` if there is none.
 ///
 /// # Errors
-/// [`TraceError::Io`], [`TraceError::NotAFile`].
+/// Returns [`TraceError::Io`] or [`TraceError::NotAFile`].
 pub fn writer(path: &Path) -> Result<Option<Writer>> {
     let file = open_regular(path, OpenOptions::new().read(true))?;
     match file.try_lock_shared() {

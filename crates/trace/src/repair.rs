@@ -74,8 +74,8 @@ impl FoundSection {
 /// Writes a copy of a trace file that contains everything intact. The original stays unchanged.
 ///
 /// # Errors
-/// [`TraceError::Damaged`] or [`TraceError::Missing`] if the module or the description of the run
-/// is lost, because the rest cannot answer any question. Also returns the errors of
+/// Returns [`TraceError::Damaged`] or [`TraceError::Missing`] if the module or the description of
+/// the run is lost, because the rest cannot answer any question. Also returns the errors of
 /// [`TraceWriter::create`] for the copy.
 pub fn repair(from: &Path, to: &Path, existing: Existing) -> Result<Repaired> {
     let mut file = open_regular(from, OpenOptions::new().read(true))?;

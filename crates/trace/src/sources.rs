@@ -22,7 +22,7 @@ impl TraceWriter {
     /// Begins the embedded sources.
     ///
     /// # Errors
-    /// [`TraceError::Write`], [`TraceError::Failed`].
+    /// Returns [`TraceError::Write`] or [`TraceError::Failed`].
     pub fn sources(&self) -> Result<SourcesWriter> {
         Ok(SourcesWriter {
             section: self.section(Kind::SOURCES, None)?,
@@ -35,8 +35,8 @@ impl SourcesWriter {
     /// Writes a file. `path` is the path in the debug information. No earlier file may have it.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] for a file of more than 64 MiB or for too many files,
-    /// [`TraceError::Write`], [`TraceError::Failed`].
+    /// Returns [`TraceError::TooLarge`] for a file of more than 64 MiB or for too many files,
+    /// [`TraceError::Write`], or [`TraceError::Failed`].
     pub fn add(&mut self, path: &str, text: &[u8]) -> Result<()> {
         check("the length of a source file", text.len(), MAX_SOURCE)?;
         check(
@@ -57,8 +57,8 @@ impl SourcesWriter {
     /// Writes the list, which ends the section.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] if the paths are too long in total, [`TraceError::Write`],
-    /// [`TraceError::Failed`].
+    /// Returns [`TraceError::TooLarge`] if the paths are too long in total, [`TraceError::Write`],
+    /// or [`TraceError::Failed`].
     pub fn finish(self) -> Result<()> {
         let mut list = Vec::new();
         put_varint(&mut list, self.files.len() as u64);
@@ -88,7 +88,7 @@ impl TraceFile {
     /// Returns the source files in the recording, or `None` if none were embedded.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`], [`TraceError::Malformed`].
+    /// Returns [`TraceError::Damaged`] or [`TraceError::Malformed`].
     pub fn sources(&self) -> Result<Option<EmbeddedSources>> {
         let Some(section) = self.last(Kind::SOURCES) else {
             return Ok(None);
@@ -157,7 +157,7 @@ impl EmbeddedSources {
     /// Returns the text of a file, if it is embedded.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`].
+    /// Returns [`TraceError::Damaged`].
     pub fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
         let file = self.files.get(path);
         let text = file.map(|file| self.section.decoded(file.chunks.clone()));

@@ -43,8 +43,8 @@ impl TraceWriter {
     /// takes its place at the first commit.
     ///
     /// # Errors
-    /// [`TraceError::Exists`], [`TraceError::NotAFile`] if the path is a folder or a device,
-    /// [`TraceError::BeingWritten`], [`TraceError::Io`], [`TraceError::Write`].
+    /// Returns [`TraceError::Exists`], [`TraceError::NotAFile`] if the path is a folder or a
+    /// device, [`TraceError::BeingWritten`], [`TraceError::Io`], or [`TraceError::Write`].
     pub fn create(path: &Path, existing: Existing) -> Result<TraceWriter> {
         let place = LockedFile::create(path, existing)?;
         let mut core = Core {
@@ -118,7 +118,7 @@ impl TraceWriter {
     /// Writes the program and the settings of the run.
     ///
     /// # Errors
-    /// [`TraceError::Duplicate`], [`TraceError::TooLarge`], [`TraceError::Write`],
+    /// Returns [`TraceError::Duplicate`], [`TraceError::TooLarge`], [`TraceError::Write`], or
     /// [`TraceError::Failed`]. The other methods that write a section return the same errors.
     pub fn meta(&self, meta: &Meta) -> Result<()> {
         let json = serde_json::to_vec(meta)
@@ -185,7 +185,7 @@ impl TraceWriter {
     /// Removes a new file that was never committed, with all its contents.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if the file cannot be removed. A committed file stays.
+    /// Returns [`TraceError::Io`] if the file cannot be removed. A committed file stays.
     pub fn discard(self) -> Result<()> {
         let core = lock(&self.core);
         match core.committed {
@@ -322,7 +322,8 @@ impl SectionWriter {
     /// never decreases.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] beyond 16 MiB, [`TraceError::Write`], [`TraceError::Failed`].
+    /// Returns [`TraceError::TooLarge`] beyond 16 MiB, [`TraceError::Write`], or
+    /// [`TraceError::Failed`].
     pub fn put(&mut self, first: u64, raw: &[u8]) -> Result<()> {
         self.chunk(first, raw, 0)
     }
