@@ -1,4 +1,4 @@
-//! Directed cycles and diamonds among edges that carry no instrumentation.
+//! Finds directed cycles and diamonds among edges that carry no instrumentation.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
@@ -23,8 +23,8 @@ pub enum Ambiguity {
 /// Finds a directed cycle or a diamond among the edges that `free` selects. EXIT→root is not one of
 /// these edges.
 ///
-/// Time: O(V + E) if these edges contain a directed cycle, or no undirected cycle at all. Otherwise
-/// O(P·V), where P is the number of vertices that several free edges leave.
+/// Time: O(V + E) if these edges contain a directed cycle, or no undirected cycle at all.
+/// Otherwise, it is O(P·V), where P is the number of vertices that several free edges leave.
 pub fn find_ambiguity(
     graph: &FlowGraph,
     mut free: impl FnMut(EdgeId) -> bool,

@@ -1,4 +1,4 @@
-//! Strongly connected components.
+//! Finds strongly connected components.
 
 use crate::Adjacency;
 

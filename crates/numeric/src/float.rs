@@ -1,7 +1,7 @@
 //! Performs floating-point arithmetic as the engine does with NaN canonicalisation.
 //!
 //! An arithmetic operator that yields a NaN yields the canonical NaN, which is positive and quiet,
-//! with payload zero. That holds for `add`, `sub`, `mul`, `div`, `sqrt`, `min`, `max`, `ceil`,
+//! with payload zero. The rule holds for `add`, `sub`, `mul`, `div`, `sqrt`, `min`, `max`, `ceil`,
 //! `floor`, `trunc`, `nearest`, the fused operators, `promote` and `demote`. It does not hold for
 //! `abs`, `neg`, `copysign`, `pmin`, `pmax`, `reinterpret`, loads and selections. These only move
 //! or change bits, including those of a signalling NaN.

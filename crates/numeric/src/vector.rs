@@ -11,16 +11,16 @@ pub use table::Vector;
 /// The way in which an operand or a result is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// At most 64 bits.
+    /// The value has at most 64 bits.
     Scalar,
-    /// 128 bits, with lane 0 in the lowest bits.
+    /// The value has 128 bits, with lane 0 in the lowest bits.
     Vector,
 }
 
 /// The kind of immediate that an operator has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Immediate {
-    /// No immediate.
+    /// The operator has no immediate.
     None,
     /// The number of a lane, counted from the lowest.
     Lane,

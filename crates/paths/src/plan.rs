@@ -12,11 +12,11 @@ use crate::{EntryIds, Step, width_of};
 /// The place of a [`Step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spot {
-    /// When control enters a block.
+    /// The step is taken when control enters a block.
     Start(BlockId),
-    /// When control passes over an edge.
+    /// The step is taken when control passes over an edge.
     Edge(EdgeId),
-    /// Right before the operator that ends a block.
+    /// The step is taken right before the operator that ends a block.
     End(BlockId),
 }
 

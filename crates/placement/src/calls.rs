@@ -1,4 +1,4 @@
-//! The blocks that end in a call.
+//! Finds the blocks that end in a call.
 
 use afterimage_ids::BlockId;
 use afterimage_program::{BlockEnd, Callee, Cfg};

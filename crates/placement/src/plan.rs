@@ -37,9 +37,9 @@ impl fmt::Display for Mode {
 /// The place where a counter is incremented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Site {
-    /// At the beginning of a block.
+    /// The counter is incremented at the beginning of a block.
     Block(BlockId),
-    /// When control passes over an edge.
+    /// The counter is incremented when control passes over an edge.
     Edge(EdgeId),
 }
 

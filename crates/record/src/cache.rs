@@ -226,9 +226,10 @@ fn checked(path: &Path) -> Option<Vec<u8>> {
 
 fn load(engine: &Engine, path: &Path) -> Option<Module> {
     let bytes = checked(path)?;
-    // SAFETY: only this user can have written the file, because folder and file are owned by the
-    // user and writable by nobody else. It is bit for bit what `store` wrote under this name. The
-    // code came from this engine, because other versions and settings have other names.
+    // SAFETY: only this user can have written the file, because the folder and the file are owned
+    // by the user and writable by nobody else. The file contains, bit for bit, the bytes that
+    // `store` wrote under this name. The code came from this engine, because other versions and
+    // settings have other names.
     #[allow(unsafe_code)]
     let loaded = unsafe { Module::deserialize(engine, &bytes[HEADER..]) };
     loaded.ok()

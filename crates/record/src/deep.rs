@@ -1,19 +1,19 @@
-//! Finds functions that take the engine's optimiser time quadratic in their size.
+//! Finds functions on which the engine's optimiser takes time quadratic in their size.
 //!
 //! Some of the engine's passes walk up the dominator tree from each instruction:
 //! `depth_of_block_in_gvn_map` in Cranelift's `EgraphPass`, and `dominates` in regalloc2. They take
 //! time proportional to operators times depth. Compiled code of real programs is broad and stays
 //! far below the limit here. In a function of 50,000 consecutive branches, however, each branch
-//! dominates all later ones. The rewriter takes other measures for large functions; see `hinges`
-//! and `carry` in `crates/rewrite`.
+//! dominates all later branches. The rewriter takes other measures for large functions; see
+//! `hinges` and `carry` in `crates/rewrite`.
 
 use afterimage_graph::DominatorTree;
 use afterimage_ids::EntityRef;
 use afterimage_program::{Cfg, Program};
 use afterimage_rewrite::Large;
 
-/// The limit on a function's operators times their depths. Functions above it are not optimised.
-/// Optimising a function at the limit takes about half a second.
+/// The limit on a function's operators times their depths. Functions above the limit are not
+/// optimised. Optimising a function at the limit takes about half a second.
 const MOST: u64 = 100_000_000;
 
 /// Functions with at least this many blocks get hinges, however broad they are.

@@ -1,7 +1,7 @@
 //! The guest bytes that each WASI preview 1 function reads and writes.
 //!
-//! They are declared for each function, because comparing all of memory around every call would
-//! cost more than the call. A test compares all of memory and checks that no declaration is
+//! The bytes are declared for each function, because comparing all of memory around every call
+//! would cost more than the call. A test compares all of memory and checks that no declaration is
 //! missing.
 
 use afterimage_trace::{HostRead, RawValue};
@@ -202,7 +202,7 @@ pub(crate) fn targets(effects: &[Effect], args: &[RawValue], memory: &[u8], out:
     }
 }
 
-/// The facts from before a call that determine what the call may write.
+/// The facts, gathered before a call, that determine the bytes that the call may write.
 #[derive(Clone, Copy)]
 pub(crate) struct BeforeCall<'t> {
     /// The vectors that the host may fill, from [`targets`].

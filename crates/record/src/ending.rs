@@ -73,8 +73,8 @@ pub(crate) fn classify(
     } else if let Some(trap) = error.downcast_ref::<Trap>() {
         Early::Trap(*trap)
     } else if error.is::<ThrownException>() {
-        // The exception has unwound its frames. The engine reports where it was thrown, but in
-        // offsets that depend on the instrumentation.
+        // The exception has unwound its frames. The engine reports the place where the exception
+        // was thrown, but in offsets that depend on the instrumentation.
         return Ok(Outcome::Early {
             how: Early::Exception,
             stack: Vec::new(),
@@ -451,7 +451,7 @@ pub(crate) fn frames(
         .collect()
 }
 
-/// Returns the start of a block. For the root this is the start of the function.
+/// Returns the start of a block. For the root, this is the start of the function.
 fn block_start(function: &Function, block: BlockId) -> OrigOffset {
     if block == function.cfg.graph.root() {
         function.body.start

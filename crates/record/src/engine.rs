@@ -1,4 +1,4 @@
-//! The engine's settings. Those that affect results are the same in every recording and
+//! The engine's settings. Settings that affect results are the same in every recording and
 //! re-execution, so executions repeat exactly.
 
 use std::num::NonZeroUsize;
@@ -10,8 +10,8 @@ use crate::RecordError;
 
 /// The stack of a recorded guest, in bytes.
 pub const RECORD_STACK: usize = 8 << 20;
-/// The stack of a re-execution, in bytes. Instrumented frames are larger, and a run that fitted
-/// must fit again.
+/// The stack of a re-execution, in bytes. Instrumented frames are larger, and a run that did not
+/// overflow its stack must not overflow this stack.
 pub(crate) const REPLAY_STACK: usize = 96 << 20;
 /// Additional stack for host functions, in bytes.
 const HOST_STACK: usize = 4 << 20;

@@ -24,9 +24,9 @@ pub enum RecordError {
     ImportType {
         /// The name of the WASI function.
         name: String,
-        /// The type expected by the program.
+        /// The type that the program declares for the function.
         found: String,
-        /// The function's actual type.
+        /// The type that the function has in WASI.
         expected: String,
     },
     /// The program calls WASI functions but does not export the memory "memory", which they work

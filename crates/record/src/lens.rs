@@ -339,8 +339,8 @@ impl<'a> Job<'a> {
     }
 
     /// Determines where to wait for this function's overflow. If the call that overflowed names the
-    /// function, this is that call. Otherwise, it is the function's entry, which other calls and
-    /// tail calls may also reach.
+    /// function, the place is that call. Otherwise, the place is the function's entry, which other
+    /// calls and tail calls may also reach.
     fn armed(&self, overflowed: FuncId) -> Armed {
         let call = || {
             let caller = self
@@ -395,8 +395,8 @@ pub(crate) fn solve_counts(
     let mut entries = std::collections::BTreeMap::new();
     for &function in entered {
         match calls.get_mut(function.index()) {
-            // The program exports this import, so the host called its own function, not the
-            // program.
+            // The program exports this import, so the host called its own function, not a function
+            // of the program.
             Some(calls) => {
                 *calls = calls.checked_sub(1).ok_or_else(|| RecordError::Diverged {
                     event: 0,

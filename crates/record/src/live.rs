@@ -242,11 +242,11 @@ impl ResourceLimiter for Live {
 pub struct Recorded {
     /// The end of the run, as stored in the file.
     pub end: End,
-    /// Processor time of the guest's thread, including host calls, in seconds.
+    /// The processor time of the guest's thread, including host calls, in seconds.
     pub cpu_seconds: f64,
-    /// Results of the invoked function.
+    /// The results of the invoked function.
     pub results: Vec<RawValue>,
-    /// Counts, if they were taken live and the end of the run is known.
+    /// The counts, if they were taken live and the end of the run is known.
     pub counts: Option<CountsLens>,
     /// The reason why the operator that trapped is uncertain, if it is.
     pub uncertain: Option<Uncertain>,

@@ -28,16 +28,16 @@ pub struct Setting {
 pub struct Compiled {
     engine: Engine,
     module: Module,
-    /// Processor time of compiling on all threads, in seconds.
+    /// The processor time of compiling on all threads, in seconds.
     pub compile_seconds: f64,
 }
 
 /// The measurements of one execution.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// Processor time of the guest's thread, in seconds.
+    /// The processor time of the guest's thread, in seconds.
     pub cpu_seconds: f64,
-    /// Elapsed time, in seconds.
+    /// The elapsed time, in seconds.
     pub wall_seconds: f64,
     /// The probes' memory, if the module has one.
     pub probes: Option<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! WASI preview 1, with every call written to the log.
+//! Offers WASI preview 1 to the guest, and writes every call to the log.
 
 use afterimage_ids::ImportId;
 use afterimage_trace::{HostCallRef, HostStop, HostWriteRef, RawValue};

@@ -1,8 +1,8 @@
 //! Turns a plan's sites into actions at each operator.
 //!
-//! A probe on an edge goes to the cheapest place that only this edge passes. This is the end of the
-//! edge's source if no other edge leaves the source, or the start of its target if no other edge
-//! enters the target. Otherwise, it goes on the edge itself, which needs added code.
+//! A probe on an edge goes to the cheapest place that control reaches only over this edge. This is
+//! the end of the edge's source if no other edge leaves the source, or the start of its target if
+//! no other edge enters the target. Otherwise, it goes on the edge itself, which needs added code.
 
 use std::collections::BTreeMap;
 

@@ -3,12 +3,12 @@
 //!
 //! At a join of control flow, each local written on one of the incoming paths becomes a parameter
 //! of the join. regalloc2 takes quadratic time in these parameters if nothing interrupts them. For
-//! each parameter, it scans all earlier parameters, back to the last one that is live in two
+//! each parameter, it scans all earlier parameters, back to the last parameter that is live in two
 //! stretches of code (`blockparam_ins` in `apply_allocations_and_insert_moves`). It also merges
-//! each parameter into the bundle of the earlier ones, which it sorts again (`merge_bundles`).
-//! Values that are not parameters come after all parameters, and each causes the same scan.
-//! Compiled code of real programs has interrupting values everywhere, but long rows of small
-//! branches have none.
+//! each parameter into the bundle of the earlier parameters, which it sorts again
+//! (`merge_bundles`). Values that are not parameters come after all parameters, and each causes the
+//! same scan. Compiled code of real programs has interrupting values everywhere, but long rows of
+//! small branches have none.
 //!
 //! So a hinge, with an interrupting value of either kind, is placed after a fixed number of
 //! branches on each path. The locals written since the previous hinge go through memory there,

@@ -167,7 +167,7 @@ impl<'a> From<Option<&'a Plan>> for Probes<'a> {
 pub struct Rewritten {
     /// The bytes of the rewritten module.
     pub module: Vec<u8>,
-    /// Maps offsets in the rewritten module back to the original.
+    /// The map from offsets in the rewritten module to the original.
     pub map: OffsetMap,
     /// The layout of the probes' memory.
     pub layout: Layout,

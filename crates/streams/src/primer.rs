@@ -1,9 +1,9 @@
 //! Blocks that prime the model of a long stream.
 //!
-//! A predictor that began each block with empty tables would learn the same things again in each.
-//! So it begins with what it has learnt from a few blocks, which are spread evenly over the stream.
-//! These blocks are coded first, each by a model that knows the earlier priming blocks. All other
-//! blocks are coded by a model that knows all priming blocks.
+//! A predictor that began each block with empty tables would learn the same things again in each
+//! block. So it begins with what it has learnt from a few blocks, which are spread evenly over the
+//! stream. These blocks are coded first, each by a model that knows the earlier priming blocks. All
+//! other blocks are coded by a model that knows all priming blocks.
 
 use crate::block::{self, Nesting};
 use crate::blocks::Directory;

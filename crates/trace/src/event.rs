@@ -36,7 +36,7 @@ pub enum Event {
         writes: Vec<HostWrite>,
         /// Guest bytes that the host read, in order.
         reads: Vec<HostRead>,
-        /// CRC-32 (IEEE) of the bytes read, concatenated in order.
+        /// The CRC-32 (IEEE) of the bytes read, concatenated in order.
         read_digest: u32,
     },
     /// The guest asked for a larger memory. The guest's own code says which memory.
@@ -57,7 +57,7 @@ pub enum Event {
         args: Vec<RawValue>,
         /// Guest bytes that the host read, in order.
         reads: Vec<HostRead>,
-        /// CRC-32 (IEEE) of the bytes read, concatenated in order.
+        /// The CRC-32 (IEEE) of the bytes read, concatenated in order.
         read_digest: u32,
         /// The outcome instead of a return.
         outcome: HostStop,
@@ -82,11 +82,11 @@ pub enum RawValue {
     I32(i32),
     /// `i64`.
     I64(i64),
-    /// Bits of an `f32`.
+    /// The bits of an `f32`.
     F32(u32),
-    /// Bits of an `f64`.
+    /// The bits of an `f64`.
     F64(u64),
-    /// Bits of a `v128`.
+    /// The bits of a `v128`.
     V128(u128),
     /// A null reference.
     NullRef,
@@ -116,7 +116,7 @@ pub struct HostRead {
     pub length: u64,
 }
 
-/// [`HostWrite`], borrowed.
+/// A borrowed [`HostWrite`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostWriteRef<'a> {
     /// The index of the memory.
@@ -127,7 +127,7 @@ pub struct HostWriteRef<'a> {
     pub bytes: &'a [u8],
 }
 
-/// [`Event::HostCall`], borrowed, so that a recorder can pass it without allocating.
+/// A borrowed [`Event::HostCall`], which a recorder can pass without allocating.
 #[derive(Clone, Copy, Debug)]
 pub struct HostCallRef<'a> {
     /// The import that the guest called.
@@ -140,7 +140,7 @@ pub struct HostCallRef<'a> {
     pub writes: &'a [HostWriteRef<'a>],
     /// Guest bytes that the host read, in order.
     pub reads: &'a [HostRead],
-    /// CRC-32 (IEEE) of the bytes read, concatenated in order.
+    /// The CRC-32 (IEEE) of the bytes read, concatenated in order.
     pub read_digest: u32,
 }
 

@@ -8,18 +8,18 @@ use crate::{Result, TraceError};
 /// The first eight bytes of every trace file. The high bit, the two line endings and the
 /// end-of-file character reveal a transfer that was not binary, as in PNG.
 pub const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
-/// Major version of the format. A reader refuses a greater version.
+/// The major version of the format. A reader refuses a greater version.
 pub const VERSION_MAJOR: u16 = 1;
-/// Minor version, which counts additions that an older reader may ignore. These are new kinds of
-/// section.
+/// The minor version, which counts additions that an older reader may ignore. These are new kinds
+/// of section.
 pub const VERSION_MINOR: u16 = 11;
-/// Length of the file header, in every version.
+/// The length of the file header, in every version.
 pub(crate) const HEADER_LEN: usize = 16;
-/// Length of a chunk's header.
+/// The length of a chunk's header.
 pub(crate) const CHUNK_HEADER_LEN: usize = 40;
-/// Length of the footer.
+/// The length of the footer.
 pub(crate) const FOOTER_LEN: usize = 32;
-/// Length of an index record, which holds a chunk's offset and a copy of its header.
+/// The length of an index record, which holds a chunk's offset and a copy of its header.
 pub(crate) const RECORD_LEN: usize = 8 + CHUNK_HEADER_LEN;
 /// A chunk holds at most this many bytes before compression.
 pub(crate) const MAX_RAW: u32 = 1 << 24;
@@ -209,17 +209,17 @@ pub(crate) struct ChunkHeader {
     pub kind: Kind,
     pub codec: u8,
     pub flags: u8,
-    /// Number of the section in the file.
+    /// The number of the section in the file.
     pub section: u32,
-    /// Position of the chunk in its section, from 0.
+    /// The position of the chunk in its section, from 0.
     pub sequence: u32,
     /// The number of the section's items that begin before this chunk. The kind defines an item.
     pub first: u64,
-    /// Length of the payload.
+    /// The length of the payload.
     pub stored: u32,
-    /// Length of the decoded bytes, name not included.
+    /// The length of the decoded bytes, name not included.
     pub raw: u32,
-    /// CRC-32 of the payload.
+    /// The CRC-32 of the payload.
     pub crc: u32,
 }
 
@@ -275,7 +275,7 @@ impl ChunkHeader {
 pub(crate) struct Footer {
     /// The start of the index's first chunk.
     pub index: u64,
-    /// Length of the index's chunks, headers included. The footer follows them.
+    /// The length of the index's chunks, headers included. The footer follows them.
     pub length: u64,
     /// The number of this complete state of the file, from 1.
     pub state: u32,

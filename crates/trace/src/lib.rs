@@ -1,6 +1,6 @@
 //! Reads and writes the `.aft` file, version 1. The crate defines the contents of a recording, and
-//! their layout on disk. This crate contains no engine and no analysis. `docs/FORMAT.md` describes
-//! the same bytes in prose.
+//! their layout on disk. It contains no engine and no analysis. `docs/FORMAT.md` describes the same
+//! bytes in prose.
 //!
 //! A file is append-only. It has a header, then checksummed chunks, then an index and a footer.
 //! Chunks belong to sections ([`Kind`]), and chunks of different sections may interleave. Adding a

@@ -259,7 +259,7 @@ pub struct LogPlace {
 #[derive(Debug)]
 pub struct LogReader {
     section: SectionReader,
-    /// Position in the current chunk.
+    /// The position in the current chunk.
     at: usize,
     /// The number of events read.
     events: u64,

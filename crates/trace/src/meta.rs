@@ -26,7 +26,7 @@ pub struct Meta {
     pub stdin: Stdin,
     /// The time at which the recording began, in seconds since 1970-01-01 UTC.
     pub created_unix: u64,
-    /// SHA-256 of the module's bytes. In the file, it is lower-case hexadecimal.
+    /// The SHA-256 of the module's bytes. In the file, it is lower-case hexadecimal.
     #[serde(with = "hex")]
     pub module_sha256: [u8; 32],
     /// The engine's limit for the guest's stack, in bytes.

@@ -13,7 +13,7 @@ use crate::{Kind, Result, TraceError, TraceFile, codec};
 #[derive(Debug)]
 pub struct SectionReader {
     inner: Arc<Inner>,
-    /// Position of the section in the file's list.
+    /// The position of the section in the file's list.
     position: usize,
     /// The number of chunks read.
     read: usize,

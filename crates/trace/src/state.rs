@@ -70,7 +70,7 @@ pub(crate) struct State {
     /// Whether these bytes were, by their headers, left by an interrupted addition or first
     /// recording, and so are not damage.
     pub interrupted: bool,
-    /// Position in `sections` by section number.
+    /// The position in `sections` by section number.
     numbers: HashMap<u32, usize>,
     /// The end of the last chunk.
     chunks_end: u64,

@@ -1,9 +1,9 @@
 //! Reads a whole file and checks its invariants, with one rule for each.
 //!
 //! Opening and reading check only what their own results depend on. Here, every byte of the state
-//! is examined, and sections are checked against each other. This module does not check that the
-//! log is the module's, because only re-execution shows that. Nor does it check that counts satisfy
-//! the flow equations, because they need the graph.
+//! is examined, and sections are checked against each other. The code here does not check that the
+//! log belongs to the WebAssembly module, because only re-execution shows that. Nor does it check
+//! that counts satisfy the flow equations, because they need the graph.
 
 mod bytes;
 mod content;

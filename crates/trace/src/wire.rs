@@ -3,7 +3,7 @@
 /// The reason why bytes are meaningless, and the place of the fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Offset in the bytes that were being read.
+    /// The offset in the bytes that were being read.
     pub at: usize,
     pub what: &'static str,
 }

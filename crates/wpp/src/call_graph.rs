@@ -259,8 +259,8 @@ fn count(
     Some(())
 }
 
-/// Adds the time of activations of some functions. Only those activations count that begin and end
-/// in the segment and are not inside another activation of the same function.
+/// Adds the time of activations of some functions. Only activations that begin and end in the
+/// segment, and are not inside another activation of the same function, are counted.
 fn count_outermost(
     measured: &Measured,
     lanes: &[FuncId],

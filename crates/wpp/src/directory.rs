@@ -26,8 +26,8 @@ pub struct Continuation {
     pub calls: bool,
 }
 
-/// Assigns to each node the context with which segments are coded. Writer and reader do this
-/// identically.
+/// Assigns to each node the context with which segments are coded. The writer and the reader do
+/// this identically.
 #[derive(Clone, Debug, Default)]
 pub struct Contexts {
     contexts: Vec<NodeContext>,

@@ -38,10 +38,10 @@ pub struct Part {
 /// The way in which a part of a pattern follows the previous part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// By a call, with which the activation of this part begins.
+    /// A call, with which the activation of this part begins.
     Call,
-    /// By a return or an exception, which ends the previous part's activation. This part continues
-    /// in the caller.
+    /// A return or an exception, which ends the previous part's activation. This part continues in
+    /// the caller.
     Return,
 }
 

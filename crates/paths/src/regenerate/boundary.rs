@@ -6,8 +6,8 @@ use super::stack::Activation;
 use super::tables::Target;
 use super::{FinalFrame, RegenerateError, Regenerator, Sink};
 
-/// A moment when an activation is about to execute a block where paths begin. It is a loop's header
-/// or a function's first block.
+/// A moment when an activation is about to execute a block where paths begin. The block is a loop's
+/// header or a function's first block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boundary {
     /// The activations that wait for a call, outermost first.

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Weights are rounded to multiples of this fraction of their sum, and to at least one such part.
-/// The length of a word in a Huffman code is at most log_φ of its inverse probability (Buro 1993),
-/// which is below 32 for 2^22 words.
+/// The sum of the weights is divided into this many parts. Each weight is rounded to a whole number
+/// of parts, at least one. The length of a word in a Huffman code is at most log_φ of its inverse
+/// probability (Buro 1993), which is below 32 for 2^22 words.
 const PARTS: f64 = 65_536.0;
 
 /// Returns the word lengths of an optimal prefix-free code for these nonnegative weights. Lengths

@@ -1,4 +1,4 @@
-//! Regeneration as in the paper, with witness sets computed from their definition.
+//! Regenerates a path as in the paper, with witness sets computed from their definition.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId};

@@ -24,9 +24,9 @@ pub(super) struct Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leads {
     On,
-    /// To EXIT, by a return.
+    /// The edge leads to EXIT by a return.
     Returns,
-    /// To EXIT, by an exception.
+    /// The edge leads to EXIT by an exception.
     Throws,
 }
 
@@ -182,7 +182,8 @@ fn codes(cfg: &Cfg, witnesses: &FunctionWitnesses) -> (Vec<Code>, Vec<Option<Cod
     (codes, tokens)
 }
 
-/// Returns, for each vertex, the code of the tokens that it sees. They all belong to one code.
+/// Returns, for each vertex, the code of the tokens that it sees. These tokens all belong to one
+/// code.
 fn codes_at(cfg: &Cfg, ways: &[Way]) -> Vec<Option<u32>> {
     let graph = &cfg.graph;
     let mut codes = vec![None; graph.vertex_count()];

@@ -1,4 +1,4 @@
-//! Short codes for witnesses.
+//! Assigns short codes to witnesses.
 
 use std::collections::BTreeMap;
 

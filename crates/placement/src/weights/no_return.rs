@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use afterimage_testkit::graphs::programs::{Ending, call_chain, regular};
 
-    /// Builds a chain of functions that only call the next one.
+    /// Builds a chain of functions each of which only calls the next function.
     fn straight(functions: usize, callee: impl Fn(usize) -> usize) -> Program {
         let ending = |f, v| {
             if v == 0 {

@@ -83,15 +83,15 @@ impl Mark {
 /// The parts of a path to keep. The default is everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Keep only the blocks of these functions, or of all functions if this is empty.
+    /// The functions whose blocks are kept. If this is empty, the blocks of all functions are kept.
     pub include: Vec<FuncId>,
-    /// Omit the blocks of these functions.
+    /// The functions whose blocks are omitted.
     pub exclude: Vec<FuncId>,
-    /// Keep paths with a block between these two times, inclusive.
+    /// The first and the last time to keep. A path is kept if one of its blocks is in this window.
     pub window: Option<(u64, u64)>,
-    /// Keep nothing before the path with this mark.
+    /// The mark of the first path to keep.
     pub start: Option<Mark>,
-    /// Keep nothing after the path with this mark.
+    /// The mark of the last path to keep.
     pub stop: Option<Mark>,
 }
 
@@ -307,7 +307,7 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
         }
     }
 
-    /// Whether the time of a path is one to keep.
+    /// Whether a path lies in the time window and between the marks. Counts the marks in the path.
     fn is_time(&mut self, known: &NodeFacts) -> bool {
         let (first, last) = (self.time + 1, self.time + known.length);
         let before = self

@@ -1,6 +1,6 @@
 //! Counts and loads stretches, which are the parts of a path between cuts of its words.
 //!
-//! The contents of each stretch are counted while the words are written. So the path of the whole
+//! The contents of each stretch are counted while the words are written, so the path of the whole
 //! run can be queried at once. A stretch is regenerated only when an answer needs it.
 
 use std::collections::HashMap;

@@ -46,7 +46,7 @@ const TOGETHER: usize = 128;
 pub(crate) type SnapshotFn<'a> = dyn FnMut(Taken) -> Result<(), RecordError> + Send + 'a;
 
 /// Writes the words of a live run on another thread. The writer also follows the words far enough
-/// to describe the state of the run at each chunk. The log reaches the file before the words do. So
+/// to describe the state of the run at each chunk. The log reaches the file before the words do, so
 /// a run can be followed to the end of its path, wherever it is cut off.
 pub(crate) struct WordWriter<'a, T = NullSink> {
     section: SectionWriter,

@@ -280,7 +280,7 @@ impl Capturing {
                 let rate = polls.max(1) as f64 / before.as_secs_f64().max(1e-6);
                 let wanted = rate * cuts.max(5 * cost).as_secs_f64();
                 let most = 8 * polls.max(FIRST);
-                // In a long run the cuts are further apart.
+                // In a long run, the cuts are further apart.
                 clock + (wanted as u64).clamp(1, most).max(clock / MOST_CUTS)
             }
         }

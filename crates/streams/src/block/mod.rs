@@ -68,7 +68,7 @@ pub(crate) fn tag(codec: Codec, parameter: u8) -> u8 {
     codec as u8 | parameter << CODEC_BITS
 }
 
-/// Splits a tag into codec and parameter.
+/// Splits a tag into a codec and its parameter.
 pub(crate) fn untag(tag: u8) -> Result<(Codec, u8), StreamError> {
     let codec = match tag & ((1 << CODEC_BITS) - 1) {
         0 => Codec::Plain,

@@ -19,7 +19,7 @@ use coder::{Decoder, Encoder, Trainer};
 
 use crate::{BLOCK, StreamError, bits, varint};
 
-/// Flags of the tag's parameter.
+/// The flag of a block that stores differences.
 const DIFFERENCES: u8 = 1;
 /// The flag of a block that stores its number of bytes. Otherwise, all remaining bytes belong to
 /// the block.

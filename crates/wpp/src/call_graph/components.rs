@@ -1,4 +1,4 @@
-//! Cycles of the call graph.
+//! Finds the cycles of the call graph.
 
 use std::collections::BTreeMap;
 

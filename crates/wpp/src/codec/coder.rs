@@ -7,7 +7,7 @@
 /// Codes one decision after another. An [`Encoder`] writes the given decisions, and a [`Decoder`]
 /// recovers them.
 ///
-/// Both use the same model through this interface, so encoder and decoder cannot disagree.
+/// Both use the same model through this interface, so the encoder and the decoder cannot disagree.
 pub(super) trait Coder {
     /// Codes a decision that is true with probability `p / 65536`, `0 < p < 65536`. The encoder
     /// returns `bit`, and the decoder ignores it.

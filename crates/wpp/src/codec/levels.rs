@@ -6,7 +6,7 @@ pub(super) const MOST: u32 = 63;
 pub(super) const FINE_LEVELS: usize = 41;
 /// The number of levels of [`COARSE`].
 pub(super) const COARSE_LEVELS: usize = 12;
-/// More misses than two other candidates can cause.
+/// A number above the number of misses that two other candidates can cause.
 const MISSES: usize = 128;
 
 /// Maps two counts to a level. The counts say how often a candidate followed, and how often the

@@ -87,8 +87,8 @@ const WORTH: usize = 105;
 const MIN_TABLE_BITS: u32 = 6;
 const MAX_TABLE_BITS: u32 = 15;
 
-/// The facts about a node that writer and reader know before they see the segment. Both must have
-/// the same facts. Otherwise, the bytes decode to another segment, or to none.
+/// The facts about a node that the writer and the reader know before they see the segment. Both
+/// must have the same facts. Otherwise, the bytes decode to another segment, or to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeContext {
     /// The place where the activation continues after the node, which determines what can follow.

@@ -1,4 +1,4 @@
-//! The model, which predicts each step from the steps before it.
+//! Predicts each step of a segment from the steps before it.
 
 use super::coder::Coder;
 use super::escapes::Escapes;
@@ -14,7 +14,7 @@ const LOOPS: usize = 1 << 10;
 /// The number of contexts of a step.
 const ORDERS: usize = 5;
 
-/// Facts that writer and reader know before the first step.
+/// Facts that the writer and the reader know before the first step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     /// A number above all numbers of nodes.

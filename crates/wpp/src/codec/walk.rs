@@ -1,4 +1,4 @@
-//! A walk over a segment that visits the definition of every rule at its first occurrence.
+//! Walks over a segment and visits the definition of every rule at its first occurrence.
 
 use afterimage_ids::{RuleId, SecondaryMap};
 

@@ -41,7 +41,7 @@ pub struct Calls<'a, S: Segments> {
     path: &'a WholePath<S>,
     /// Ends before this time are reported only if the corresponding beginnings were reported.
     from: u64,
-    /// Activations this deep are not reported.
+    /// Activations inside at least this many other activations are not reported.
     limit: usize,
     /// The number of activations whose beginnings have been reported and that have not ended.
     announced: usize,
@@ -232,7 +232,7 @@ fn look(place: &mut Place, limit: usize) -> (Next, Option<CallEvent>) {
 /// Enters the activation whose beginning has been reported.
 fn enter(place: &mut Place, limit: usize) -> Next {
     let Some(rule) = place.word.as_rule() else {
-        // An item of the root.
+        // The symbol is an item of the root.
         return Next::Past;
     };
     let body = place.measured.layout.body(rule);

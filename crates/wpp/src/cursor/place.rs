@@ -255,7 +255,7 @@ impl Place {
     }
 
     /// Moves to the node at `offset` blocks into the segment. `offset` must be less than the
-    /// segment's length. Does not search again the part of the way that the current place shares.
+    /// segment's length. Reuses the part of the way that the current place shares.
     pub(super) fn locate(&mut self, offset: u64) {
         while let Some(frame) = self.frames.last() {
             if frame.base <= offset && offset - frame.base < frame.length {

@@ -29,7 +29,7 @@ pub enum CheckError {
     Forward {
         /// The rule that names the other rule.
         rule: RuleId,
-        /// The rule that it names.
+        /// The rule that is named.
         names: RuleId,
     },
     /// The root names a rule that does not exist.

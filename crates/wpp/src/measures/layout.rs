@@ -56,7 +56,7 @@ const CALL: u32 = 2;
 const WIDE: u32 = 4;
 /// The rule has a directory.
 const LONG: u32 = 8;
-/// The rule is an activation or contains some.
+/// The rule is an activation or contains activations.
 const CALLS: u32 = 16;
 
 /// Rules with more symbols than this have a directory.
@@ -105,7 +105,7 @@ impl Body {
         }
     }
 
-    /// Whether the rule is an activation or contains some.
+    /// Whether the rule is an activation or contains activations.
     pub(crate) fn calls(self) -> bool {
         self.flags & CALLS != 0
     }

@@ -1,4 +1,4 @@
-//! Counts of occurrences, rule by rule.
+//! Counts occurrences, rule by rule.
 
 use afterimage_ids::{EntityRef, PrimaryMap, RuleId};
 

@@ -13,9 +13,9 @@ use super::timestamped::{BadTrace, PackedEntries, TimestampedTrace};
 use super::wpp::{FunctionPaths, UniquePath, Wpp};
 
 /// The maximum number of calls and executed blocks of a run. Reaching it would take a thousand
-/// years at 36 million a second. Below it, sizes in words fit in 64 bits.
+/// years at 36 million blocks a second. Below it, sizes in words fit in 64 bits.
 pub(super) const MOST_BLOCKS: u64 = 1 << 60;
-/// The message for a run with more blocks than that.
+/// The message for a run with more blocks than [`MOST_BLOCKS`].
 const TOO_MANY: &str = "it executes more blocks than a run can";
 
 /// A timestamped whole program path (Zhang and Gupta 2001, Figure 7).

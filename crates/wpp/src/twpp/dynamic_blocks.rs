@@ -11,8 +11,9 @@ use super::timestamped_builder::TimestampedBuilder;
 /// Represents the places before a trace's first block and after its last.
 const OUTSIDE: u32 = u32::MAX;
 
-/// The part of one path trace's dynamic control-flow graph that chains need. It is each block's
-/// predecessor and successor, if unique. It keeps its memory for the next trace.
+/// The part of a path trace's dynamic control-flow graph from which chains are found. For each
+/// block, this is its predecessor and its successor, if unique. The memory is reused for the next
+/// trace.
 ///
 /// In the trace, a dynamic basic block is entered only at its first block and left only at its
 /// last. So `b` continues `a` if and only if every `a` is followed by a `b` and every `b` is

@@ -148,7 +148,7 @@ struct Unfinished {
     /// The position of this call in its caller.
     at: u64,
     left: u64,
-    /// The position of the call's latest call.
+    /// The position of the latest call that this call made.
     position: u64,
     runs: RunBuilder,
 }

@@ -15,7 +15,7 @@ pub(super) struct SeriesBuilder {
 }
 
 impl SeriesBuilder {
-    /// Adds a timestamp that is greater than all previous ones. Returns the entry that this
+    /// Adds a timestamp that is greater than all previous timestamps. Returns the entry that this
     /// completes, if there is one.
     pub(super) fn push(&mut self, t: u64) -> Option<Entry> {
         debug_assert!(t > self.last);

@@ -33,7 +33,7 @@ pub struct Steps<'a> {
 #[derive(Clone, Debug)]
 struct Cursor<'a> {
     block: BlockId,
-    /// The rest of the current entry, or `None` after the last one.
+    /// The rest of the current entry, or `None` after the last entry.
     entry: Option<Entry>,
     entries: PackedEntries<'a>,
 }

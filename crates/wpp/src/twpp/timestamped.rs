@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn proper_bytes_are_a_trace() {
-        // Block 0 at 1 to 7 by twos, block 2 at 2 to 6 by twos.
+        // Block 0 executes at 1, 3, 5 and 7, and block 2 at 2, 4 and 6.
         let odd = [2, 6, 5];
         let even = [4, 4, 5];
         let trace = trace(7, &[(0, &odd), (1, &even)]).unwrap();

@@ -57,8 +57,8 @@ impl Wpp {
         k.ok().map(|k| &self.functions[k])
     }
 
-    /// Returns the path trace that a call took, or `None` if call graph and traces belong to
-    /// different runs.
+    /// Returns the path trace that a call took, or `None` if the call graph and the traces belong
+    /// to different runs.
     pub fn path(&self, call: Call) -> Option<&UniquePath> {
         self.function(call.function)?.paths.get(call.path as usize)
     }

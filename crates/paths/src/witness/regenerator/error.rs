@@ -25,9 +25,9 @@ pub enum WitnessError {
     /// An exception arrived where none can be thrown, or a call returned that cannot return.
     #[error("a call in {function} at {block} does not continue like that")]
     NoSuchReturn {
-        /// The function that calls.
+        /// The function that makes the call.
         function: FuncId,
-        /// The block that calls.
+        /// The block that makes the call.
         block: BlockId,
     },
     /// The tokens ended before the run did.

@@ -14,8 +14,8 @@ pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
             return Err("it executes more blocks than a run can");
         }
     }
-    // In the sequence of the path traces of all functions, these are the position where each
-    // function's traces begin, and the number of blocks of each trace.
+    // The position at which each function's traces begin in the sequence of all functions' path
+    // traces, and the number of blocks of each trace.
     let mut begin = Vec::with_capacity(twpp.functions.len());
     let mut lengths = Vec::new();
     for function in &twpp.functions {

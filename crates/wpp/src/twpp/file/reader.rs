@@ -23,16 +23,16 @@ pub struct Reader<'a> {
 /// The sizes in bytes of the parts of a file, which are the columns of the paper's Table 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSizes {
-    /// The header and the directory.
+    /// The size of the header and the directory.
     pub directory: u64,
-    /// The dynamic call graph, compressed.
+    /// The size of the compressed dynamic call graph.
     pub calls: u64,
-    /// Timestamped traces of dynamic basic blocks.
+    /// The size of the timestamped traces of dynamic basic blocks.
     pub traces: u64,
-    /// Dictionaries of dynamic basic blocks.
+    /// The size of the dictionaries of dynamic basic blocks.
     pub dictionaries: u64,
-    /// The path traces, as pairs of a trace and a dictionary, and the number of calls that took
-    /// each.
+    /// The size of the path traces, which are pairs of a trace and a dictionary, and of the number
+    /// of calls that took each.
     pub paths: u64,
 }
 
