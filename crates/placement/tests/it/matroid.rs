@@ -9,9 +9,9 @@ use afterimage_testkit::graphs::programs::programs;
 use afterimage_testkit::graphs::walk::{Rules, walk};
 use proptest::prelude::*;
 
-/// All equations of a program, dense. There is a row for each vertex of every function, and one for
-/// each function that only direct calls and the host enter. The columns are the edges of all
-/// functions, followed by the edges EXIT→root.
+/// All equations of a program, as dense rows. There is a row for each vertex of every function, and
+/// one for each function that only direct calls and the host enter. The columns are the edges of
+/// all functions, followed by the edges EXIT→root.
 struct Equations {
     rows: Vec<Vec<f64>>,
     edge_column: Vec<usize>,
@@ -65,8 +65,8 @@ impl Equations {
         }
     }
 
-    /// Adds the indirect entries. Each is an unknown with its own column, and those of one type are
-    /// tied together.
+    /// Adds the indirect entries. Each is an unknown with its own column, and the unknowns of one
+    /// type are tied together.
     fn add_entries(&mut self, program: &Program) {
         let imports = program.imports.len();
         let types = program

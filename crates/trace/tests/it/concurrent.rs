@@ -115,7 +115,7 @@ fn sections_of_several_threads_interleave() {
     }
 }
 
-/// Set in the child process, to the path that it writes.
+/// The variable that is set in the child process, to the path of the file that the child writes.
 const CHILD: &str = "AFTERIMAGE_KILLED_WRITER";
 
 fn event(number: u64) -> Event {

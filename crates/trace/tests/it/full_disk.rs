@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::sample;
 
-/// Set in the child process, which alone may limit itself.
+/// The variable that is set in the child process. Only the child may limit itself.
 const CHILD: &str = "AFTERIMAGE_FULL_DISK";
 
 #[test]

@@ -11,7 +11,7 @@ use afterimage_trace::{
 
 use crate::sample;
 
-/// Length of a chunk's header.
+/// The length of a chunk's header.
 const CHUNK_HEADER: usize = 40;
 
 /// Returns the starts of the chunks in a file's first state.
@@ -174,7 +174,7 @@ fn announced_lengths_allocate_nothing() {
     }
 }
 
-/// A few kilobytes that decompress to gigabytes are refused before they do.
+/// A few kilobytes that decompress to gigabytes are refused before they are decompressed.
 #[test]
 fn compressed_zeros_beyond_a_sections_limit_are_refused() {
     let dir = tempfile::tempdir().unwrap();

@@ -509,7 +509,7 @@ fn a_million_frames() {
 fn chunks_that_are_written_together_are_those_written_one_by_one() {
     let folder = tempfile::tempdir().unwrap();
     let chunks = Vec::from_iter((0..100u64).map(|number| {
-        // Some chunks are incompressible; some are empty.
+        // Some chunks are incompressible, and some are empty.
         let byte = |at: u64| match number % 3 {
             0 => (at * at * 31 + number) as u8,
             _ => number as u8,

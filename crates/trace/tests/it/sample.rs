@@ -124,7 +124,7 @@ pub fn counts() -> CountsLens {
     }
 }
 
-/// Writes the first state, the recording, and returns its length.
+/// Writes the first state, which is the recording, and returns its length.
 pub fn record(path: &Path) -> u64 {
     let writer = TraceWriter::create(path, Existing::Kept).unwrap();
     write_recording(&writer).unwrap();

@@ -179,7 +179,7 @@ fn ranks(run: &Run, limit: usize) {
         .executions(others.map(|node| (node, position(node))))
         .unwrap();
     compare(&naive, &occurrences, &times);
-    // Use any number of positions. Some occur twice, some are after the node.
+    // Use any number of positions. Some positions occur twice, and some are after the node.
     let positions = |node: NodeId| -> Vec<u64> {
         let length = run.nodes[node].length();
         match node.as_u32() % 4 {

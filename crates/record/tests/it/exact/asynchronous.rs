@@ -1,5 +1,5 @@
-//! Runs that end by an exhausted stack or a stop from outside, which neither the guest nor the log
-//! states.
+//! Tests runs that end by an exhausted stack or by a stop from outside. Neither the guest nor the
+//! log states such an end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -91,7 +91,7 @@ const ENDLESS: &[&str] = &[
              (local.set $i (i32.add (local.get $i) (i32.const 3))))
            (local.set $i (i32.add (local.get $i) (i32.const 1)))
            (br $l)))"#,
-    // Nested loops in a function that is called again and again. None runs for long.
+    // Nested loops in a function that is called again and again. None of these loops runs for long.
     r#"(func $inner (param $n i32) (local $j i32)
          (loop $l
            (br_if 1 (i32.gt_u (local.get $j) (local.get $n)))

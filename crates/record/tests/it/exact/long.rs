@@ -1,4 +1,4 @@
-//! Runs that fill the ring between guest and consumer several times.
+//! Tests runs that fill the ring between the guest and the consumer several times.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl Sink for Mixed {
     fn leave(&mut self) {}
 }
 
-/// Checks that three ways give the same sequence, which has the profile's counts. They are
+/// Checks that three ways give the same sequence, which has the profile's counts. The ways are
 /// re-execution with a fast consumer, re-execution with a slow consumer, and live recording
 /// compacted afterwards.
 fn agree(bytes: &[u8], command: &afterimage_record::Command, least_words: u64) -> Mixed {

@@ -1,4 +1,4 @@
-//! Handwritten guests whose runs return.
+//! Tests handwritten guests whose runs return.
 
 use afterimage_record::{HostFunction, Interrupt, RecordOptions};
 use afterimage_testkit::modules::HANDWRITTEN;

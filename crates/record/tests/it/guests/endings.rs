@@ -1,4 +1,4 @@
-//! Guests with every kind of ending, several frames deep.
+//! Tests guests with every kind of ending, several frames deep.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Guests of every kind. Each is recorded once and followed in every way.
+//! Tests guests of every kind. Each guest is recorded once and followed in every way.
 
 mod cases;
 mod endings;

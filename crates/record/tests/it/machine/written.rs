@@ -1,5 +1,5 @@
-//! Checks that the lines and bytes that a re-execution reports as written in each stretch are those
-//! that the machine writes.
+//! Checks that a re-execution reports as written, in each stretch, exactly the lines and bytes that
+//! the machine writes.
 
 use std::collections::BTreeSet;
 

@@ -44,8 +44,8 @@ pub fn integers(width: u32, random: &mut Random) -> Vec<u64> {
     values
 }
 
-/// Returns edge values of floats with `width` bits. They are those of the format, of rounding and
-/// of conversions.
+/// Returns edge values of floats with `width` bits. These are the edge values of the format, of
+/// rounding and of conversions.
 pub fn floats(width: u32, random: &mut Random) -> Vec<u64> {
     let mut values = vec![0.0, 0.3, 1.0 / 3.0, 1e-10, 1e20, 3.5, 4.5, 1e300, 1e-320];
     values.extend([0.5, 1.5, 2.5, 0.499_999_999_999_999_94, 0.499_999_97, 0.75]);
@@ -125,8 +125,8 @@ pub fn floats(width: u32, random: &mut Random) -> Vec<u64> {
     bits
 }
 
-/// Returns a float with an exponent near those of the others, so that in sums neither operand
-/// vanishes.
+/// Returns a float with an exponent near the exponents of the others, so that in sums neither
+/// operand vanishes.
 pub fn moderate_float(width: u32, random: &mut Random) -> u64 {
     let exponent = random.next() % 16;
     match width {

@@ -18,7 +18,7 @@ use crate::stored::Stored;
 
 /// Longer runs are not sliced, because the naive graph would take too much memory.
 const MOST: u64 = 20_000;
-/// The same limit for the corpus, run by run.
+/// The corresponding limit for each run of the corpus.
 const MOST_OF_CORPUS: u64 = 1_000_000;
 /// The numbers of criteria for a run of up to `SHORT` blocks, for a longer run, and for each run of
 /// the corpus.

@@ -38,11 +38,11 @@ enum Why {
 /// A vertex.
 #[derive(Default)]
 struct Of {
-    /// The operator of which this vertex counts as an execution.
+    /// The operator, if the vertex counts as one of its executions.
     operator: Option<(FuncId, OpId)>,
     on: Vec<(Why, Vertex)>,
-    /// The operator execution of which this vertex is a part, if that execution does not depend on
-    /// it. The part is a copied byte, or an operand of a call.
+    /// The operator's execution that contains this vertex as a part, if that execution does not
+    /// depend on the vertex. The part is a copied byte, or an operand of a call.
     part_of: Option<Vertex>,
     /// The block or dispatch, if this vertex represents its execution.
     block: Option<Block>,

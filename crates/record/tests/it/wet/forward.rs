@@ -1,5 +1,5 @@
-//! Checks that forward is backward reversed. The uses of a definition must be exactly the
-//! executions that depend on it.
+//! Checks that the forward dependences are the backward dependences, reversed. The uses of a
+//! definition must be exactly the executions that depend on it.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;

@@ -6,7 +6,7 @@ use afterimage_wpp::{Builder, Limits, Node, Root, Segment, Shape, Symbol};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// xorshift64*.
+/// The generator xorshift64*.
 pub struct Random(pub u64);
 
 impl Random {
