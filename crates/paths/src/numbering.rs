@@ -27,8 +27,8 @@ pub struct Cuts {
     pub rare: f64,
     /// Whether paths end where a loop is left, unless only one path continues from there.
     pub loop_exits: bool,
-    /// A vertex is a start if this shortens the numbers of other paths by a bit, and at most one in
-    /// this many of those paths reaches it. 0 disables this rule.
+    /// A vertex is a start if this shortens the numbers of other paths by a bit and these paths
+    /// rarely reach the vertex. At most one path in this many may reach it. 0 disables this rule.
     pub shorter: f64,
 }
 

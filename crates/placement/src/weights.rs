@@ -15,8 +15,8 @@ use no_return::returning_functions;
 /// 2).
 ///
 /// At every vertex, the weights of the incoming edges (at the root, also [`Weights::entry`]) equal
-/// the weights of the outgoing edges plus [`Weights::leak`], the flow that stays at the vertex
-/// forever. At EXIT, the incoming weights add up to `entry` minus all leaks.
+/// the weights of the outgoing edges plus [`Weights::leak`]. The leak is the flow that stays at the
+/// vertex forever. At EXIT, the incoming weights add up to `entry` minus all leaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
     entry: f64,

@@ -136,7 +136,7 @@ impl Outcome {
     /// Returns the activations on the stack, innermost first. `trapped` is the place of the trap,
     /// if known.
     ///
-    /// The engine may report a trap at an operator after the one that trapped; see
+    /// The engine may report a trap at an operator after the operator that trapped; see
     /// [`Outcome::in_doubt`].
     pub(crate) fn standing(
         &self,

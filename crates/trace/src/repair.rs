@@ -147,7 +147,7 @@ fn look(source: &mut Source<'_, File>, section: Section) -> Result<FoundSection>
     })
 }
 
-/// Decides what to copy.
+/// Decides which chunks to copy.
 fn choose(all: &mut [FoundSection]) -> Result<()> {
     for kind in [Kind::META, Kind::MODULE] {
         match all.iter().find(|it| it.section.kind == kind) {

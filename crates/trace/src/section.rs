@@ -54,7 +54,7 @@ impl SectionReader {
     /// Returns the section's name, if it has one.
     ///
     /// # Errors
-    /// Returns [`TraceError::Damaged`].
+    /// Returns [`TraceError::Damaged`] if the section's first chunk is damaged.
     pub fn name(&self) -> Result<Option<&str>> {
         let Some(chunk) = self.section().chunks.first() else {
             return Ok(None);
@@ -76,7 +76,7 @@ impl SectionReader {
     /// Reads the next chunk, if there is one.
     ///
     /// # Errors
-    /// Returns [`TraceError::Damaged`].
+    /// Returns [`TraceError::Damaged`] if the next chunk is damaged.
     pub fn advance(&mut self) -> Result<bool> {
         let section = &self.inner.state.sections[self.position];
         let Some(chunk) = section.chunks.get(self.read) else {

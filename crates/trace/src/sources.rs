@@ -157,7 +157,7 @@ impl EmbeddedSources {
     /// Returns the text of a file, if it is embedded.
     ///
     /// # Errors
-    /// Returns [`TraceError::Damaged`].
+    /// Returns [`TraceError::Damaged`] if a chunk of the file is damaged.
     pub fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
         let file = self.files.get(path);
         let text = file.map(|file| self.section.decoded(file.chunks.clone()));

@@ -138,7 +138,7 @@ fn end() -> impl Strategy<Value = End> {
         prop::collection::vec(frame, 0..20),
         any::<Option<u64>>(),
         any::<u64>(),
-        // Together they are counted, too.
+        // The limit keeps the sum of these counts within 64 bits.
         prop::collection::vec(0..u64::MAX / 10, 0..10),
     )
         .prop_map(|(ending, frames, clock, events, host_call_counts)| End {

@@ -153,7 +153,7 @@ fn tail() {
 
 #[test]
 fn layout() {
-    // The first state's footer; its index.
+    // The first change is in the first state's footer, and the second is in its index.
     assert_eq!(
         changed(|bytes, first| bytes[first - 1] ^= 1),
         [Rule::Layout]
@@ -174,7 +174,7 @@ fn layout() {
 
 #[test]
 fn chunk() {
-    // META's header; its payload.
+    // The first change is in META's header, and the second is in its payload.
     assert_eq!(changed(|bytes, _| bytes[16 + 5] ^= 1), [Rule::Chunk]);
     assert_eq!(changed(|bytes, _| bytes[16 + 40] ^= 1), [Rule::Chunk]);
 }

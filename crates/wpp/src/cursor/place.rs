@@ -39,7 +39,8 @@ pub(crate) struct Place {
     pub(super) frames: Vec<Frame>,
     /// The number of these rules that are activations.
     pub(super) calls: usize,
-    /// The symbol. It is empty at the end, and for an item of the root without a symbol.
+    /// The symbol at this place. It is empty at the end, and for an item of the root without a
+    /// symbol.
     pub(super) word: Word,
     /// The number of the segment's blocks executed before the symbol.
     pub(super) start: u64,

@@ -144,7 +144,7 @@ impl Tally {
                 Kind::Call(_) => before = None,
                 Kind::Sequence => {}
             }
-            // The counts exclude the marks that the first node has because of earlier executions.
+            // The counts exclude the marks that earlier executions give the first node.
             let entry = (0..symbols.len()).find(|&at| part(at).ends.is_some());
             let joined = entry.map_or(0, |at| part(at).after(before, marking) - part(at).count);
             let up_to = |at: usize| {

@@ -166,7 +166,7 @@ pub fn agree(recording: &Recording, stored: &Stored) -> BTreeSet<&'static str> {
     followed.seen
 }
 
-/// Whether the trap is the one that ended the run.
+/// Whether the trap ended the run.
 fn fits(ending: &Ending, trap: Option<Trap>) -> bool {
     use afterimage_numeric::Trap as Numeric;
     let Ending::Trapped { code, .. } = ending else {

@@ -21,7 +21,7 @@ pub enum Side {
     Last,
 }
 
-/// A module's sections, except custom ones.
+/// A module's sections, except custom sections.
 pub struct Sections {
     header: Vec<u8>,
     sections: Vec<(u8, Vec<u8>)>,

@@ -17,8 +17,8 @@ pub(super) struct Fingerprint {
     powers: [u64; 2],
 }
 
-/// The two points. They are chosen at random each time, so that nobody can construct colliding
-/// sequences.
+/// The two points at which polynomials are evaluated. They are chosen at random each time, so that
+/// nobody can construct colliding sequences.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Points([u64; 2]);
 
