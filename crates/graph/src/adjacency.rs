@@ -2,9 +2,9 @@
 
 /// A list of neighbours for each vertex, in one allocation.
 ///
-/// Whole-graph algorithms that do not need to know which edge they follow take this form, such as
-/// those for dominators and strongly connected components. So they also run on a reversed graph, a
-/// graph with virtual edges or a call graph.
+/// Whole-graph algorithms that do not need to know which edge they follow, such as those for
+/// dominators and strongly connected components, take this form. So they also run on a reversed
+/// graph, a graph with virtual edges or a call graph.
 #[derive(Clone, Debug)]
 pub struct Adjacency {
     start: Vec<u32>,
@@ -13,10 +13,10 @@ pub struct Adjacency {
 
 impl Adjacency {
     /// Builds the lists from `(vertex, neighbour)` pairs. The pairs are read twice and keep their
-    /// order. O(n + pairs).
+    /// order. Time: O(n + pairs).
     ///
     /// # Panics
-    /// If the first element of a pair is not below `n`.
+    /// Panics if the first element of a pair is not below `n`.
     pub fn new<I>(n: usize, pairs: I) -> Self
     where
         I: Iterator<Item = (usize, usize)> + Clone,
@@ -37,7 +37,7 @@ impl Adjacency {
         Self { start, list }
     }
 
-    /// The number of vertices.
+    /// Returns the number of vertices.
     pub fn len(&self) -> usize {
         self.start.len() - 1
     }
@@ -47,7 +47,7 @@ impl Adjacency {
         self.len() == 0
     }
 
-    /// The neighbours of a vertex, in the order in which they were given.
+    /// Returns the neighbours of a vertex, in the order in which they were given.
     pub fn of(&self, vertex: usize) -> &[u32] {
         &self.list[self.start[vertex] as usize..self.start[vertex + 1] as usize]
     }

@@ -1,10 +1,10 @@
-//! Directed cycles and diamonds among edges that carry no instrumentation.
+//! Finds directed cycles and diamonds among edges that carry no instrumentation.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 use crate::{FlowGraph, is_forest};
 
-/// Why a set of uninstrumented edges leaves an execution undetermined (Ball and Larus
+/// The reason why a set of uninstrumented edges leaves an execution undetermined (Ball and Larus
 /// 1992, Theorems 3.1 and 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ambiguity {
@@ -23,9 +23,8 @@ pub enum Ambiguity {
 /// Finds a directed cycle or a diamond among the edges that `free` selects. EXIT→root is not one of
 /// these edges.
 ///
-/// O(V + E) if these edges contain a directed cycle, or contain no undirected cycle at all, so that
-/// there is nothing to find. Otherwise O(P·V), where P is the number of vertices that several free
-/// edges leave.
+/// Time: O(V + E) if these edges contain a directed cycle, or no undirected cycle at all.
+/// Otherwise, it is O(P·V), where P is the number of vertices that several free edges leave.
 pub fn find_ambiguity(
     graph: &FlowGraph,
     mut free: impl FnMut(EdgeId) -> bool,

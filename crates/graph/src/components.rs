@@ -1,4 +1,4 @@
-//! Strongly connected components.
+//! Finds strongly connected components.
 
 use crate::Adjacency;
 
@@ -11,9 +11,9 @@ pub struct Components {
 }
 
 impl Components {
-    /// Finds the components. O(V + E), no recursion.
+    /// Finds the components. Time: O(V + E), no recursion.
     ///
-    /// Components are numbered in reverse topological order: an edge never leads to a component
+    /// Components are numbered in reverse topological order, so an edge never leads to a component
     /// with a higher number.
     pub fn compute(graph: &Adjacency) -> Self {
         const UNSEEN: u32 = u32::MAX;
@@ -72,17 +72,17 @@ impl Components {
         }
     }
 
-    /// The number of components.
+    /// Returns the number of components.
     pub fn count(&self) -> usize {
         self.start.len() - 1
     }
 
-    /// The component of a vertex.
+    /// Returns the component of a vertex.
     pub fn of(&self, vertex: usize) -> usize {
         self.component[vertex] as usize
     }
 
-    /// The vertices of a component, in no particular order.
+    /// Returns the vertices of a component, in no particular order.
     pub fn members(&self, component: usize) -> &[u32] {
         &self.members[self.start[component] as usize..self.start[component + 1] as usize]
     }

@@ -7,9 +7,9 @@ use crate::{FlowGraph, PostDominatorTree};
 /// The edges on which each vertex depends. `v` is control dependent on the edge `a → b` if `v`
 /// post-dominates `b` and does not strictly post-dominate `a`.
 ///
-/// Post-dominance is that of [`PostDominatorTree`], so the relation also covers vertices that
-/// cannot reach EXIT. It omits the dependence of everything on the function's entry (the edge
-/// EXIT→root). Virtual exits are not edges, so nothing depends on them.
+/// [`PostDominatorTree`] defines post-dominance, so the relation also covers vertices that cannot
+/// reach EXIT. It omits the dependence of everything on the function's entry (the edge EXIT→root).
+/// Virtual exits are not edges, so nothing depends on them.
 #[derive(Clone, Debug)]
 pub struct ControlDependence {
     start: Vec<u32>,
@@ -17,7 +17,7 @@ pub struct ControlDependence {
 }
 
 impl ControlDependence {
-    /// Finds all dependences. O(V + E + output). The output alone can be quadratic.
+    /// Finds all dependences. Time: O(V + E + output). The output alone can be quadratic.
     pub fn compute(graph: &FlowGraph, post_dominators: &PostDominatorTree) -> Self {
         let mut start = vec![0u32; graph.vertex_count() + 1];
         for_each_dependence(graph, post_dominators, |v, _| start[v.index() + 1] += 1);
@@ -34,7 +34,7 @@ impl ControlDependence {
         Self { start, edges }
     }
 
-    /// The edges on which `v` is control dependent, ascending.
+    /// Returns the edges on which `v` is control dependent, ascending.
     pub fn controllers(&self, v: BlockId) -> &[EdgeId] {
         &self.edges[self.start[v.index()] as usize..self.start[v.index() + 1] as usize]
     }

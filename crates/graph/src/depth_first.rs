@@ -12,7 +12,7 @@ use crate::FlowGraph;
 pub struct DepthFirst {
     preorder: Vec<BlockId>,
     postorder: Vec<BlockId>,
-    /// The position of each vertex in `preorder`; `u32::MAX` for a vertex that was not reached.
+    /// The position of each vertex in `preorder`, or `u32::MAX` for a vertex that was not reached.
     number: Vec<u32>,
     /// The preorder number of the last vertex in each vertex's subtree.
     last: Vec<u32>,
@@ -20,7 +20,7 @@ pub struct DepthFirst {
 }
 
 impl DepthFirst {
-    /// Searches the graph. O(V + E), no recursion.
+    /// Searches the graph. Time: O(V + E), no recursion.
     pub fn compute(graph: &FlowGraph) -> Self {
         let n = graph.vertex_count();
         let mut this = Self {
@@ -59,17 +59,17 @@ impl DepthFirst {
         stack.push((v, 0));
     }
 
-    /// The reached vertices in the order of discovery.
+    /// Returns the reached vertices in the order of discovery.
     pub fn preorder(&self) -> &[BlockId] {
         &self.preorder
     }
 
-    /// The reached vertices in the order in which the search left them.
+    /// Returns the reached vertices in the order in which the search left them.
     pub fn postorder(&self) -> &[BlockId] {
         &self.postorder
     }
 
-    /// The reached vertices, each before its successors, except along retreating edges.
+    /// Returns the reached vertices, each before its successors, except along retreating edges.
     pub fn reverse_postorder(&self) -> impl DoubleEndedIterator<Item = BlockId> + '_ {
         self.postorder.iter().rev().copied()
     }
@@ -79,18 +79,18 @@ impl DepthFirst {
         self.number[v.index()] != u32::MAX
     }
 
-    /// The position of `v` in preorder, if it was reached.
+    /// Returns the position of `v` in preorder, if it was reached.
     pub fn number(&self, v: BlockId) -> Option<usize> {
         self.is_reached(v).then(|| self.number[v.index()] as usize)
     }
 
-    /// The edge by which the search discovered `v`; `None` for the root and for vertices that were
-    /// not reached.
+    /// Returns the edge by which the search discovered `v`, or `None` for the root and for vertices
+    /// that were not reached.
     pub fn parent_edge(&self, v: BlockId) -> Option<EdgeId> {
         self.parent[v.index()]
     }
 
-    /// Whether `a` is `b` or an ancestor of `b` in the depth-first tree. O(1).
+    /// Whether `a` is `b` or an ancestor of `b` in the depth-first tree. Time: O(1).
     pub fn is_ancestor(&self, a: BlockId, b: BlockId) -> bool {
         let (a, b) = (a.index(), b.index());
         self.number[a] != u32::MAX

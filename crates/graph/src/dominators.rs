@@ -1,5 +1,5 @@
-//! Dominators, by the algorithm of Lengauer and Tarjan (1979) with simple path compression. O(E log
-//! V), no recursion.
+//! Dominators, by the algorithm of Lengauer and Tarjan (1979) with simple path compression. Time:
+//! O(E log V), no recursion.
 
 use afterimage_ids::{BlockId, EntityRef};
 
@@ -7,12 +7,12 @@ use crate::{Adjacency, FlowGraph};
 
 const NONE: u32 = u32::MAX;
 
-/// The dominator tree: `a` dominates `b` if every path from the root to `b` goes through `a`.
+/// The dominator tree. `a` dominates `b` if every path from the root to `b` goes through `a`.
 #[derive(Clone, Debug)]
 pub struct DominatorTree {
     idom: Vec<u32>,
-    /// The preorder interval of each vertex in the dominator tree; empty (`1..0`) for unreachable
-    /// vertices.
+    /// The preorder interval of each vertex in the dominator tree. It is empty (`1..0`) for
+    /// unreachable vertices.
     first: Vec<u32>,
     last: Vec<u32>,
 }
@@ -62,22 +62,22 @@ impl DominatorTree {
         Self { idom, first, last }
     }
 
-    /// The closest strict dominator; `None` for the root and for unreachable vertices.
+    /// Returns the closest strict dominator, or `None` for the root and for unreachable vertices.
     pub fn immediate_dominator(&self, v: BlockId) -> Option<BlockId> {
         let d = self.idom[v.index()];
         (d != NONE).then(|| BlockId::new(d as usize))
     }
 
     /// Whether `a` dominates `b`. Every reachable vertex dominates itself. Unreachable vertices
-    /// dominate nothing and are dominated by nothing. O(1).
+    /// dominate nothing and are dominated by nothing. Time: O(1).
     pub fn dominates(&self, a: BlockId, b: BlockId) -> bool {
         let (a, b) = (a.index(), b.index());
         self.first[b] <= self.last[b] && (self.first[a]..=self.last[a]).contains(&self.first[b])
     }
 
-    /// The preorder numbers, in the dominator tree, of a reachable vertex and of the last vertex
-    /// that it dominates. The vertex dominates exactly those numbered from the first number to the
-    /// second.
+    /// Returns the preorder numbers, in the dominator tree, of a reachable vertex and of the last
+    /// vertex that it dominates. The vertex dominates exactly the vertices numbered from the first
+    /// number to the second.
     pub fn preorder_interval(&self, v: BlockId) -> (u32, u32) {
         (self.first[v.index()], self.last[v.index()])
     }
@@ -87,7 +87,7 @@ impl DominatorTree {
         self.first[v.index()] <= self.last[v.index()]
     }
 
-    /// The strict dominators of a vertex, the closest first.
+    /// Returns the strict dominators of a vertex, closest first.
     pub fn strict_dominators(&self, v: BlockId) -> impl Iterator<Item = BlockId> + '_ {
         std::iter::successors(self.immediate_dominator(v), |&d| {
             self.immediate_dominator(d)
@@ -171,7 +171,7 @@ impl Search {
     }
 }
 
-/// The link-eval forest: the depth-first tree on the vertices numbered `linked` and above.
+/// The link-eval forest, which is the depth-first tree on the vertices numbered `linked` and above.
 struct Forest {
     ancestor: Vec<u32>,
     label: Vec<u32>,
@@ -179,8 +179,8 @@ struct Forest {
 }
 
 impl Forest {
-    /// The vertex with the least semidominator on the path from `v` up to the root of its tree in
-    /// the forest, root excluded. `v` itself if it is a root.
+    /// Returns the vertex with the least semidominator on the path from `v` up to the root of its
+    /// tree in the forest, root excluded. Returns `v` itself if it is a root.
     fn eval(&mut self, v: u32, linked: u32, semi: &[u32]) -> u32 {
         if v < linked {
             return self.label[v as usize];

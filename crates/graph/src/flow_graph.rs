@@ -19,10 +19,10 @@ pub struct FlowGraph {
 }
 
 impl FlowGraph {
-    /// Builds the graph. O(V + E).
+    /// Builds the graph. Time: O(V + E).
     ///
     /// # Panics
-    /// If `root`, `exit` or an edge names a vertex that is not below `vertices`.
+    /// Panics if `root`, `exit` or an edge names a vertex that is not below `vertices`.
     pub fn new(
         vertices: usize,
         root: BlockId,
@@ -64,74 +64,74 @@ impl FlowGraph {
         }
     }
 
-    /// The vertex where every execution begins.
+    /// Returns the vertex where every execution begins.
     pub fn root(&self) -> BlockId {
         self.root
     }
 
-    /// The vertex where every complete execution ends. It may be unreachable.
+    /// Returns the vertex where every complete execution ends. It may be unreachable.
     pub fn exit(&self) -> BlockId {
         self.exit
     }
 
-    /// The number of vertices, including EXIT.
+    /// Returns the number of vertices, including EXIT.
     pub fn vertex_count(&self) -> usize {
         self.succ_start.len() - 1
     }
 
-    /// The number of edges, excluding EXIT→root.
+    /// Returns the number of edges, excluding EXIT→root.
     pub fn edge_count(&self) -> usize {
         self.ends.len()
     }
 
-    /// All vertices, ascending.
+    /// Returns all vertices, ascending.
     pub fn vertices(
         &self,
     ) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + Clone + use<> {
         (0..self.vertex_count()).map(BlockId::new)
     }
 
-    /// All edges, ascending.
+    /// Returns all edges, ascending.
     pub fn edges(
         &self,
     ) -> impl DoubleEndedIterator<Item = EdgeId> + ExactSizeIterator + Clone + use<> {
         (0..self.edge_count()).map(EdgeId::new)
     }
 
-    /// The vertex that an edge leaves.
+    /// Returns the vertex that an edge leaves.
     pub fn from(&self, edge: EdgeId) -> BlockId {
         self.ends[edge.index()].0
     }
 
-    /// The vertex that an edge enters.
+    /// Returns the vertex that an edge enters.
     pub fn to(&self, edge: EdgeId) -> BlockId {
         self.ends[edge.index()].1
     }
 
-    /// The edges that leave a vertex, ascending.
+    /// Returns the edges that leave a vertex, ascending.
     pub fn out_edges(&self, vertex: BlockId) -> &[EdgeId] {
         let v = vertex.index();
         &self.succ[self.succ_start[v] as usize..self.succ_start[v + 1] as usize]
     }
 
-    /// The edges that enter a vertex, ascending.
+    /// Returns the edges that enter a vertex, ascending.
     pub fn in_edges(&self, vertex: BlockId) -> &[EdgeId] {
         let v = vertex.index();
         &self.pred[self.pred_start[v] as usize..self.pred_start[v + 1] as usize]
     }
 
-    /// The successors of a vertex, one per outgoing edge.
+    /// Returns the successors of a vertex, one per outgoing edge.
     pub fn successors(&self, vertex: BlockId) -> impl DoubleEndedIterator<Item = BlockId> + '_ {
         self.out_edges(vertex).iter().map(|&e| self.to(e))
     }
 
-    /// The predecessors of a vertex, one per incoming edge.
+    /// Returns the predecessors of a vertex, one per incoming edge.
     pub fn predecessors(&self, vertex: BlockId) -> impl DoubleEndedIterator<Item = BlockId> + '_ {
         self.in_edges(vertex).iter().map(|&e| self.from(e))
     }
 
-    /// Whether a vertex is a predicate: it has edges to two distinct vertices
-    /// (Ball and Larus 1992, section 2).
+    /// Whether a vertex is a predicate, which has edges to two distinct vertices (Ball and Larus
+    /// 1992, section 2).
     pub fn is_predicate(&self, vertex: BlockId) -> bool {
         let mut successors = self.successors(vertex);
         successors

@@ -11,7 +11,7 @@ pub struct Loop {
     /// The vertex of the loop that depth-first search discovers first. Edges to it from within
     /// the loop are the loop's back edges.
     pub header: BlockId,
-    /// The smallest loop around this one.
+    /// The smallest loop around this loop.
     pub parent: Option<LoopId>,
     /// The number of loops that contain the header, including this one.
     pub depth: u32,
@@ -19,11 +19,11 @@ pub struct Loop {
     pub irreducible: bool,
 }
 
-/// All loops of a graph and how they nest, as Havlak (1997) defines them.
+/// All loops of a graph and their nesting, as Havlak (1997) defines them.
 ///
 /// A loop with header `h` is the set of depth-first descendants of `h` that reach `h` without
 /// leaving the descendants of `h`. Two loops are nested or disjoint. Removing the back edges of all
-/// loops leaves no cycle. On a reducible graph these are the natural loops.
+/// loops leaves no cycle. On a reducible graph, these are the natural loops.
 #[derive(Clone, Debug)]
 pub struct LoopForest {
     loops: PrimaryMap<LoopId, Loop>,
@@ -35,7 +35,7 @@ pub struct LoopForest {
 
 impl LoopForest {
     /// Finds the loops among the vertices that the root reaches, by Ramalingam's (1999) almost
-    /// linear version of Havlak's algorithm. O(E log V), no recursion.
+    /// linear version of Havlak's algorithm. Time: O(E log V), no recursion.
     pub fn compute(graph: &FlowGraph, search: &DepthFirst) -> Self {
         let enclosing = Builder::new(graph, search).enclosing_headers();
         let mut loops: PrimaryMap<LoopId, Loop> = PrimaryMap::new();
@@ -106,8 +106,8 @@ impl LoopForest {
     }
 
     fn mark_irreducible(&mut self, graph: &FlowGraph, search: &DepthFirst) {
-        // Loops that are already marked are skipped: the next loop outward names their set. The
-        // number `loops.len()` means "no loop".
+        // Skip loops that are already marked. The next loop outward names their set. The number
+        // `loops.len()` means "no loop".
         let outside = self.loops.len();
         let index = |id: Option<LoopId>| id.map_or(outside, |l| l.index());
         let mut unmarked = UnionFind::new(outside + 1);
@@ -133,38 +133,38 @@ impl LoopForest {
         }
     }
 
-    /// The loops. Each comes after the loops around it, and each nest is consecutive.
+    /// Returns the loops. Each comes after the loops around it, and each nest is consecutive.
     pub fn loops(&self) -> &PrimaryMap<LoopId, Loop> {
         &self.loops
     }
 
-    /// The smallest loop that contains `v`.
+    /// Returns the smallest loop that contains `v`.
     pub fn innermost(&self, v: BlockId) -> Option<LoopId> {
         self.innermost[v.index()]
     }
 
-    /// The number of loops that contain `v`.
+    /// Returns the number of loops that contain `v`.
     pub fn depth(&self, v: BlockId) -> u32 {
         self.innermost(v).map_or(0, |l| self.loops[l].depth)
     }
 
-    /// Whether `v` is in the loop or in a loop nested in it. O(1).
+    /// Whether `v` is in the loop or in a loop nested in it. Time: O(1).
     pub fn contains(&self, l: LoopId, v: BlockId) -> bool {
         self.innermost(v).is_some_and(|inner| self.nests(l, inner))
     }
 
-    /// Whether `inner` is `outer` or nested in it. O(1).
+    /// Whether `inner` is `outer` or nested in it. Time: O(1).
     pub fn nests(&self, outer: LoopId, inner: LoopId) -> bool {
         (outer.as_u32()..=self.last[outer.index()]).contains(&inner.as_u32())
     }
 
-    /// The loops that contain `v`, the smallest first.
+    /// Returns the loops that contain `v`, smallest first.
     pub fn around(&self, v: BlockId) -> impl Iterator<Item = LoopId> + '_ {
         std::iter::successors(self.innermost(v), |&l| self.loops[l].parent)
     }
 }
 
-/// For each vertex, by preorder number: the header of the smallest loop around it, and whether it
+/// For each vertex, by preorder number, the header of the smallest loop around it, and whether it
 /// is a header. For a header, this is the loop around its own loop.
 struct Enclosing {
     header: Vec<Option<u32>>,

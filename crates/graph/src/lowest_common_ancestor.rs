@@ -8,7 +8,7 @@ pub(crate) struct LowestCommonAncestor<'a> {
 }
 
 impl<'a> LowestCommonAncestor<'a> {
-    /// Prepares a tree for queries. O(n). The root is 0 and its own parent.
+    /// Prepares a tree for queries. Time: O(n). The root is 0 and its own parent.
     pub(crate) fn new(parent: &'a [u32]) -> Self {
         let n = parent.len();
         let mut size = vec![1u32; n];

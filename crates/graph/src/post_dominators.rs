@@ -4,13 +4,13 @@ use afterimage_ids::{BlockId, EntityRef};
 
 use crate::{Adjacency, Components, DepthFirst, DominatorTree, FlowGraph};
 
-/// The post-dominator tree: `a` post-dominates `b` if every path from `b` to EXIT goes through `a`.
+/// The post-dominator tree. `a` post-dominates `b` if every path from `b` to EXIT goes through `a`.
 ///
 /// If a vertex cannot reach EXIT, the graph is first completed by *virtual exits*. Every vertex
-/// without successors gets an edge to EXIT. So does one vertex of every region that cannot be left:
-/// the one that depth-first search discovers first, such as the header of an infinite loop. Every
-/// vertex then reaches EXIT and has a place in the tree. An infinite loop thus behaves like a loop
-/// whose header decides when it ends. Edges that leave EXIT are ignored.
+/// without successors gets an edge to EXIT. So does one vertex of every region that cannot be left,
+/// namely the vertex that depth-first search discovers first. In an infinite loop, this is the
+/// header. Every vertex then reaches EXIT and has a place in the tree. An infinite loop thus
+/// behaves like a loop that can end at its header. Edges that leave EXIT are ignored.
 #[derive(Clone, Debug)]
 pub struct PostDominatorTree {
     tree: DominatorTree,
@@ -18,7 +18,7 @@ pub struct PostDominatorTree {
 }
 
 impl PostDominatorTree {
-    /// Finds the post-dominators of all vertices. O(E log V), no recursion.
+    /// Finds the post-dominators of all vertices. Time: O(E log V), no recursion.
     pub fn compute(graph: &FlowGraph) -> Self {
         let virtual_exits = virtual_exits(graph);
         let exit = graph.exit().index();
@@ -32,17 +32,17 @@ impl PostDominatorTree {
         }
     }
 
-    /// The closest strict post-dominator; `None` for EXIT only.
+    /// Returns the closest strict post-dominator, or `None` for EXIT only.
     pub fn immediate_post_dominator(&self, v: BlockId) -> Option<BlockId> {
         self.tree.immediate_dominator(v)
     }
 
-    /// Whether `a` post-dominates `b`. Every vertex post-dominates itself. O(1).
+    /// Whether `a` post-dominates `b`. Every vertex post-dominates itself. Time: O(1).
     pub fn post_dominates(&self, a: BlockId, b: BlockId) -> bool {
         self.tree.dominates(a, b)
     }
 
-    /// The vertices that got a virtual edge to EXIT, ascending.
+    /// Returns the vertices that got a virtual edge to EXIT, ascending.
     pub fn virtual_exits(&self) -> &[BlockId] {
         &self.virtual_exits
     }
@@ -55,9 +55,9 @@ fn inner_edges(graph: &FlowGraph) -> impl Iterator<Item = (usize, usize)> + Clon
         .filter(|&(from, _)| from != graph.exit().index())
 }
 
-/// One vertex of every strongly connected component that no edge leaves, except EXIT's component,
-/// ascending. It is the vertex that depth-first search from the root discovers first. If the root
-/// does not reach the component, it is the lowest vertex. O(V + E).
+/// Returns one vertex of every strongly connected component that no edge leaves, except EXIT's
+/// component, ascending. It is the vertex that depth-first search from the root discovers first. If
+/// the root does not reach the component, it is the lowest vertex. Time: O(V + E).
 pub fn virtual_exits(graph: &FlowGraph) -> Vec<BlockId> {
     let components = Components::compute(&Adjacency::new(graph.vertex_count(), inner_edges(graph)));
     let mut is_left = vec![false; components.count()];

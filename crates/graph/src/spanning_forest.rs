@@ -16,8 +16,8 @@ pub struct SpanningForest {
 
 impl SpanningForest {
     /// Builds a forest of maximum weight by Kruskal's algorithm (Tarjan 1983, chapter 6). EXIT→root
-    /// and the virtual edges come first, then the other edges by decreasing weight; ties go to the
-    /// lower number. On a connected graph the result is a spanning tree. O(E log E).
+    /// and the virtual edges come first, then the other edges by decreasing weight. Ties go to the
+    /// lower number. On a connected graph, the result is a spanning tree. Time: O(E log E).
     ///
     /// Virtual edges that close a cycle with earlier edges are skipped.
     pub fn maximum(
@@ -40,12 +40,12 @@ impl SpanningForest {
         self.inside[edge.index()]
     }
 
-    /// The edges in the forest, ascending.
+    /// Returns the edges in the forest, ascending.
     pub fn edges(&self) -> impl Iterator<Item = EdgeId> + '_ {
         self.select(true)
     }
 
-    /// The edges outside the forest, ascending.
+    /// Returns the edges outside the forest, ascending.
     pub fn chords(&self) -> impl Iterator<Item = EdgeId> + '_ {
         self.select(false)
     }

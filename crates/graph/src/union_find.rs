@@ -1,4 +1,4 @@
-//! Disjoint sets.
+//! Maintains disjoint sets.
 
 /// Disjoint sets of `0..n`, with union by size and path halving (Tarjan 1975). Each operation of a
 /// sequence costs nearly constant time.

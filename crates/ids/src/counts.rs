@@ -4,7 +4,7 @@ use crate::BlockId;
 
 /// The executions of each edge of each function in one run of a program.
 ///
-/// There is one entry per function that the module defines, in code-section order.
+/// There is one entry for each function that the module defines, in code-section order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The counts of each defined function.

@@ -1,14 +1,15 @@
-//! Floating-point arithmetic, as performed by the engine with NaN canonicalisation.
+//! Performs floating-point arithmetic as the engine does with NaN canonicalisation.
 //!
 //! An arithmetic operator that yields a NaN yields the canonical NaN, which is positive and quiet,
-//! with payload zero. That holds for `add`, `sub`, `mul`, `div`, `sqrt`, `min`, `max`, `ceil`,
+//! with payload zero. The rule holds for `add`, `sub`, `mul`, `div`, `sqrt`, `min`, `max`, `ceil`,
 //! `floor`, `trunc`, `nearest`, the fused operators, `promote` and `demote`. It does not hold for
 //! `abs`, `neg`, `copysign`, `pmin`, `pmax`, `reinterpret`, loads and selections. These only move
 //! or change bits, including those of a signalling NaN.
 
-/// The operations that the operators need beyond the arithmetic of [`f32`] and [`f64`].
+/// Operations that WebAssembly's operators need in addition to the arithmetic of [`f32`] and
+/// [`f64`].
 pub(crate) trait Float: Copy {
-    /// The number itself, or the canonical NaN for any NaN.
+    /// Returns the number itself, or the canonical NaN for any NaN.
     fn canonical(self) -> Self;
 
     /// Returns the lesser operand, or the canonical NaN if one is NaN. -0 is less than +0.
@@ -23,14 +24,14 @@ pub(crate) trait Float: Copy {
     /// Returns `other` if it is greater, otherwise `self`, bit for bit.
     fn pseudo_max(self, other: Self) -> Self;
 
-    /// `self * factor + term`, rounded once.
+    /// Returns `self * factor + term`, rounded once.
     fn fused(self, factor: Self, term: Self) -> Self;
 }
 
 macro_rules! floats {
     ($($float:ident, $infinity:literal, $canonical_nan:literal;)*) => {
         $(impl Float for $float {
-            // Compares bits as integers. The compiler treats all NaNs as equal, so it would drop
+            // Compare the bits as integers. The compiler treats all NaNs as equal, so it would drop
             // the canonicalisation where an operation such as a square root might yield a different
             // NaN.
             #[inline(always)]
@@ -43,7 +44,8 @@ macro_rules! floats {
                 })
             }
 
-            // If either operand is a NaN, so is the value whose bits combine those of both.
+            // If either operand is a NaN, so is the value whose bits combine the bits of both
+            // operands.
             #[inline(always)]
             fn min_or_nan(self, other: Self) -> Self {
                 let least = if self < other {

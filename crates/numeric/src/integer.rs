@@ -4,13 +4,13 @@ use crate::Trap;
 
 /// Division, and truncation of a float, for one integer type.
 pub(crate) trait Integer: Sized {
-    /// The quotient, rounded towards zero.
+    /// Returns the quotient, rounded towards zero.
     fn divide(self, divisor: Self) -> Result<Self, Trap>;
 
-    /// The remainder, with the dividend's sign; 0 if only the quotient overflows.
+    /// Returns the remainder, with the dividend's sign, or 0 if only the quotient overflows.
     fn remainder(self, divisor: Self) -> Result<Self, Trap>;
 
-    /// The float, rounded towards zero.
+    /// Returns the float, rounded towards zero.
     fn truncate(float: f64) -> Result<Self, Trap>;
 }
 

@@ -33,14 +33,14 @@ macro_rules! scalars {
                 }
             }
 
-            /// The operator's name in the text format.
+            /// Returns the operator's name in the text format.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                 }
             }
 
-            /// The types of the operator's operands and of its result.
+            /// Returns the types of the operator's operands and of its result.
             pub fn types(self) -> (&'static [ValType], ValType) {
                 match self {
                     $(Self::$variant => (
@@ -66,7 +66,7 @@ macro_rules! scalars {
             ///
             /// # Errors
             ///
-            /// The trap, if the operator has no result for these operands.
+            /// Returns the trap if the operator has no result for these operands.
             #[inline(always)]
             pub fn eval(self, a: u64, b: u64) -> Result<u64, Trap> {
                 let [first, second] = [a, b];
@@ -84,7 +84,7 @@ macro_rules! scalars {
 }
 
 impl Scalar {
-    /// The number of operands: 1 or 2.
+    /// Returns the number of operands: 1 or 2.
     pub fn arity(self) -> usize {
         self.types().0.len()
     }

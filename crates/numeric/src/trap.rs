@@ -1,4 +1,4 @@
-/// Why a numeric operator has no result.
+/// The reason why a numeric operator has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Trap {
     /// An integer was divided by zero.

@@ -1,4 +1,4 @@
-//! Vector operators that yield one vector or scalar: SIMD and relaxed SIMD. Relaxed operators have
+//! Vector operators (SIMD and relaxed SIMD) that yield one vector or scalar. Relaxed operators have
 //! their deterministic meaning.
 
 mod lanes;
@@ -8,24 +8,24 @@ mod operand;
 pub use memory::{VectorLoad, VectorStore};
 pub use table::Vector;
 
-/// How an operand or a result is stored.
+/// The way in which an operand or a result is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// At most 64 bits.
+    /// The value has at most 64 bits.
     Scalar,
-    /// 128 bits, of which lane 0 is the lowest.
+    /// The value has 128 bits, with lane 0 in the lowest bits.
     Vector,
 }
 
 /// The kind of immediate that an operator has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Immediate {
-    /// No immediate.
+    /// The operator has no immediate.
     None,
     /// The number of a lane, counted from the lowest.
     Lane,
-    /// For each byte of the result, the lowest first, the number of the byte of the operands to
-    /// copy. Numbers 0 to 15 are bytes of the first operand.
+    /// For each byte of the result, lowest first, the number of the operand byte to copy. Numbers 0
+    /// to 15 are bytes of the first operand.
     Shuffle,
 }
 
@@ -57,14 +57,14 @@ macro_rules! vectors {
                 }
             }
 
-            /// The operator's name in the text format.
+            /// Returns the operator's name in the text format.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                 }
             }
 
-            /// The types of the operator's operands and of its result.
+            /// Returns the types of the operator's operands and of its result.
             pub fn types(self) -> (&'static [ValType], ValType) {
                 match self {
                     $(Self::$variant => (
@@ -74,7 +74,7 @@ macro_rules! vectors {
                 }
             }
 
-            /// How the operator's operands and its result are stored.
+            /// Returns the way in which the operator's operands and its result are stored.
             pub fn signature(self) -> (&'static [Kind], Kind) {
                 match self {
                     $(Self::$variant => (
@@ -84,7 +84,7 @@ macro_rules! vectors {
                 }
             }
 
-            /// The kind of the operator's immediate.
+            /// Returns the kind of the operator's immediate.
             pub fn immediate(self) -> Immediate {
                 match self {
                     $($(Self::$variant => immediate!(meaning $immediate),)?)*

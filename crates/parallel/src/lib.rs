@@ -1,7 +1,8 @@
 //! A parallel, order-preserving `map` over `0..count`.
 //!
-//! Input: a number of items and a function of the item's index. Output: the results in index order,
-//! which do not depend on the number of threads. There is one thread per available processor.
+//! The input is a number of items and a function of the item's index. The output is the results in
+//! index order, which do not depend on the number of threads. There is one thread per available
+//! processor.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +17,8 @@ pub fn map<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
     map_with(count, || (), |(), at| of(at))
 }
 
-/// Like [`map`], with a scratch value that each thread creates once and passes to every call.
+/// Does the same as [`map`], with a scratch value that each thread creates once and passes to every
+/// call.
 pub fn map_with<R, T: Send>(
     count: usize,
     room: impl Fn() -> R + Sync,

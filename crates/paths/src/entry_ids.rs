@@ -23,7 +23,7 @@ pub struct EntryIds {
 }
 
 impl EntryIds {
-    /// Numbers the functions whose address is taken. O(functions + types).
+    /// Numbers the functions whose address is taken. Time: O(functions + types).
     pub fn new(program: &Program) -> Self {
         let mut first = HashMap::new();
         let classes: Vec<usize> = program
@@ -65,12 +65,12 @@ impl EntryIds {
         self.ids.get(function.index()).copied().flatten()
     }
 
-    /// The width in bits of the numbers of functions of a type.
+    /// Returns the width in bits of the numbers of functions of a type.
     pub fn width(&self, ty: TypeId) -> u8 {
         width_of(self.class(ty).len() as u64)
     }
 
-    /// The function of a type with the given number.
+    /// Returns the function of a type with the given number.
     pub fn function(&self, ty: TypeId, number: u32) -> Option<FuncId> {
         self.class(ty).get(number as usize).copied()
     }

@@ -3,8 +3,8 @@
 //! A path begins at a *start*. Starts are the root, the vertex after a call, a loop's header, a
 //! dispatch vertex or one of its handlers, the vertex after a loop, and any place where too many
 //! paths would meet. A path ends when control reaches a start, makes a call, or leaves the
-//! function. Each edge has a value. Given the start, the sum of the values along a path identifies
-//! it, and is less than the number of paths that begin there.
+//! function. Each edge has a value. The start and the sum of the values along a path identify the
+//! path. The sum is less than the number of paths that begin at the start.
 
 mod shorter;
 
@@ -23,12 +23,12 @@ pub struct Cuts {
     /// A vertex through which more paths than this lead to their ends is a start.
     pub through: u64,
     /// A vertex is a start if each of its predecessors leads to it in at most one of this many
-    /// cases. Then rare code does not lengthen the numbers of frequent paths. 0 disables this rule.
+    /// cases. Rare code then does not lengthen the numbers of frequent paths. 0 disables this rule.
     pub rare: f64,
     /// Whether paths end where a loop is left, unless only one path continues from there.
     pub loop_exits: bool,
-    /// A vertex is a start if this shortens the numbers of other paths by a bit, and at most one in
-    /// this many of those paths reaches it. 0 disables this rule.
+    /// A vertex is a start if this shortens the numbers of other paths by a bit and these paths
+    /// rarely reach the vertex. At most one path in this many may reach it. 0 disables this rule.
     pub shorter: f64,
 }
 
@@ -58,7 +58,7 @@ pub struct Numbering {
 
 impl Numbering {
     /// Numbers the paths of a function. The heaviest edge out of a vertex adds nothing. An
-    /// activation writes one bit if it can end with a tail call. Near-linear.
+    /// activation writes one bit if it can end with a tail call. Time: near-linear.
     pub fn compute(cfg: &Cfg, weights: &Weights, cuts: Cuts) -> Self {
         let graph = &cfg.graph;
         let search = DepthFirst::compute(graph);
@@ -123,18 +123,18 @@ impl Numbering {
         Self { starts, values }
     }
 
-    /// The width, in bits, of the numbers of the paths that begin at a vertex; `None` if no path
-    /// begins there.
+    /// Returns the width, in bits, of the numbers of the paths that begin at a vertex, or `None` if
+    /// no path begins there.
     pub fn start(&self, v: BlockId) -> Option<u8> {
         self.starts.get(&v).copied()
     }
 
-    /// The vertices where paths begin, ascending, with the width of their paths' numbers.
+    /// Returns the vertices where paths begin, ascending, with the width of their paths' numbers.
     pub fn starts(&self) -> impl Iterator<Item = (BlockId, u8)> + '_ {
         self.starts.iter().map(|(&v, &width)| (v, width))
     }
 
-    /// Returns what an edge adds to a path's number.
+    /// Returns the value that an edge adds to a path's number.
     pub fn value(&self, edge: EdgeId) -> u32 {
         match self.values.binary_search_by_key(&edge, |v| v.0) {
             Ok(i) => self.values[i].1,
@@ -142,7 +142,7 @@ impl Numbering {
         }
     }
 
-    /// The edges that add something, ascending, with their values.
+    /// Returns the edges that add something, ascending, with their values.
     pub fn values(&self) -> &[(EdgeId, u32)] {
         &self.values
     }
@@ -161,7 +161,7 @@ struct Counter<'a> {
 struct Counted {
     /// The number of paths from each vertex to an end.
     paths: Vec<u64>,
-    /// What edges add to path numbers.
+    /// The values that edges add to path numbers.
     values: Vec<(EdgeId, u32)>,
     tail_calls: bool,
 }

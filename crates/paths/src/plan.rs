@@ -1,4 +1,4 @@
-//! What each function writes of the path, and where.
+//! Plans which bits of the path each function writes, and where.
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
 use afterimage_placement::{PlanError, function_weights};
@@ -12,11 +12,11 @@ use crate::{EntryIds, Step, width_of};
 /// The place of a [`Step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spot {
-    /// When control enters a block.
+    /// The step is taken when control enters a block.
     Start(BlockId),
-    /// When control passes over an edge.
+    /// The step is taken when control passes over an edge.
     Edge(EdgeId),
-    /// Right before the operator that ends a block.
+    /// The step is taken right before the operator that ends a block.
     End(BlockId),
 }
 
@@ -32,11 +32,11 @@ pub struct PathPlan {
 }
 
 impl PathPlan {
-    /// Plans a program's probes. The counts of an earlier run serve as weights if given.
-    /// Near-linear.
+    /// Plans a program's probes. The counts of an earlier run serve as weights if given. Time:
+    /// near-linear.
     ///
     /// # Errors
-    /// If the counts belong to another program.
+    /// Returns an error if the counts belong to another program.
     pub fn new(
         program: &Program,
         feedback: Option<&Counts>,
@@ -78,22 +78,22 @@ impl PathPlan {
         })
     }
 
-    /// The probes of the `i`-th defined function. Steps that share an operator must be placed in
-    /// this order.
+    /// Returns the probes of the `i`-th defined function. Steps that share an operator must be
+    /// placed in this order.
     pub fn steps(&self, i: usize) -> &[(Spot, Step)] {
         &self.steps[i]
     }
 
-    /// The path numbers of a function; `None` for an import.
+    /// Returns the path numbers of a function, or `None` for an import.
     pub fn numbering(&self, program: &Program, function: FuncId) -> Option<&Numbering> {
         let i = function.index().checked_sub(program.imports.len())?;
         self.functions.get(i)
     }
 
-    /// A hash of the plan. Plans that write the same bits in the same places have the same hash.
-    /// Different plans almost certainly have different hashes.
+    /// Returns a hash of the plan. Plans that write the same bits in the same places have the same
+    /// hash. Different plans almost certainly have different hashes.
     pub fn fingerprint(&self) -> u64 {
-        // FNV-1a, so the hash is the same on every machine and in every build.
+        // The hash is FNV-1a, so it is the same on every machine and in every build.
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         let mut mix = |value: u64| {
             for byte in value.to_le_bytes() {
@@ -138,8 +138,8 @@ fn at_start(
     })
 }
 
-/// Returns the step for what an edge adds. Dispatch vertices have no code, so their edges also do
-/// what belongs to the vertices.
+/// Returns the step for the value that an edge adds. Dispatch vertices have no code, so their edges
+/// also take the steps of the vertices.
 fn on_edge(cfg: &Cfg, numbering: &Numbering, edge: EdgeId) -> Option<Step> {
     let graph = &cfg.graph;
     let from = graph.from(edge);

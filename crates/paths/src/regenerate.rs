@@ -1,7 +1,8 @@
 //! Regenerates the paths of a run from the bits that it wrote.
 //!
-//! A table per function gives the path for each start and number, and how it ends. The activations
-//! are kept on a stack, because a callee's paths come between its caller's.
+//! A table per function gives the path for each start and number, and the way in which the path
+//! ends. The activations are kept on a stack, because a callee's paths come between its caller's
+//! paths.
 
 mod bits;
 mod boundary;
@@ -46,30 +47,30 @@ pub trait Sink {
 pub struct ExecutedPath<'a> {
     /// The function to which the blocks belong.
     pub function: FuncId,
-    /// The blocks, in order.
+    /// The blocks, in the order of execution.
     pub blocks: &'a [BlockId],
-    /// The headers of the loops around the first block, the outermost first.
+    /// The headers of the loops around the first block, outermost first.
     pub loops: &'a [BlockId],
     /// Whether the first block is the last of these headers.
     pub header: bool,
-    /// The vertex where the activation continues (after the call, if the path ends with one);
+    /// The vertex where the activation continues (after the call, if the path ends with one), or
     /// `None` if the activation ends.
     pub next: Option<BlockId>,
     /// Whether the path ends with a call.
     pub calls: bool,
 }
 
-/// Why the bits do not describe a run of the program.
+/// The reason why the bits do not describe a run of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegenerateError {
     /// No path that begins at the block has this number.
     #[error("no path of {function} that begins at {block} has number {number}")]
     NoSuchPath {
-        /// The function.
+        /// The function of the path.
         function: FuncId,
         /// The block where the path begins.
         block: BlockId,
-        /// The number.
+        /// The recorded number.
         number: u32,
     },
     /// The function that was entered is not the function that was called.
@@ -107,12 +108,12 @@ pub enum RegenerateError {
 /// The maximum number of open activations.
 const DEEPEST: usize = 1 << 26;
 
-/// Regenerates the sequence of paths of a run from its bits, piece by piece. O(1) per path, plus
-/// O(length) once for each distinct path.
+/// Regenerates the sequence of paths of a run from its bits, piece by piece. Time: O(1) per path,
+/// plus O(length) once for each distinct path.
 pub struct Regenerator<'a> {
     tables: Tables<'a>,
     bits: Bits,
-    /// The innermost activation; `None` between two calls by the host.
+    /// The innermost activation, or `None` between two calls by the host.
     current: Option<Activation>,
     outer: Vec<Activation>,
     /// A pending call, with its target and caller. The callee's first bits have not arrived yet.
@@ -146,17 +147,17 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Adds a call of a function by the host.
+    /// Adds a call by the host to a function.
     pub fn host_call(&mut self, function: FuncId) {
         self.host_calls.push_back(function);
     }
 
-    /// The number of blocks executed so far.
+    /// Returns the number of blocks executed so far.
     pub fn time(&self) -> u64 {
         self.time
     }
 
-    /// The functions whose activations are open, the outermost first.
+    /// Returns the functions whose activations are open, outermost first.
     pub fn open(&self) -> impl Iterator<Item = FuncId> + '_ {
         self.outer
             .iter()
@@ -164,11 +165,11 @@ impl<'a> Regenerator<'a> {
             .map(|a| self.tables.id(a.function))
     }
 
-    /// Processes more words. The last word is held back until more arrive, because its meaning
-    /// depends on whether it is the last.
+    /// Processes more words. The last word is held back until more words arrive, because its
+    /// meaning depends on whether it is the last.
     ///
     /// # Errors
-    /// If the words do not continue the run.
+    /// Returns an error if the words do not continue the run.
     pub fn feed<S: Sink>(&mut self, words: &[u64], sink: &mut S) -> Result<(), RegenerateError> {
         for &word in words {
             if let Some(ready) = self.bits.push(word)? {
@@ -184,7 +185,7 @@ impl<'a> Regenerator<'a> {
     }
 
     /// Processes one path, or the beginning or end of an activation. `last` holds the activations
-    /// at the end of the run, if that may be near.
+    /// at the end of the run, if the end may be near.
     #[inline]
     fn step<S: Sink>(
         &mut self,
@@ -198,7 +199,7 @@ impl<'a> Regenerator<'a> {
             let Some(function) = self.host_calls.pop_front() else {
                 return Ok(Next::Idle);
             };
-            // The function is an exported import, so the host called itself.
+            // The function is an exported import, so the host called its own function.
             if let Some(function) = self.tables.defined(function) {
                 self.enter(function, sink)?;
             }
@@ -316,7 +317,7 @@ impl<'a> Regenerator<'a> {
         Ok(())
     }
 
-    /// The callee; `None` for an import.
+    /// Returns the callee, or `None` for an import.
     #[inline]
     fn callee(&mut self, target: Target, caller: u32) -> Result<Option<u32>, RegenerateError> {
         match target {

@@ -1,8 +1,8 @@
 //! Places the probes of path numbers in one function.
 //!
-//! Bits are shifted into an accumulator: a local while a function uses it, a global between
-//! functions. The accumulator is loaded where a function is entered or a call returns, if it is
-//! used before the next call. It is saved before calls and exits, if it may have changed. Two
+//! Bits are shifted into an accumulator, which is a local while a function uses it and a global
+//! between functions. The accumulator is loaded where a function is entered or a call returns, if
+//! it is used before the next call. It is saved before calls and exits, if it may have changed. Two
 //! data-flow problems decide whether it may have changed (forward) and whether it is used
 //! (backward).
 
@@ -87,8 +87,8 @@ impl Written<'_> {
     }
 }
 
-/// The probes of a function, in the order in which they must be placed: probes on edges, then
-/// probes in blocks, then saves. O(edges) times a small number of rounds.
+/// Returns the probes of a function, in the order in which they must be placed. Probes on edges
+/// come first, then probes in blocks, then saves. Time: O(edges) times a small number of rounds.
 pub(crate) fn place(written: &Written<'_>) -> Vec<(Spot, Step)> {
     let cfg = written.cfg;
     let graph = &cfg.graph;
@@ -130,8 +130,8 @@ pub(crate) fn place(written: &Written<'_>) -> Vec<(Spot, Step)> {
     steps
 }
 
-/// For each vertex, whether the local may differ from the global when the vertex ends, before a
-/// save at this point.
+/// Returns, for each vertex, whether the local may differ from the global when the vertex ends,
+/// before a save at this point.
 fn changed(written: &Written<'_>) -> Vec<bool> {
     let cfg = written.cfg;
     let mut changed = vec![false; cfg.graph.vertex_count()];
@@ -163,8 +163,8 @@ fn changed(written: &Written<'_>) -> Vec<bool> {
     changed
 }
 
-/// For each vertex, whether a probe or a save uses the local, in the vertex or later, before it is
-/// loaded again.
+/// Returns, for each vertex, whether a probe or a save uses the local, in the vertex or later,
+/// before it is loaded again.
 fn used(written: &Written<'_>, changed: &[bool]) -> Vec<bool> {
     let cfg = written.cfg;
     let graph = &cfg.graph;

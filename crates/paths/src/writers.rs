@@ -3,19 +3,19 @@
 use afterimage_ids::{EntityRef, FuncId, TypeId};
 use afterimage_program::{BlockEnd, Callee, Program};
 
-/// Whether anything is written between a call and its return.
+/// The functions that may write between a call to them and their return.
 #[derive(Clone, Debug)]
 pub(crate) struct Writers {
     /// For each function, imports included, whether it may write.
     functions: Vec<bool>,
-    /// For each type, whether some function of it that a table may hold writes.
+    /// For each type, whether some function of this type that a table may hold may write.
     types: Vec<bool>,
 }
 
 impl Writers {
     /// Closes `writes` over the call graph. `writes` says whether each function writes itself, or
     /// the host writes for it. This is a backward walk from the writers, with one vertex per type
-    /// for calls through tables. O(functions + types + calls).
+    /// for calls through tables. Time: O(functions + types + calls).
     pub(crate) fn new(program: &Program, writes: Vec<bool>) -> Self {
         let imports = program.imports.len();
         let n = writes.len();

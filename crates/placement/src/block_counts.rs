@@ -1,4 +1,4 @@
-//! Frequencies of blocks.
+//! Computes the frequencies of blocks.
 
 use afterimage_ids::{BlockId, Counts, EntityRef, FuncId};
 use afterimage_program::{Function, Program};
@@ -6,11 +6,11 @@ use afterimage_program::{Function, Program};
 use crate::solve::check_shape;
 use crate::{Counted, Plan, Site, SolveError};
 
-/// Derives the executions of every block of every function from the counts of the edges. EXIT
-/// counts once per activation, virtual edges included.
+/// Derives the number of executions of every block of every function from the counts of the edges.
+/// EXIT counts once per activation, virtual edges included.
 ///
 /// # Errors
-/// If the counts belong to another program, or a sum exceeds 64 bits.
+/// Returns an error if the counts belong to another program, or a sum exceeds 64 bits.
 pub fn block_counts(program: &Program, counts: &Counts) -> Result<Vec<Vec<u64>>, SolveError> {
     let (expected, found) = (program.functions.len(), counts.functions.len());
     if expected != found {
@@ -60,12 +60,12 @@ fn sum<'a>(
     })
 }
 
-/// Returns the executions of the blocks that a plan measures directly, by function and block. Other
-/// blocks have `None`. A plan of [`Mode::Slow`](crate::Mode::Slow) measures all blocks that contain
-/// code.
+/// Returns the number of executions of each block that a plan measures directly, by function and
+/// block. The result for other blocks is `None`. A plan of [`Mode::Slow`](crate::Mode::Slow)
+/// measures all blocks that contain code.
 ///
 /// # Errors
-/// If the plan, the program and the counters do not belong together.
+/// Returns an error if the plan, the program and the counters do not belong together.
 pub fn measured_blocks(
     program: &Program,
     plan: &Plan,

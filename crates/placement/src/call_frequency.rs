@@ -21,8 +21,9 @@ const ROUNDS: usize = 40;
 ///
 /// Exported functions and the start function are entered once. Other functions are entered as often
 /// as the blocks that call them are executed. An indirect call is shared evenly by the functions of
-/// its type whose addresses are taken. Every function is entered a little, so that weights in dead
-/// code remain comparable. O(call sites), times a constant for call sites in recursions.
+/// its type whose addresses are taken. Every function has at least a small frequency, so that
+/// weights in dead code remain comparable. Time: O(call sites), times a constant for call sites in
+/// recursions.
 pub(crate) fn call_frequencies(program: &Program, weights: &[Weights]) -> Vec<f64> {
     let graph = CallGraph::new(program, weights);
     let mut frequency = vec![1e-9; graph.nodes];
@@ -41,10 +42,11 @@ pub(crate) fn call_frequencies(program: &Program, weights: &[Weights]) -> Vec<f6
     frequency
 }
 
-/// The functions, followed by one node for each function type that is called indirectly.
+/// The call graph. Its nodes are the functions, followed by one node for each function type that is
+/// called indirectly.
 struct CallGraph {
     nodes: usize,
-    /// For each call: the caller, the callee, and the executions of the call per activation of the
+    /// For each call, the caller, the callee, and the executions of the call per activation of the
     /// caller.
     calls: Vec<(u32, u32, f64)>,
 }

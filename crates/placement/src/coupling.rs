@@ -1,9 +1,10 @@
 //! The equations that link the functions of a program.
 //!
 //! Every activation of a function was started by a direct call, by an indirect call, or by the
-//! host: `entries = direct calls + indirect calls + host entries`. It is not known which indirect
-//! call started an activation. So the functions that indirect calls of one type may reach share one
-//! equation, their sum. Imported functions take part if the host counts their calls.
+//! host: `entries = direct calls + indirect calls + host entries`. The indirect call that started
+//! an activation is unknown. So the functions that indirect calls of one type may reach share one
+//! equation, which is the sum of their equations. Imported functions take part if the host counts
+//! their calls.
 
 use std::collections::HashMap;
 
@@ -26,7 +27,7 @@ pub(crate) struct Coupling {
 /// The facts about the host that are needed to set up the equations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostKnowledge {
-    /// Whether the host counts the calls of each imported function.
+    /// Whether the host counts the calls to each imported function.
     pub(crate) counts_import_calls: bool,
     /// Whether the host may call functions through tables and references, or put its own functions
     /// there.
@@ -105,22 +106,22 @@ impl Coupling {
         this
     }
 
-    /// The number of equations, including those that turned out to be unusable.
+    /// Returns the number of equations, including those that turned out to be unusable.
     pub(crate) fn len(&self) -> usize {
         self.call_sites.len()
     }
 
-    /// The number of call blocks that take part in each equation.
+    /// Returns the number of call blocks that take part in each equation.
     pub(crate) fn call_sites(&self) -> &[u32] {
         &self.call_sites
     }
 
-    /// The equation to which the entries of a function belong.
+    /// Returns the equation to which the entries of a function belong.
     pub(crate) fn of_function(&self, f: FuncId) -> Option<u32> {
         self.of_function[f.index()]
     }
 
-    /// The equation to which the calls of a callee belong.
+    /// Returns the equation to which the calls to a callee belong.
     pub(crate) fn of_callee(&self, callee: Callee) -> Option<u32> {
         match callee {
             Callee::Direct(f) => self.of_function(f),
@@ -129,7 +130,7 @@ impl Coupling {
     }
 }
 
-/// Each call block that takes part, with the equation to which it belongs.
+/// Returns each call block that takes part, with the equation to which it belongs.
 pub(crate) fn coupled_calls<'a>(
     program: &'a Program,
     coupling: &'a Coupling,

@@ -1,4 +1,4 @@
-//! How one more unit of flow around a fundamental cycle changes the coupling equations.
+//! Computes how one more unit of flow around a fundamental cycle changes the coupling equations.
 
 use afterimage_graph::{FlowGraph, SpanningForest};
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
@@ -19,7 +19,7 @@ pub(crate) struct Effects<'a> {
     /// For each vertex, the nearest vertex on the way to the tree's root whose parent edge has a
     /// label. The vertex itself is included.
     near: Vec<u32>,
-    /// For each such vertex, the number of labelled edges on its way to the root.
+    /// For each vertex in `near`, the number of labelled edges on its way to the root.
     depth: Vec<u32>,
 }
 
@@ -27,15 +27,15 @@ pub(crate) struct Effects<'a> {
 #[derive(Clone, Copy)]
 struct Parent {
     vertex: u32,
-    /// The number of the edge. The number one past the last edge stands for EXIT→root.
+    /// The number of the edge. The number one past the last edge represents EXIT→root.
     edge: u32,
     /// +1 if the edge leads from the vertex to its parent, otherwise −1.
     sign: i64,
 }
 
 impl<'a> Effects<'a> {
-    /// `entry` is the equation of the function, and `calls` are its call blocks with their
-    /// equations. O(V + E).
+    /// Labels the edges of a function. `entry` is its equation, and `calls` are its call blocks
+    /// with their equations. Time: O(V + E).
     pub(crate) fn new(
         graph: &'a FlowGraph,
         forest: &SpanningForest,
@@ -108,13 +108,13 @@ impl<'a> Effects<'a> {
         }
     }
 
-    /// The effect of a chord's fundamental cycle, traversed along the chord. Returns `None` if more
-    /// than `limit` labelled edges lie on the cycle.
+    /// Returns the effect of a chord's fundamental cycle, traversed along the chord. Returns `None`
+    /// if more than `limit` labelled edges lie on the cycle.
     pub(crate) fn column(&self, chord: EdgeId, limit: usize) -> Option<Column> {
         let mut column: Column = Vec::new();
         add(&mut column, self.labels.of(chord.as_u32()), 1);
-        // Goes from the chord's target up to the common ancestor, and from there down to the
-        // chord's source.
+        // Go from the chord's target up to the common ancestor, and from there down to the chord's
+        // source.
         let mut up = self.near[self.graph.to(chord).index()];
         let mut down = self.near[self.graph.from(chord).index()];
         let mut steps = 0;
@@ -150,8 +150,8 @@ fn add(column: &mut Column, label: &[(u32, i64)], factor: i64) {
     column.extend(label.iter().map(|&(row, entry)| (row, factor * entry)));
 }
 
-/// For each edge, with EXIT→root last: the equations in which the edge counts, and its factor in
-/// each of them.
+/// For each edge, with EXIT→root last, the equations in which the edge counts, and its factor in
+/// each.
 struct Labels {
     start: Vec<u32>,
     entries: Vec<(u32, i64)>,
@@ -167,9 +167,9 @@ impl Labels {
         let mut pairs: Vec<(usize, (u32, i64))> = Vec::new();
         pairs.extend(entry.map(|row| (entry_edge, (row, 1))));
         for (v, row) in calls {
-            // The executions of a block are the sum of the edges into it. Up to a constant, they
-            // are also the sum of the edges out of it. The side with fewer edges makes shorter
-            // columns.
+            // The number of executions of a block is the sum of the counts of the edges into it. Up
+            // to a constant, it is also the sum of the counts of the edges out of it. The side with
+            // fewer edges makes shorter columns.
             let (into, out) = (graph.in_edges(v), graph.out_edges(v));
             if out.len() <= into.len() {
                 pairs.extend(out.iter().map(|e| (e.index(), (row, -1))));

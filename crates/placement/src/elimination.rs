@@ -9,10 +9,10 @@ use std::collections::BinaryHeap;
 
 use crate::field::{Residue, inverse, multiply, residue, subtract_product};
 
-/// A sparse column: rows with their entries, ascending. No entry is zero.
+/// A sparse column, as rows with their entries, ascending by row. No entry is zero.
 pub(crate) type Column = Vec<(u32, i64)>;
 
-/// The outcome for a column.
+/// The outcome of inserting a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The column is independent of the columns kept so far, and was kept, too.
@@ -23,7 +23,7 @@ pub(crate) enum Verdict {
     TooDense,
 }
 
-/// The fill-in that is accepted in order to avoid a counter.
+/// The limits on the fill-in that is accepted in order to avoid a counter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// The maximum number of entries that a kept column may have after reduction.
@@ -149,8 +149,9 @@ impl Elimination {
         }
     }
 
-    /// Finds factors with which the kept columns add up to `right`: one for each kept column, in
-    /// the order of insertion. If there are none, returns a row in which the sum fails.
+    /// Finds one factor for each kept column, in the order of insertion, such that the columns
+    /// times their factors add up to `right`. If there are no such factors, returns a row in which
+    /// the sum fails.
     pub(crate) fn solve(&self, mut right: Vec<Residue>) -> Result<Vec<Residue>, u32> {
         let mut factors: Vec<Residue> = Vec::with_capacity(self.kept.len());
         for basis in &self.kept {
@@ -164,7 +165,7 @@ impl Elimination {
         if let Some(row) = right.iter().position(|&rest| rest != 0) {
             return Err(row as u32);
         }
-        // Converts factors of the reduced columns to factors of the original columns.
+        // Convert factors of the reduced columns to factors of the original columns.
         for (index, basis) in self.kept.iter().enumerate().rev() {
             for &(earlier, multiple) in &basis.subtracted {
                 factors[earlier as usize] =

@@ -1,4 +1,4 @@
-//! The host's knowledge about a run that the counters do not contain.
+//! Facts that the host knows about a run and that the counters do not contain.
 
 use afterimage_ids::{BlockId, FuncId};
 
@@ -6,15 +6,16 @@ use afterimage_ids::{BlockId, FuncId};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFacts {
     /// The activations of exported functions and of the start function that the host started. A
-    /// function may occur several times. Needed for [`Mode::Program`](crate::Mode::Program).
+    /// function may occur several times. These are needed for
+    /// [`Mode::Program`](crate::Mode::Program).
     pub host_entries: Vec<(FuncId, u64)>,
-    /// The number of calls of each imported function, as counted by the host. Needed if
+    /// The number of calls to each imported function, as counted by the host. It is needed if
     /// [`Plan::needs_import_calls`](crate::Plan::needs_import_calls) is set and there are imports.
     pub import_calls: Option<Vec<u64>>,
     /// The activations that were on the stack when the run, or a part of it that the host started,
     /// ended without returning. They are in any order.
     pub open: Vec<OpenFrame>,
-    /// The functions that a call, a tail call or the host tried to enter, but could not because the
+    /// The functions that a call, a tail call or the host tried but failed to enter, because the
     /// stack had no room. There is one entry for each attempt.
     pub not_entered: Vec<FuncId>,
 }

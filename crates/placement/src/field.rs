@@ -6,12 +6,12 @@ pub(crate) const PRIME: u64 = (1 << 61) - 1;
 /// An element of the field, below [`PRIME`].
 pub(crate) type Residue = u64;
 
-/// The residue of any integer.
+/// Returns the residue of any integer.
 pub(crate) fn residue(x: i128) -> Residue {
     x.rem_euclid(i128::from(PRIME)) as u64
 }
 
-/// a − b·c.
+/// Returns a − b·c.
 pub(crate) fn subtract_product(a: Residue, b: Residue, c: Residue) -> Residue {
     let product = multiply(b, c);
     if a >= product {
@@ -21,7 +21,7 @@ pub(crate) fn subtract_product(a: Residue, b: Residue, c: Residue) -> Residue {
     }
 }
 
-/// a·b.
+/// Returns a·b.
 pub(crate) fn multiply(a: Residue, b: Residue) -> Residue {
     let product = u128::from(a) * u128::from(b);
     let folded = (product >> 61) as u64 + (product as u64 & PRIME);
@@ -32,7 +32,7 @@ pub(crate) fn multiply(a: Residue, b: Residue) -> Residue {
     }
 }
 
-/// 1/a, for a ≠ 0, by Fermat's little theorem.
+/// Returns 1/a for a ≠ 0, by Fermat's little theorem.
 pub(crate) fn inverse(a: Residue) -> Residue {
     let (mut result, mut base, mut exponent) = (1, a, PRIME - 2);
     while exponent > 0 {

@@ -1,6 +1,6 @@
-//! Solving flow equations whose unknown edges form a forest.
+//! Solves flow equations whose unknown edges form a forest.
 
-/// Why no unique solution exists.
+/// The reason why no unique solution exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlowError {
     /// The count of this edge is undetermined, because the edge lies on a cycle of unknown edges.
@@ -9,12 +9,12 @@ pub(crate) enum FlowError {
     Unbalanced(usize),
 }
 
-/// Fills in the unknown edges so that the flow into every vertex equals the flow out of it plus
-/// what stays: `Σ in − Σ out = stays[v]`.
+/// Fills in the unknown edges so that the flow into every vertex equals the flow out of it plus the
+/// flow that stays: `Σ in − Σ out = stays[v]`.
 ///
 /// A vertex with only one unknown edge determines that edge. Repeatedly removing such leaves
 /// determines the whole forest (Ball and Larus 1992, section 3.1). Every equation is used or
-/// checked. O(V + E).
+/// checked. Time: O(V + E).
 ///
 /// Values may come out negative. Sums stay far below the limits of `i128` if the known values are
 /// below 2^64 and there are fewer than 2^32 edges.
@@ -81,8 +81,8 @@ struct Vertex {
     excess: i128,
     /// The number of unknown edges at the vertex. A self-loop counts twice.
     unknown: u32,
-    /// The exclusive or of the numbers of these edges. Once a single edge is left, this is its
-    /// number.
+    /// The exclusive or of the numbers of the unknown edges. Once a single edge is left, this is
+    /// its number.
     unknown_edges: usize,
 }
 

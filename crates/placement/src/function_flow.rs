@@ -10,9 +10,8 @@ use crate::{Counted, FunctionPlan, Site, SolveError};
 
 /// The system of equations of one function.
 ///
-/// Edges are numbered in this order: the edges of the graph, EXIT→root, then virtual and added
-/// edges. A block with a counter is split in two, with an edge between its halves that has the
-/// measured count.
+/// The edges of the graph are numbered first, then EXIT→root, then virtual and added edges. A block
+/// with a counter is split in two, with an edge between its halves that has the measured count.
 pub(crate) struct FunctionFlow<'a> {
     function: &'a Function,
     ends: Vec<(u32, u32)>,
@@ -21,7 +20,7 @@ pub(crate) struct FunctionFlow<'a> {
     /// The counts of all edges, once solved.
     values: Vec<i128>,
     stays: Vec<i128>,
-    /// The unknown edges from a block to EXIT: the block, and the number of the edge.
+    /// The unknown edges from a block to EXIT, each as the block and the number of the edge.
     virtual_exits: Vec<(BlockId, usize)>,
 }
 
@@ -160,12 +159,12 @@ impl<'a> FunctionFlow<'a> {
         }
     }
 
-    /// The number of entries of the function, after [`FunctionFlow::solve`].
+    /// Returns the number of entries of the function, after [`FunctionFlow::solve`].
     pub(crate) fn entries(&self) -> i128 {
         self.values[self.function.cfg.graph.edge_count()]
     }
 
-    /// The number of executions of a block, after [`FunctionFlow::solve`].
+    /// Returns the number of executions of a block, after [`FunctionFlow::solve`].
     pub(crate) fn block(&self, v: BlockId) -> i128 {
         let graph = &self.function.cfg.graph;
         let entry = if v == graph.root() { self.entries() } else { 0 };

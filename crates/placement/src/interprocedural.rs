@@ -25,11 +25,12 @@ pub(crate) struct Interprocedural<'a> {
     coupling: Coupling,
     /// For each function, imports included, the number of activations that the host started.
     host_entries: Vec<i128>,
-    /// For each function, imports included, the number of direct calls and of entries by the host
-    /// that did not reach it.
+    /// For each function, imports included, the number of direct calls and entries by the host that
+    /// did not reach the function.
     failed_direct: Vec<i128>,
-    /// For each equation: host entries and calls of imports, minus calls that did not reach their
-    /// callee. The solution must satisfy `Σ entries − Σ calls` = this number.
+    /// For each equation, the number of host entries and calls to imports, minus the number of
+    /// calls that did not reach their callee. The solution must satisfy `Σ entries − Σ calls` =
+    /// this number.
     right: Vec<i128>,
 }
 
@@ -155,7 +156,7 @@ impl<'a> Interprocedural<'a> {
         }
     }
 
-    /// The columns of the derived chords, in the order of the plan.
+    /// Returns the columns of the derived chords, in the order of the plan.
     fn eliminate(&self, derived: &[Vec<(usize, EdgeId)>]) -> Result<Elimination, SolveError> {
         let mut columns = vec![Vec::new(); self.plan.derived.len()];
         for (i, function) in self.program.functions.iter().enumerate() {
@@ -201,7 +202,7 @@ impl<'a> Interprocedural<'a> {
         Ok(elimination)
     }
 
-    /// For each equation, the right side minus the left side.
+    /// Returns, for each equation, the right side minus the left side.
     fn residual(&self, flows: &[FunctionFlow<'_>]) -> Vec<i128> {
         let mut residual = self.right.clone();
         for (i, (function, flow)) in self.program.functions.iter().zip(flows).enumerate() {
@@ -235,7 +236,7 @@ impl<'a> Interprocedural<'a> {
         Ok(())
     }
 
-    /// The error for an equation. It names the first function that the equation covers.
+    /// Returns the error for an equation. It names the first function that the equation covers.
     fn uncoupled(&self, row: u32) -> SolveError {
         let functions = 0..self.program.imports.len() + self.program.functions.len();
         let mut functions = functions.map(FuncId::new);

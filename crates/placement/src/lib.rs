@@ -1,8 +1,8 @@
 //! Decides which edges to count, and derives all counts from the counters. Nothing has side
-//! effects: the output is a [`Plan`] and later, from the counters of a run, exact
+//! effects. The output is a [`Plan`] and, from the counters of a run, exact
 //! [`Counts`](afterimage_ids::Counts).
 //!
-//! The core is Ball and Larus, "Optimally Profiling and Tracing Programs" (1992): counts of the
+//! The core is Ball and Larus, "Optimally Profiling and Tracing Programs" (1992). The counts of the
 //! chords of a maximum spanning tree determine all counts. [`Mode::Program`] goes further and lets
 //! the calls between functions replace counters.
 

@@ -1,4 +1,4 @@
-//! Plans: which counters a program gets, and where.
+//! Defines plans, which say what counters a program gets and where.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use afterimage_ids::{BlockId, CounterId, Counts, EdgeId, FuncId};
 
 use crate::SplitCost;
 
-/// How a profile is taken.
+/// The way in which a profile is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// A counter in every block, as pixie does. Yields only the frequencies of blocks.
+    /// A counter in every block, as in pixie. It yields only the frequencies of blocks.
     Slow,
-    /// A counter on every edge. Deliberately redundant, for tests.
+    /// A counter on every edge, which is deliberately redundant, for tests.
     Edges,
     /// Counters on the chords of one spanning tree per function, with heuristic weights.
     Quick,
-    /// Like [`Quick`](Self::Quick), with the weights of an earlier run.
+    /// The same as [`Quick`](Self::Quick), but with the weights of an earlier run.
     Feedback,
-    /// Counters for the whole program at once: some of the chords follow from the calls. Uses the
-    /// weights of an earlier run if given.
+    /// Counters for the whole program at once. Some chords need no counter, because their counts
+    /// follow from the calls. The weights of an earlier run are used if given.
     Program,
 }
 
@@ -37,9 +37,9 @@ impl fmt::Display for Mode {
 /// The place where a counter is incremented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Site {
-    /// At the beginning of a block.
+    /// The counter is incremented at the beginning of a block.
     Block(BlockId),
-    /// When control passes over an edge.
+    /// The counter is incremented when control passes over an edge.
     Edge(EdgeId),
 }
 
@@ -48,7 +48,7 @@ pub enum Site {
 pub struct Probe {
     /// The place where the counter is incremented.
     pub site: Site,
-    /// The counter.
+    /// The number of the counter.
     pub counter: CounterId,
 }
 
@@ -62,7 +62,7 @@ pub struct FunctionPlan {
 /// The counters of a program and their places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// How the counters were chosen.
+    /// The mode in which the counters were chosen.
     pub mode: Mode,
     /// Whether the counters alone suffice, because they also determine which calls did not return.
     /// In this case, no backtrace is needed. Traps in the middle of a block remain unknown.
@@ -74,7 +74,7 @@ pub struct Plan {
     /// The chords without a counter ([`Mode::Program`] only). The equations between functions
     /// determine them. They are in the order in which the planner chose them.
     pub derived: Vec<(FuncId, EdgeId)>,
-    /// Whether the host must count the calls of each imported function ([`Mode::Program`] only).
+    /// Whether the host must count the calls to each imported function ([`Mode::Program`] only).
     pub needs_import_calls: bool,
     /// Whether the plan takes into account that the host may call functions through tables and
     /// references.
@@ -84,13 +84,13 @@ pub struct Plan {
 /// The options for a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanOptions<'a> {
-    /// How the profile is taken.
+    /// The way in which the profile is taken.
     pub mode: Mode,
-    /// Whether the plan works without a backtrace of the run's end: see [`Plan::standalone`].
+    /// Whether the plan works without a backtrace of the run's end; see [`Plan::standalone`].
     pub standalone: bool,
-    /// The counts of an earlier run of the same program, if any.
+    /// The counts of an earlier run of the same program, if there is one.
     pub feedback: Option<&'a Counts>,
-    /// Whether the host will count the calls of each imported function.
+    /// Whether the host will count the calls to each imported function.
     pub host_counts_import_calls: bool,
     /// Whether the host may call the program's functions through tables or references instead of by
     /// export, or put its own functions into tables.
@@ -100,8 +100,8 @@ pub struct PlanOptions<'a> {
 }
 
 impl PlanOptions<'_> {
-    /// The usual options: a backtrace is available, and the host counts import calls and knows the
-    /// program's functions only by its exports.
+    /// Returns the usual options. A backtrace is available, and the host counts import calls and
+    /// knows the program's functions only by its exports.
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,
@@ -114,14 +114,14 @@ impl PlanOptions<'_> {
     }
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Counts of an earlier run are needed for [`Mode::Feedback`], but were not passed.
     #[error("feedback mode needs the counts of an earlier run")]
     NoFeedback,
-    /// The counts of the earlier run are from another program: this function has a different number
-    /// of edges or blocks.
+    /// The counts of the earlier run are from another program, because this function has a
+    /// different number of edges or blocks.
     #[error("the counts are not from this program: {0} has a different number of edges or blocks")]
     FeedbackOfAnotherFunction(FuncId),
     /// The counts of the earlier run are from another program, which defines a different number of

@@ -20,10 +20,10 @@ const FILL: Limits = Limits {
     work: 4096,
 };
 
-/// Chooses the counters for a program. Near-linear in its size.
+/// Chooses the counters for a program. Time: near-linear in the program's size.
 ///
 /// # Errors
-/// See [`PlanError`].
+/// Returns an error in the cases of [`PlanError`].
 pub fn plan(program: &Program, options: &PlanOptions<'_>) -> Result<Plan, PlanError> {
     let chords_only = matches!(options.mode, Mode::Quick | Mode::Feedback);
     if options.standalone && !chords_only {
@@ -87,7 +87,8 @@ fn edge_site(cfg: &Cfg, e: EdgeId) -> Site {
     }
 }
 
-/// The blocks in which a standalone run may have ended: they call, or execute `unreachable`.
+/// Returns the blocks in which a standalone run may have ended, which call or execute
+/// `unreachable`.
 pub(crate) fn may_end(function: &Function) -> impl Iterator<Item = BlockId> + '_ {
     let blocks = function.cfg.blocks.iter();
     blocks
@@ -99,7 +100,7 @@ pub(crate) fn may_end(function: &Function) -> impl Iterator<Item = BlockId> + '_
 /// run.
 ///
 /// # Errors
-/// If the counts belong to another program.
+/// Returns an error if the counts belong to another program.
 pub fn function_weights(
     program: &Program,
     feedback: Option<&Counts>,
@@ -112,8 +113,8 @@ pub fn function_weights(
     program_weights(program, &options)
 }
 
-/// Computes the weights of every function: for one activation or, if they must be comparable
-/// between functions, for a run.
+/// Computes the weights of every function for one activation. If they must be comparable between
+/// functions, computes them for a run.
 fn program_weights(
     program: &Program,
     options: &PlanOptions<'_>,
@@ -190,8 +191,8 @@ struct Candidate {
 /// matroid has more equations than the graphic matroid of the functions alone, so one of its
 /// maximum-weight independent sets contains the maximum spanning trees. The greedy algorithm
 /// continues from these with the chords. A chord's column says how its fundamental cycle changes
-/// the coupling equations. The chord may stay uncounted if its column is independent of the columns
-/// before.
+/// the coupling equations. The chord may stay uncounted if its column is independent of the earlier
+/// columns.
 fn derivable(
     program: &Program,
     options: &PlanOptions<'_>,

@@ -12,12 +12,13 @@ use crate::{Mode, Plan, RunFacts, SolveError};
 
 /// Derives the count of every edge of every function from the counters of a run.
 ///
-/// Linear in the size of the program, except for the equations of [`Mode::Program`], which the plan
-/// keeps sparse. The result is exact: every equation is used or checked in integers.
+/// Time: linear in the size of the program, except for the equations of [`Mode::Program`], which
+/// the plan keeps sparse. The result is exact, because every equation is used or checked in
+/// integers.
 ///
 /// # Errors
-/// If the counters are inconsistent (see [`SolveError`]). A plan of [`Mode::Slow`] determines only
-/// blocks, so use [`measured_blocks`](crate::measured_blocks) for it.
+/// Returns an error if the counters are inconsistent (see [`SolveError`]). A plan of [`Mode::Slow`]
+/// determines only blocks, so use [`measured_blocks`](crate::measured_blocks) for it.
 pub fn solve(
     program: &Program,
     plan: &Plan,
@@ -62,7 +63,7 @@ pub(crate) fn check_shape(
     Ok(())
 }
 
-/// The number of open activations in each block of every defined function.
+/// Returns the number of open activations in each block of every defined function.
 fn open_by_function(
     program: &Program,
     plan: &Plan,
@@ -84,7 +85,7 @@ fn open_by_function(
     Ok(open)
 }
 
-/// The derived chords of each defined function, with their positions in [`Plan::derived`].
+/// Returns the derived chords of each defined function, with their positions in [`Plan::derived`].
 pub(crate) fn derived_by_function(
     program: &Program,
     derived: &[(FuncId, EdgeId)],

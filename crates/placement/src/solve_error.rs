@@ -1,4 +1,4 @@
-//! The reasons for refusing counters.
+//! Errors of deriving counts from counters.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ impl fmt::Display for Counted {
     }
 }
 
-/// Why counters are inconsistent or ambiguous.
+/// The reason why counters are inconsistent or ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SolveError {
     /// The plan is for another program, which defines a different number of functions.
@@ -42,10 +42,10 @@ pub enum SolveError {
         /// The number of functions in the plan.
         found: usize,
     },
-    /// The plan is for another program: this function lacks a place.
+    /// The plan is for another program, because this function lacks a place.
     #[error("the plan is not for this program: {function} has no {place}")]
     ForeignPlan {
-        /// The function.
+        /// The function that lacks the place.
         function: FuncId,
         /// The place that the function lacks.
         place: Counted,
@@ -64,27 +64,28 @@ pub enum SolveError {
     /// The placement leaves a count undetermined.
     #[error("the counters of {function} do not determine {place}")]
     Undetermined {
-        /// The function.
+        /// The function with the place.
         function: FuncId,
         /// The place whose count remains unknown.
         place: Counted,
     },
-    /// A flow equation does not hold: a block is entered more or less often than it is left.
+    /// A flow equation does not hold, because a block is entered more or less often than it is
+    /// left.
     #[error(
         "the counters contradict each other: {function} enters {block} more or less often than it leaves it"
     )]
     Unbalanced {
-        /// The function.
+        /// The function with the block.
         function: FuncId,
         /// The block whose equation is violated.
         block: BlockId,
     },
-    /// A derived count is one that no run can have.
+    /// A derived count is impossible in any run.
     #[error(
         "the counters contradict each other: in {function} the count of {place} would be {value}"
     )]
     Impossible {
-        /// The function.
+        /// The function with the place.
         function: FuncId,
         /// The place that was counted.
         place: Counted,
@@ -96,7 +97,7 @@ pub enum SolveError {
         "the counters contradict each other: {0}, or those of its type, are entered more or less often than called"
     )]
     Uncoupled(FuncId),
-    /// An indirect call of a type that no function has reached a function.
+    /// An indirect call reached a function, but no function has the type of the call.
     #[error(
         "the counters contradict each other: an indirect call reached a function type that no \
          function has"
@@ -105,9 +106,9 @@ pub enum SolveError {
     /// The description of the run's end contains an impossible frame.
     #[error("no activation can have ended in {block} of {function}")]
     BadFrame {
-        /// The function.
+        /// The function of the frame.
         function: FuncId,
-        /// The block.
+        /// The block of the frame.
         block: BlockId,
     },
     /// The description of the run's end contains a frame that a standalone plan derives itself.
@@ -116,9 +117,9 @@ pub enum SolveError {
          none may be given"
     )]
     UnexpectedFrame {
-        /// The function.
+        /// The function of the frame.
         function: FuncId,
-        /// The block.
+        /// The block of the frame.
         block: BlockId,
     },
     /// The host cannot have started this function, because the program does not define it.

@@ -3,29 +3,31 @@
 use afterimage_ids::EdgeId;
 use afterimage_program::{Cfg, EdgeKind};
 
-/// The extra cost of an increment on an edge, compared with one in the middle of a block.
+/// The extra cost of an increment on an edge, compared with an increment in the middle of a block.
 ///
 /// An edge has its own place if no other edge leaves its source, or if no other edge enters its
-/// target. Any other edge is *critical*: code on it needs a jump or a landing block (Samples 1991).
-/// The factors multiply the weight of an edge; 1 means the increment alone.
+/// target. Any other edge is *critical*. Code on it needs a jump or a landing block (Samples 1991).
+/// The factors multiply the weight of an edge. A factor of 1 means the increment alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitCost {
-    /// For a critical edge that is a taken branch.
+    /// The factor for a critical edge that is a taken branch.
     pub taken: f64,
-    /// For a critical edge to the `else` of an `if` that has none in the program.
+    /// The factor for a critical edge to the `else` of an `if` that has no `else` in the program.
     pub else_arm: f64,
-    /// For a critical edge to a `br_table` target.
+    /// The factor for a critical edge to a `br_table` target.
     pub table: f64,
-    /// For an edge from a call to its handlers. It needs a landing pad for this call alone.
+    /// The factor for an edge from a call to its handlers. The edge needs a landing pad for this
+    /// call alone.
     pub call_throw: f64,
-    /// For an edge from a dispatch vertex outwards, or to a handler that has other predecessors.
+    /// The factor for an edge from a dispatch vertex outwards, or to a handler that has other
+    /// predecessors.
     pub catch: f64,
 }
 
 impl Default for SplitCost {
     /// Returns estimates that mostly break ties. On nine real programs, 1.3 for a taken branch and
     /// 2 for a `br_table` target made the plans execute 2 to 3 % more increments. A taken branch
-    /// becomes an untaken one around a jump. A `br_table` target becomes a jump to a jump.
+    /// becomes an untaken branch around a jump. A `br_table` target becomes a jump to a jump.
     fn default() -> Self {
         Self {
             taken: 1.05,
@@ -38,7 +40,7 @@ impl Default for SplitCost {
 }
 
 impl SplitCost {
-    /// Costs nothing for splitting. This is the cost measure of Ball and Larus 1992.
+    /// Splitting an edge costs nothing. This is the cost measure of Ball and Larus 1992.
     pub const FREE: Self = Self {
         taken: 1.0,
         else_arm: 1.0,
@@ -47,7 +49,7 @@ impl SplitCost {
         catch: 1.0,
     };
 
-    /// The factor for one edge.
+    /// Returns the factor for one edge.
     pub fn factor(&self, cfg: &Cfg, edge: EdgeId) -> f64 {
         let graph = &cfg.graph;
         let has_own_place = graph.in_edges(graph.to(edge)).len() == 1

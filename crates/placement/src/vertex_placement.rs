@@ -38,7 +38,7 @@ impl Reduced {
 }
 
 /// Finds the cheapest set of vertices whose counts determine the counts of all vertices. It is the
-/// complement of a maximum spanning tree of G'. The vertices are ascending. O(E + V log V).
+/// complement of a maximum spanning tree of G'. The vertices are ascending. Time: O(E + V log V).
 pub fn optimal_vertices(graph: &FlowGraph, weights: &Weights) -> Vec<BlockId> {
     let mut reduced = Reduced::new(graph);
     let mut order: Vec<(f64, BlockId)> = graph
@@ -55,7 +55,7 @@ pub fn optimal_vertices(graph: &FlowGraph, weights: &Weights) -> Vec<BlockId> {
     measured
 }
 
-/// Whether the counts of these vertices determine the counts of all vertices. Near-linear.
+/// Whether the counts of these vertices determine the counts of all vertices. Time: near-linear.
 pub fn determines_vertices(graph: &FlowGraph, vertices: &[BlockId]) -> bool {
     let mut measured = vec![false; graph.vertex_count()];
     for v in vertices {

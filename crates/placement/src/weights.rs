@@ -11,11 +11,12 @@ pub use likelihood::Likelihood;
 pub(crate) use likelihood::program_likelihoods;
 use no_return::returning_functions;
 
-/// A weighting of a graph: nonnegative and flow-conserving (Ball and Larus 1992, section 2).
+/// A weighting of a graph, which is nonnegative and conserves flow (Ball and Larus 1992, section
+/// 2).
 ///
 /// At every vertex, the weights of the incoming edges (at the root, also [`Weights::entry`]) equal
-/// the weights of the outgoing edges plus [`Weights::leak`], the flow that stays at the vertex
-/// forever. At EXIT, the incoming weights add up to `entry` minus all leaks.
+/// the weights of the outgoing edges plus [`Weights::leak`]. The leak is the flow that stays at the
+/// vertex forever. At EXIT, the incoming weights add up to `entry` minus all leaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
     entry: f64,
@@ -42,14 +43,14 @@ impl Weights {
     /// number of iterations changes. The following rules go beyond the paper:
     /// - an edge that leaves several loops at once gets a share 11 times smaller per further loop;
     /// - edges that `likelihood` calls unlikely get next to nothing, and edges to calls and returns
-    ///   get less than others;
+    ///   get less than other edges;
     /// - a loop without a likely exit, and a vertex without successors, leak the flow that enters
     ///   them;
     /// - flow that enters an irreducible loop at a vertex other than the header is first led to the
     ///   header.
     ///
-    /// O(E + the number of loops that each edge leaves, summed over all edges), plus the size of
-    /// every irreducible loop.
+    /// Time: O(E + the number of loops that each edge leaves, summed over all edges), plus the size
+    /// of every irreducible loop.
     pub fn heuristic(graph: &FlowGraph, likelihood: impl Fn(EdgeId) -> Likelihood) -> Self {
         heuristic::weights(graph, &likelihood)
     }
@@ -81,12 +82,12 @@ impl Weights {
         }
     }
 
-    /// The weight of EXIT→root.
+    /// Returns the weight of EXIT→root.
     pub fn entry(&self) -> f64 {
         self.entry
     }
 
-    /// The weight of an edge.
+    /// Returns the weight of an edge.
     pub fn edge(&self, edge: EdgeId) -> f64 {
         self.edges[edge.index()]
     }
@@ -96,7 +97,8 @@ impl Weights {
         self.leaks[v.index()]
     }
 
-    /// The weight of a vertex: the total weight of its incoming edges, including EXIT→root.
+    /// Returns the weight of a vertex, which is the total weight of its incoming edges, including
+    /// EXIT→root.
     pub fn vertex(&self, graph: &FlowGraph, v: BlockId) -> f64 {
         let entry = if v == graph.root() { self.entry } else { 0.0 };
         entry + graph.in_edges(v).iter().map(|&e| self.edge(e)).sum::<f64>()

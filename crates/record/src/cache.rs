@@ -1,17 +1,17 @@
 //! A cache of compiled modules, and of counts of earlier runs.
 //!
-//! The engine loads compiled code unchecked, so it must not come from anybody else. The cache is a
-//! folder of the user's own that no other user can write, and nothing is ever loaded from a
-//! recording. A file's name is a digest of the module's bytes, which include the instrumentation,
-//! and of the engine's version and settings.
+//! The engine does not check the compiled code that it loads, so that code must be the user's own.
+//! The cache is a folder of the user's own that no other user can write, and nothing is ever loaded
+//! from a recording. A file's name is a digest of the module's bytes, which include the
+//! instrumentation, and of the engine's version and settings.
 //!
-//! Damaged code must not be loaded either. A file begins with a label and a digest of its name and
-//! all its code, which is checked before the engine sees any of it. A file that does not match is
+//! Damaged code must not be loaded either. Each file begins with a label and a digest of its name
+//! and code. We check the digest before the engine sees the code. A file that does not match is
 //! removed and the module is compiled again. The code is first read into memory, so the checked
 //! bytes are the loaded bytes.
 //!
-//! The folder named by the user may hold anything. Our files are in subfolders of our own, and only
-//! files with our kind of name and our label are ever removed.
+//! The folder named by the user may hold anything. Our files are in subfolders of our own, and we
+//! remove only files with our kind of name and our label.
 
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -30,17 +30,17 @@ use crate::RecordError;
 
 /// A kind of cached file. File names begin with a digest.
 struct Kind {
-    /// Our own folder in the user's folder.
+    /// The name of our subfolder in the user's folder.
     folder: &'static str,
     /// The file name extension.
     ending: &'static str,
     /// The first bytes of each file.
     label: &'static [u8],
-    /// The limit on the total size in bytes; beyond it, the oldest files are removed.
+    /// The limit on the total size in bytes. If the files exceed it, the oldest are removed.
     limit: u64,
 }
 
-/// Compiled code: the label, a SHA-256 of name and code, and the code.
+/// Files of compiled code: the label, a SHA-256 of the file's name and code, and the code.
 const CODE: Kind = Kind {
     folder: "code",
     ending: ".native",
@@ -48,7 +48,7 @@ const CODE: Kind = Kind {
     limit: 4 << 30,
 };
 const HEADER: usize = CODE.label.len() + 32;
-/// Counts of a run, in trace files that contain nothing else.
+/// Trace files that contain only the counts of a run.
 const COUNTS: Kind = Kind {
     folder: "counts",
     ending: ".counts",
@@ -61,7 +61,7 @@ const WORTH_KEEPING_MS: u128 = 50;
 /// A cache folder for compiled modules and counts, if there is one.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    /// The user's folder.
+    /// The user's cache folder, if there is one.
     folder: Option<PathBuf>,
 }
 
@@ -79,7 +79,7 @@ impl Cache {
         }
     }
 
-    /// Returns the folder for a kind of files.
+    /// Returns our folder for files of this kind.
     fn own(&self, kind: &Kind) -> Option<PathBuf> {
         let own = self.folder.as_ref()?.join(kind.folder);
         private_folder(&own).then_some(own)
@@ -92,14 +92,14 @@ impl Cache {
         let found = file.and_then(|file| file.counts());
         let found = found.ok().flatten();
         if found.is_none() && is_ours(&path, &COUNTS) {
-            // The file is damaged or truncated; the next run replaces it.
+            // The file is damaged or truncated. The next run replaces it.
             let _ = fs::remove_file(&path);
         }
         Some(found?.counts)
     }
 
-    /// Keeps the counts of a run of a module, unless counts of an earlier run exist. So the
-    /// placement of counters stays the same, and compiled code can be reused.
+    /// Keeps the counts of a run of a module, unless counts of an earlier run exist. The placement
+    /// of counters then stays the same, so compiled code can be reused.
     pub(crate) fn keep_counts(&self, module: &[u8], counts: &CountsLens) {
         let keep = || {
             let path = self.own(&COUNTS)?.join(counts_key(module));
@@ -143,7 +143,7 @@ impl Cache {
             if let Some(module) = load(engine, path) {
                 return Ok(module);
             }
-            // The file is damaged or truncated; compile again.
+            // The file is damaged or truncated, so compile again.
             let _ = fs::remove_file(path);
         }
         let start = Instant::now();
@@ -226,9 +226,10 @@ fn checked(path: &Path) -> Option<Vec<u8>> {
 
 fn load(engine: &Engine, path: &Path) -> Option<Module> {
     let bytes = checked(path)?;
-    // SAFETY: only this user can have written the file, because folder and file are owned by the
-    // user and writable by nobody else. It is bit for bit what `store` wrote under this name. The
-    // code came from this engine, because other versions and settings have other names.
+    // SAFETY: only this user can have written the file, because the folder and the file are owned
+    // by the user and writable by nobody else. The file contains, bit for bit, the bytes that
+    // `store` wrote under this name. The code came from this engine, because other versions and
+    // settings have other names.
     #[allow(unsafe_code)]
     let loaded = unsafe { Module::deserialize(engine, &bytes[HEADER..]) };
     loaded.ok()

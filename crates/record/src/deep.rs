@@ -1,34 +1,35 @@
-//! Finds functions that take the engine's optimiser time quadratic in their size.
+//! Finds functions on which the engine's optimiser takes time quadratic in their size.
 //!
 //! Some of the engine's passes walk up the dominator tree from each instruction:
 //! `depth_of_block_in_gvn_map` in Cranelift's `EgraphPass`, and `dominates` in regalloc2. They take
 //! time proportional to operators times depth. Compiled code of real programs is broad and stays
-//! far below the limit here. In 50,000 consecutive branches, however, each depends on the one
-//! before. The other measures for large functions belong to the rewriter; see `hinges` and `carry`
-//! in `crates/rewrite`.
+//! far below the limit here. In a function of 50,000 consecutive branches, however, each branch
+//! dominates all later branches. The rewriter takes other measures for large functions; see
+//! `hinges` and `carry` in `crates/rewrite`.
 
 use afterimage_graph::DominatorTree;
 use afterimage_ids::EntityRef;
 use afterimage_program::{Cfg, Program};
 use afterimage_rewrite::Large;
 
-/// The product of operators and depth beyond which a function is not optimised. Reaching it takes
-/// about half a second.
+/// The limit on a function's operators times their depths. Functions above the limit are not
+/// optimised. Optimising a function at the limit takes about half a second.
 const MOST: u64 = 100_000_000;
 
 /// Functions with at least this many blocks get hinges, however broad they are.
 const BROAD: usize = 20_000;
 
-/// How large functions are compiled, in every execution of a program alike.
+/// The treatment of a program's large functions, which is the same in every execution.
 pub(crate) struct Treatment {
     pub large: Large,
-    /// Whether to optimise: off if any function is too deep for it; the engine optimises all
-    /// functions or none.
+    /// Whether to optimise. The engine optimises all functions or none, so one function that is too
+    /// deep turns this off.
     pub optimised: bool,
 }
 
 impl Treatment {
-    /// Time: O(blocks × log blocks), for large functions.
+    /// Determines the treatment for a program. Time: O(blocks × log blocks) for each large
+    /// function.
     pub(crate) fn of(program: &Program) -> Self {
         let mut found = Self {
             large: Large::default(),

@@ -1,33 +1,34 @@
 //! The guest bytes that each WASI preview 1 function reads and writes.
 //!
-//! These are declared per function, because comparing all of memory around every call would cost
-//! more than the call. A test does compare all memory, and checks that nothing is missing here.
+//! The bytes are declared for each function, because comparing all of memory around every call
+//! would cost more than the call. A test compares all of memory and checks that no declaration is
+//! missing.
 
 use afterimage_trace::{HostRead, RawValue};
 
 /// The effect of a pointer argument.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Effect {
-    /// Writes `.1` bytes at argument `.0`.
+    /// Writes `.1` bytes at the address in argument `.0`.
     Write(usize, u64),
-    /// Writes as many bytes as argument `.1` says at argument `.0`.
+    /// Writes at the address in argument `.0`. Argument `.1` is the number of bytes.
     WriteLen(usize, usize),
-    /// Writes at argument `.0`. The number of bytes is the word that the call leaves at argument
-    /// `.1`, times `.2`.
+    /// Writes at the address in argument `.0`. The number of bytes is `.2` times the word that the
+    /// call leaves at the address in argument `.1`.
     WriteUsed(usize, usize, u64),
-    /// Writes into the vectors at argument `.0`; their number is argument `.1`. The number of bytes
-    /// is the word that the call leaves at argument `.2`.
+    /// Writes into the vectors at the address in argument `.0`. Argument `.1` is their number. The
+    /// call leaves the number of bytes at the address in argument `.2`.
     WriteVectors(usize, usize, usize),
-    /// Reads as many items as argument `.1` says at argument `.0`; each has `.2` bytes.
+    /// Reads items of `.2` bytes at the address in argument `.0`. Argument `.1` is their number.
     ReadLen(usize, usize, u64),
-    /// Reads the vectors at argument `.0`, whose number is argument `.1`, and the bytes they point
-    /// to.
+    /// Reads the vectors at the address in argument `.0`, and the bytes they point to. Argument
+    /// `.1` is the number of vectors.
     ReadVectors(usize, usize),
-    /// Writes pointers to the command-line arguments at argument `.0`, and their strings at
-    /// argument `.1`.
+    /// Writes pointers to the command-line arguments at the address in argument `.0`, and their
+    /// strings at the address in argument `.1`.
     Arguments(usize, usize),
-    /// Writes pointers to the environment variables at argument `.0`, and their strings at argument
-    /// `.1`.
+    /// Writes pointers to the environment variables at the address in argument `.0`, and their
+    /// strings at the address in argument `.1`.
     Environment(usize, usize),
 }
 
@@ -152,7 +153,7 @@ fn vectors(memory: &[u8], at: u64, count: u64) -> impl Iterator<Item = Span> + '
     })
 }
 
-/// Determines what the host will read. Call this before the function runs.
+/// Determines the bytes that the host will read. Call this before the function runs.
 pub(crate) fn reads(effects: &[Effect], args: &[RawValue], memory: &[u8], out: &mut Vec<HostRead>) {
     out.clear();
     let mut add = |span: Option<Span>| {
@@ -201,18 +202,18 @@ pub(crate) fn targets(effects: &[Effect], args: &[RawValue], memory: &[u8], out:
     }
 }
 
-/// Facts, taken before a call, on which the call's writes depend.
+/// The facts, gathered before a call, that determine the bytes that the call may write.
 #[derive(Clone, Copy)]
 pub(crate) struct BeforeCall<'t> {
-    /// The vectors that the host may fill: see [`targets`].
+    /// The vectors that the host may fill, from [`targets`].
     pub targets: &'t [Span],
-    /// The program's arguments.
+    /// The number and size of the program's arguments.
     pub arguments: Strings,
-    /// The program's environment.
+    /// The number and size of the program's environment variables.
     pub environment: Strings,
 }
 
-/// Determines what the host wrote. Call this after the function has succeeded.
+/// Determines the bytes that the host wrote. Call this after the function has succeeded.
 pub(crate) fn writes(
     effects: &[Effect],
     args: &[RawValue],

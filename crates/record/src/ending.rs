@@ -1,4 +1,4 @@
-//! How an execution ended, and where every activation was.
+//! Determines how an execution ended and where each activation was at that moment.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use wasmtime_wasi::I32Exit;
 use crate::RecordError;
 use crate::live::Stopped;
 
-/// How an execution ended, with places not yet resolved in the program.
+/// The end of an execution, with places in the rewritten module.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// Every call into the guest returned.
@@ -21,8 +21,8 @@ pub(crate) enum Outcome {
     /// The guest ended early.
     Early {
         how: Early,
-        /// Functions and offsets in the rewritten module, innermost first. If there is no offset,
-        /// the place is before the first operator.
+        /// The function and offset of each activation in the rewritten module, innermost first.
+        /// Without an offset, the activation is before its first operator.
         stack: Vec<(FuncId, Option<InstrOffset>)>,
     },
 }
@@ -39,11 +39,12 @@ pub(crate) enum Early {
 }
 
 /// Classifies the error that the engine returned for a call into the guest. `called` is the
-/// function that the host called; if it is an import, no frame shows it.
+/// function that the host called. If it is an import, it has no frame.
 ///
 /// # Errors
-/// The cause, if the error does not end a run, and [`RecordError::NoBacktrace`] if the engine does
-/// not report the guest's stack. The engine omits the stack when memory runs out.
+/// Returns the cause of the error, if it is not a way for a run to end. Returns
+/// [`RecordError::NoBacktrace`] if the engine does not report the guest's stack. The engine omits
+/// the stack when memory runs out.
 pub(crate) fn classify(
     error: wasmtime::Error,
     program: &Program,
@@ -72,8 +73,8 @@ pub(crate) fn classify(
     } else if let Some(trap) = error.downcast_ref::<Trap>() {
         Early::Trap(*trap)
     } else if error.is::<ThrownException>() {
-        // The frames left by the exception are gone. The engine shows where it was thrown, by
-        // offsets that depend on the instrumentation.
+        // The exception has unwound its frames. The engine reports the place where the exception
+        // was thrown, but in offsets that depend on the instrumentation.
         return Ok(Outcome::Early {
             how: Early::Exception,
             stack: Vec::new(),
@@ -135,7 +136,7 @@ impl Outcome {
     /// Returns the activations on the stack, innermost first. `trapped` is the place of the trap,
     /// if known.
     ///
-    /// The engine may report a trap at an operator after the one that trapped; see
+    /// The engine may report a trap at an operator after the operator that trapped; see
     /// [`Outcome::in_doubt`].
     pub(crate) fn standing(
         &self,
@@ -206,7 +207,8 @@ impl Outcome {
         self.beyond().is_some()
     }
 
-    /// For an access beyond a memory or table, returns which operators can trap like this.
+    /// Returns a test for operators that can trap like this, if the trap is an access outside a
+    /// memory or table.
     fn beyond(&self) -> Option<fn(Effect) -> bool> {
         match self {
             Outcome::Early {
@@ -224,10 +226,10 @@ impl Outcome {
     /// Returns the doubt about where the run trapped, if there is any.
     ///
     /// The engine merges a load and the operator that takes its value into one instruction if
-    /// nothing is between them. It reports a trap at that operator, or nowhere if the operator
-    /// became several instructions. An operator that cannot trap like this may have been moved, so
-    /// its block does not show where the load is. A store that another one overwrites may be
-    /// omitted, so the trap occurs in the other store.
+    /// nothing is between them. The engine reports the trap at that operator, or at no place if the
+    /// operator became several instructions. An operator that cannot trap like this may have been
+    /// moved, so its block does not show where the load is. The engine may omit a store if a later
+    /// store overwrites its bytes. The trap then occurs in the later store.
     pub(crate) fn in_doubt(
         &self,
         program: &Program,
@@ -247,7 +249,7 @@ impl Outcome {
         // engine names.
         let (mut other_stores, mut stores_here) = (false, true);
         let mut loads_before = false;
-        // The last load, and whether all others are in its block.
+        // The last load, and whether all other loads are in its block.
         let mut last: Option<(OrigOffset, BlockId)> = None;
         let mut one_block = true;
         for (op, offset, operator) in program.operators(bytes, code) {
@@ -315,7 +317,7 @@ impl Outcome {
                     .is_some_and(|(e, may)| may(e))
             };
             let stores = |at| index.effect(at).is_some_and(Effect::is_store);
-            // If the doubt was not settled, the recording may name the other of the two operators.
+            // If the doubt was not resolved, the recording may name either of the two operators.
             let folded = |at| {
                 self.may_be_folded()
                     && (block(at) == block(trapped.offset)
@@ -326,7 +328,7 @@ impl Outcome {
         })
     }
 
-    /// Returns how the run ended. `by` is who asked it to stop, if anybody did.
+    /// Returns how the run ended. `by` says who asked the run to stop, if anybody did.
     pub(crate) fn ending(&self, standing: &[Activation], by: Option<Interrupter>) -> Ending {
         let Outcome::Early { how, .. } = self else {
             return Ending::Returned;
@@ -365,7 +367,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the run ended at an `unreachable`, either the guest's or that of a stopping probe.
+    /// Whether the run ended at an `unreachable`, of the guest or of a probe that stops the run.
     pub(crate) fn is_unreachable(&self) -> bool {
         matches!(
             self,
@@ -376,8 +378,8 @@ impl Outcome {
         )
     }
 
-    /// Whether activations were still open: the run ended before the host's last call returned, but
-    /// not by an exception, which leaves none open.
+    /// Whether activations were still open when the run ended. None are open after the host's last
+    /// call returned or an exception unwound the stack.
     pub(crate) fn stands(&self) -> bool {
         matches!(self, Outcome::Early { how, .. } if !matches!(how, Early::Exception))
     }
@@ -449,7 +451,7 @@ pub(crate) fn frames(
         .collect()
 }
 
-/// Returns the start of a block. For the root this is the start of the function.
+/// Returns the start of a block. For the root, this is the start of the function.
 fn block_start(function: &Function, block: BlockId) -> OrigOffset {
     if block == function.cfg.graph.root() {
         function.body.start
@@ -458,7 +460,7 @@ fn block_start(function: &Function, block: BlockId) -> OrigOffset {
     }
 }
 
-/// Converts the activations on the stack to the units of flow that they represent.
+/// Converts the activations on the stack to the frames that the solver of the counts needs.
 pub(crate) fn open_frames(
     program: &Program,
     index: &OperatorIndex<'_>,
@@ -472,7 +474,7 @@ pub(crate) fn open_frames(
             .function(s.function)
             .ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
         let block = match s.place {
-            // Not counted; see `not_entered`.
+            // This activation is not counted; see `not_entered`.
             OriginalPlace::Prologue => {
                 callee_entered = true;
                 continue;
@@ -526,7 +528,7 @@ mod tests {
         let [import, own] = [0, 1].map(FuncId::from_u32);
         let refused = classify(trapped(), &program, own);
         assert!(matches!(refused, Err(RecordError::NoBacktrace)));
-        // The host called itself, so there is no stack.
+        // The host called its own function, so the guest has no stack.
         let early = classify(trapped(), &program, import).unwrap();
         let Outcome::Early { how, stack } = early else {
             panic!("{early:?}")

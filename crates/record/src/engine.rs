@@ -1,4 +1,5 @@
-//! The engine's settings. They are the same for every execution, so executions repeat exactly.
+//! The engine's settings. Settings that affect results are the same in every recording and
+//! re-execution, so executions repeat exactly.
 
 use std::num::NonZeroUsize;
 
@@ -9,8 +10,8 @@ use crate::RecordError;
 
 /// The stack of a recorded guest, in bytes.
 pub const RECORD_STACK: usize = 8 << 20;
-/// The stack of a re-execution, in bytes. Instrumented frames are larger, and a run that fitted
-/// must fit again.
+/// The stack of a re-execution, in bytes. Instrumented frames are larger, and a run that did not
+/// overflow its stack must not overflow this stack.
 pub(crate) const REPLAY_STACK: usize = 96 << 20;
 /// Additional stack for host functions, in bytes.
 const HOST_STACK: usize = 4 << 20;
@@ -22,21 +23,22 @@ const SMALLEST_FRAME: usize = 16;
 /// The engine's version, as in the lock file.
 const WASMTIME: &str = "48.0.8";
 
-/// Describes the engine: name, version and the settings needed for exact repetition.
+/// Describes the engine by its name, its version and the settings needed for exact repetition.
 pub fn engine_description() -> String {
     format!("wasmtime {WASMTIME} cranelift nan-canonicalization relaxed-simd-deterministic")
 }
 
-/// The settings that may differ between executions. Of these, the guest can see only how deep it
-/// can recurse.
+/// The settings that may differ between executions. In a recording, the guest can observe only
+/// their effect on how deep it can recurse.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub stack: usize,
-    /// Whether NaNs are canonical and relaxed SIMD is deterministic; off only to measure the cost.
+    /// Whether NaNs are canonical and relaxed SIMD is deterministic. It is off only to measure the
+    /// cost.
     pub deterministic: bool,
     pub epochs: bool,
-    /// Whether the engine optimises; off for modules with functions that would take too long, see
-    /// `deep`.
+    /// Whether the engine optimises. It is off for modules with functions that would take too long;
+    /// see `deep`.
     pub optimised: bool,
     /// Whether to enable the debugger, which shows locals and operands.
     pub debugger: bool,
@@ -75,11 +77,11 @@ pub(crate) fn engine(settings: Settings) -> Result<Engine, RecordError> {
         .wasm_memory64(true)
         .wasm_extended_const(true)
         .wasm_relaxed_simd(true)
-        // Only the atomics are used: shared memories are refused, and nothing waits; see
-        // `crates/rewrite`.
+        // This enables only atomic accesses. `crates/rewrite` refuses shared memories, so nothing
+        // waits.
         .wasm_features(WasmFeatures::THREADS, true)
-        // Faults must arrive as signals on all systems, because the path's ring has its own
-        // handler.
+        // Faults must arrive as signals on all systems, because the ring of path words has its own
+        // signal handler.
         .macos_use_mach_ports(false)
         .max_wasm_stack(settings.stack)
         .async_stack_size(settings.stack + HOST_STACK);
@@ -91,7 +93,7 @@ pub(crate) fn engine(settings: Settings) -> Result<Engine, RecordError> {
 ///
 /// # Errors
 ///
-/// The engine cannot be created on this machine.
+/// Returns an error if the engine cannot be created on this machine.
 pub fn recording_engine() -> Result<Engine, RecordError> {
     engine(Settings::with_stack(RECORD_STACK))
 }

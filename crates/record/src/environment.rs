@@ -1,5 +1,5 @@
-//! The guest's environment: its arguments, variables, folders and standard streams. It gets nothing
-//! else.
+//! Sets up the guest's environment, which consists of its arguments, variables, folders and
+//! standard streams. The guest gets nothing else.
 
 use std::fs::File;
 use std::io;
@@ -25,7 +25,7 @@ pub(crate) fn arguments(command: &Command) -> Vec<String> {
     arguments
 }
 
-/// Builds the guest's WASI context, which contains only what it is granted.
+/// Builds the guest's WASI context, which contains only what the command grants.
 pub(crate) fn wasi_context(
     command: &Command,
     arguments: &[String],
@@ -73,8 +73,8 @@ pub(crate) fn wasi_context(
     Ok(builder.build_p1())
 }
 
-/// Opens a file on another thread, which is abandoned if a stop is requested: opening a pipe waits
-/// for a writer.
+/// Opens a file on another thread, because opening a pipe waits for a writer. If a stop is
+/// requested, the thread is abandoned.
 fn open_unless(interrupt: &Interrupt, path: &Path) -> Result<io::Result<File>, RecordError> {
     let (send, opened) = mpsc::channel();
     let path = path.to_owned();

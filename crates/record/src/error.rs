@@ -3,7 +3,7 @@
 use afterimage_machine::MachineError;
 use afterimage_trace::TraceError;
 
-/// Why a program could not be recorded or re-executed.
+/// The reason why a program could not be recorded or re-executed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
@@ -22,11 +22,11 @@ pub enum RecordError {
         "the program imports WASI function {name:?} with the type {found}, but it has the type {expected}"
     )]
     ImportType {
-        /// The function.
+        /// The name of the WASI function.
         name: String,
-        /// The type expected by the program.
+        /// The type that the program declares for the function.
         found: String,
-        /// The function's actual type.
+        /// The type that the function has in WASI.
         expected: String,
     },
     /// The program calls WASI functions but does not export the memory "memory", which they work
@@ -38,39 +38,39 @@ pub enum RecordError {
     /// The module starts with larger memories or tables than can be recorded.
     #[error("the program begins with {what} of {found} {unit}: {most} at most can be recorded")]
     TooLarge {
-        /// Memories or tables.
+        /// The things that are too large: memories or tables.
         what: &'static str,
-        /// Bytes or elements.
+        /// The unit of the sizes: bytes or elements.
         unit: &'static str,
-        /// The initial size.
+        /// The size with which the program begins.
         found: u64,
-        /// The limit.
+        /// The largest size that can be recorded.
         most: u64,
     },
     /// The function to run does not exist.
     #[error("the program exports no function {wanted:?}{}", exports_hint(.exports))]
     NoExport {
-        /// The function wanted.
+        /// The name of the wanted function.
         wanted: String,
-        /// The exported functions.
+        /// The names of the exported functions.
         exports: Vec<String>,
     },
     /// The arguments for `--invoke` do not match the function.
     #[error("{export} takes {expected}, but {given}")]
     Arguments {
-        /// The function.
+        /// The name of the exported function.
         export: String,
-        /// The function's parameters.
+        /// A description of the function's parameters.
         expected: String,
-        /// The fault of the arguments after the function's name.
+        /// A description of what is wrong with the given arguments.
         given: String,
     },
     /// A granted folder or a file for standard input cannot be opened.
     #[error("cannot open {path}: {message}")]
     Open {
-        /// The path.
+        /// The path that cannot be opened.
         path: String,
-        /// The reason.
+        /// The reason why it cannot be opened.
         message: String,
     },
     /// The engine cannot be set up.
@@ -100,7 +100,7 @@ pub enum RecordError {
     /// The counters do not determine the counts.
     #[error("the counters do not agree with each other, so no count can be trusted: {0}")]
     Solve(#[from] afterimage_placement::SolveError),
-    /// The recorded bits do not make a path of the program.
+    /// The recorded bits do not describe a path of the program.
     #[error("the path that was written cannot be followed: {0}")]
     Regenerate(#[from] afterimage_paths::RegenerateError),
     /// A chunk of path words is malformed.
@@ -127,7 +127,7 @@ pub enum RecordError {
     BlockDiffers {
         /// The function's index.
         function: u32,
-        /// The block.
+        /// The number of the block in the function.
         block: u32,
         /// The value of the block's own counter.
         measured: u64,
@@ -137,7 +137,7 @@ pub enum RecordError {
     /// The probes' memory is smaller than its layout.
     #[error("the memory of the counters is too small for them")]
     NoCounters,
-    /// One live run cannot measure two things.
+    /// More than one lens was requested for a single live run.
     #[error("only one lens can be built during the run")]
     OneLens,
     /// A re-execution did something that the recording did not.
@@ -156,7 +156,7 @@ pub enum RecordError {
     Clock {
         /// The value in the recording.
         said: u64,
-        /// The value found.
+        /// The value in the re-execution.
         found: u64,
     },
     /// The time limit expired before the program was compiled.
@@ -170,7 +170,8 @@ pub enum RecordError {
         "the recording was cut off: how the run ended is not in the file; record the program again"
     )]
     Cut,
-    /// The recording was stopped from outside, without a clock to find the same moment again.
+    /// The run was stopped from outside and recorded without a stop clock, so that moment cannot be
+    /// found again.
     #[error(
         "the run was stopped from outside ({0}) and recorded without a stop clock, so the moment cannot be found again; record with the clock, or with --lens counts"
     )]
@@ -202,7 +203,7 @@ fn exports_hint(exports: &[String]) -> String {
 }
 
 impl RecordError {
-    /// Whether the reason is the program itself, so that nothing can run it.
+    /// Whether the program or its exports are at fault, rather than this machine or the recording.
     pub fn is_of_program(&self) -> bool {
         matches!(
             self,

@@ -1,8 +1,8 @@
-//! Imports outside WASI: functions of the calling program.
+//! Host functions for imports outside WASI, supplied by the embedding application.
 //!
-//! The writes of such a function are not declared, unlike those of WASI functions. They are found
-//! by comparing all of the guest's memory before and after each call, which takes time proportional
-//! to the memory. Reads cannot be found this way and are not in the log.
+//! Unlike WASI functions, these functions do not declare their writes. We find the writes by
+//! comparing all of the guest's memory before and after each call, in time proportional to its
+//! size. Reads cannot be found this way and are not in the log.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,7 +30,7 @@ pub struct HostFunction {
 impl HostFunction {
     /// Creates a function for the import `module` `name`. It receives the guest's exported memory
     /// "memory" (empty if there is none) and the arguments. It returns results of the import's
-    /// types, or why the run cannot continue.
+    /// types, or the reason why the run cannot continue.
     pub fn new(
         module: &str,
         name: &str,
@@ -43,7 +43,7 @@ impl HostFunction {
         }
     }
 
-    /// Defines the function in the engine, logging as `import`.
+    /// Defines the function in the engine. Its calls are logged as calls to `import`.
     pub(crate) fn define(&self, store: &mut Store<Live>, ty: FuncType, import: ImportId) -> Func {
         let this = self.call.clone();
         let expected = ty.clone();
@@ -128,7 +128,7 @@ fn logged(
     Ok(values)
 }
 
-/// Returns the ranges that differ, with nearby ones merged.
+/// Returns the ranges that differ, with nearby ranges merged.
 fn changed(before: &[u8], after: &[u8]) -> Vec<std::ops::Range<usize>> {
     let mut spans: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, _) in before

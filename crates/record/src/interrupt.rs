@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use afterimage_trace::Interrupter;
 use tokio::sync::Notify;
 
-/// A handle for other threads to stop a run. Cheap to clone.
+/// A handle for other threads to stop a run. It is cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     by: AtomicU8,
-    /// The address of the running guest's limit word, while the guest runs.
+    /// The address of the guest's limit word while the guest runs.
     limit: Mutex<Option<usize>>,
     in_host_call: Notify,
 }
@@ -64,7 +64,8 @@ impl Interrupt {
         }
     }
 
-    /// Makes the limit word at this address stop the guest, until the guard is dropped.
+    /// Lets a request stop the guest through the limit word at this address, until the guard is
+    /// dropped.
     ///
     /// Until then, the address must stay valid, 8-aligned and readable by the guest.
     pub(crate) fn guard(&self, address: usize) -> LimitGuard<'_> {

@@ -1,4 +1,4 @@
-//! The counts lens: exact counts of a recorded execution, computed by re-executing it.
+//! The counts lens, which computes exact counts of a recorded execution by re-executing it.
 
 use afterimage_ids::{Counts, EntityRef, FuncId};
 use afterimage_placement::{
@@ -21,14 +21,14 @@ use crate::snapshots::Capturing;
 use crate::weights::{self, weighted_plan};
 use wasmtime::Engine;
 
-/// The largest number of entries of a function between two polls to try in search of the entry that
-/// overflowed.
+/// The maximum number of entries between two polls to try when searching for the entry that
+/// overflowed the stack.
 const OVERFLOW_TRIES: u64 = 256;
 
 /// Computes the exact counts of a recorded execution.
 ///
 /// # Errors
-/// If the recording cannot be repeated exactly, or the counts are not determined.
+/// Returns an error if the recording cannot be repeated exactly, or the counts are not determined.
 pub fn count(run: &RecordedRun<'_>, options: &PlanOptions<'_>) -> Result<CountsLens, RecordError> {
     let RecordedRun {
         bytes,
@@ -60,7 +60,7 @@ pub fn count(run: &RecordedRun<'_>, options: &PlanOptions<'_>) -> Result<CountsL
 /// Re-executes a recording without counting, and checks that it behaves the same.
 ///
 /// # Errors
-/// As for [`count`].
+/// Returns the errors of [`count`].
 pub fn check(run: &RecordedRun<'_>) -> Result<(), RecordError> {
     Job::open(*run)?.repeat(None).map(|_| ())
 }
@@ -69,7 +69,7 @@ pub fn check(run: &RecordedRun<'_>) -> Result<(), RecordError> {
 /// counts. Returns the number of blocks compared.
 ///
 /// # Errors
-/// As for [`count`], and [`RecordError::BlockDiffers`].
+/// Returns the errors of [`count`], and [`RecordError::BlockDiffers`].
 pub fn check_blocks(run: &RecordedRun<'_>, counts: &Counts) -> Result<u64, RecordError> {
     let program = run.program;
     let job = Job::open(*run)?;
@@ -116,7 +116,7 @@ pub(crate) struct Job<'a> {
     treatment: Treatment,
 }
 
-/// How to repeat a run.
+/// The options for repeating a run.
 pub(crate) struct Repeat<'a> {
     pub probes: Probes<'a>,
     /// The number of entries of the armed function to skip.
@@ -126,7 +126,7 @@ pub(crate) struct Repeat<'a> {
 }
 
 impl<'a> Repeat<'a> {
-    /// Repeats with probes only.
+    /// Repeats the run with these probes, without snapshots.
     pub(crate) fn of(probes: Probes<'a>) -> Self {
         Self {
             probes,
@@ -190,7 +190,8 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Re-executes with any probes. Only the results of the last attempt count.
+    /// Re-executes the run, several times if needed. Only the results of the last attempt are
+    /// valid.
     pub(crate) fn repeat_with(
         &self,
         repeat: Repeat<'_>,
@@ -215,7 +216,7 @@ impl<'a> Job<'a> {
             ..Options::default()
         };
         let mut stop = self.stop(&mut options, skip)?;
-        // In a run that nobody stopped, only this shows that the stop clock is right.
+        // If nobody stopped the run, only this comparison checks the stop clock.
         let clock = match (probes, stop) {
             (Probes::None, Stop::Never) => self.end.clock,
             _ => None,
@@ -224,7 +225,7 @@ impl<'a> Job<'a> {
         loop {
             let rewritten = rewrite(self.run.bytes, self.program, probes, &options)?;
             let replayed = attempt(self, &engine, &rewritten, stop);
-            // Those who receive what a stopped run wrote may have their own errors.
+            // The consumers of a stopped run's output may fail for other reasons.
             if self.run.is_cancelled() {
                 return Err(RecordError::Interrupted);
             }
@@ -248,7 +249,7 @@ impl<'a> Job<'a> {
                         place: OriginalPlace::Operator(offset),
                     })
             {
-                // Stopped just before the call whose callee found no room.
+                // The run stopped just before the call that overflowed the stack.
                 standing.insert(
                     0,
                     Activation {
@@ -261,8 +262,7 @@ impl<'a> Job<'a> {
             if let Stop::AtEntry { clock, skip } = stop
                 && !same_stack
             {
-                // The same function was entered from elsewhere since the last poll, when it still
-                // had room.
+                // Since the last poll, the function was also entered when the stack still had room.
                 if skip == OVERFLOW_TRIES || matches!(outcome, Outcome::Returned) {
                     return Err(RecordError::OverflowNotFound);
                 }
@@ -315,8 +315,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Determines where to stop the re-execution, and sets the options for the instrumentation that
-    /// this needs.
+    /// Determines where to stop the re-execution, and sets the instrumentation options that the
+    /// stop needs.
     fn stop(&self, options: &mut Options, skip: u64) -> Result<Stop, RecordError> {
         let asynchronous = matches!(
             self.end.ending,
@@ -338,8 +338,8 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Determines where to wait for this function's overflow. This is the call that led to the
-    /// overflow, if that call names the function, and otherwise the function's entry, which other
+    /// Determines where to wait for this function's overflow. If the call that overflowed names the
+    /// function, the place is that call. Otherwise, the place is the function's entry, which other
     /// calls and tail calls may also reach.
     fn armed(&self, overflowed: FuncId) -> Armed {
         let call = || {
@@ -367,11 +367,11 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Facts about a run that its counters do not contain.
+/// Facts about a run that its counters do not show.
 pub(crate) struct Course<'e> {
-    /// The functions that the host entered, each time that it did.
+    /// The functions that the host called, one for each call.
     pub entered: &'e [FuncId],
-    /// How often each import was called.
+    /// The number of calls to each import.
     pub calls: Vec<u64>,
     /// The activations that were open at the end.
     pub open: Vec<OpenFrame>,
@@ -395,7 +395,8 @@ pub(crate) fn solve_counts(
     let mut entries = std::collections::BTreeMap::new();
     for &function in entered {
         match calls.get_mut(function.index()) {
-            // This is an import that the program exports: the host called itself, not the program.
+            // The program exports this import, so the host called its own function, not a function
+            // of the program.
             Some(calls) => {
                 *calls = calls.checked_sub(1).ok_or_else(|| RecordError::Diverged {
                     event: 0,

@@ -1,9 +1,9 @@
 //! Records and re-executes programs. Only this crate depends on the engine.
 //!
-//! A recording is a log of what crossed the boundary between guest and host: results of imports,
-//! guest bytes written by the host, and whether memories and tables grew. With the log, the same
-//! execution repeats exactly, under any instrumentation and without the host. Programs that cannot
-//! be repeated exactly are refused by name.
+//! A recording is a log of what crossed the boundary between guest and host: the results of
+//! imports, the guest bytes that the host wrote, and the growth of memories and tables. With the
+//! log, the same execution repeats exactly, under any instrumentation and without the host.
+//! Programs that cannot be repeated exactly are refused, with the reason.
 
 mod cache;
 mod deep;

@@ -1,4 +1,4 @@
-//! Records a live run: everything that crosses the host boundary goes to the log.
+//! Records a live run by logging everything that crosses the host boundary.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -36,8 +36,8 @@ use crate::values::{argument, parse_arguments, raw, zero};
 use crate::weights::{self, weighted_plan};
 use crate::{Cache, HostFunction, Interrupt, RecordError, wasi};
 
-/// The least time limit for compiling. A time limit applies to the run, and separately to
-/// compiling. Compiling always gets at least this much, because small limits are meant for runs.
+/// The least time limit for compiling. The user's time limit applies separately to compiling and to
+/// the run. Compiling always gets at least this much, because a small limit is meant for the run.
 const COMPILING: Duration = Duration::from_secs(1);
 
 /// The program to run, and its input.
@@ -45,29 +45,29 @@ const COMPILING: Duration = Duration::from_secs(1);
 pub struct Command {
     /// The guest's own name, `argv[0]`.
     pub name: String,
-    /// The arguments after the name. With `invoke`, the function's arguments as literals.
+    /// The arguments after the name. With `invoke`, these are the function's arguments as literals.
     pub args: Vec<String>,
     /// Environment variables granted to the guest.
     pub env: Vec<(String, String)>,
-    /// Folders granted to the guest: host path and guest path.
+    /// Folders granted to the guest, each as a host path and a guest path.
     pub dirs: Vec<(PathBuf, String)>,
-    /// A file for standard input; if `None`, the guest reads ours.
+    /// A file for standard input. If it is `None`, the guest reads our standard input.
     pub stdin: Option<PathBuf>,
     /// An exported function to call instead of `_start`.
     pub invoke: Option<String>,
 }
 
-/// How to record.
+/// The options of a recording.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
     /// Whether to keep the stop clock, so that a run stopped from outside can be repeated up to
     /// that moment.
     pub clock: bool,
-    /// A plan for counting during the live run.
+    /// Options for counting during the live run, if it is to count.
     pub counts: Option<PlanOptions<'static>>,
-    /// Whether to write the path during the live run; it is compacted later.
+    /// Whether to write the path during the live run, in order to compact it later.
     pub paths: bool,
-    /// The time limit.
+    /// The time limit for the run, if there is one.
     pub timeout: Option<Duration>,
     /// The guest's stack, in bytes.
     pub stack: usize,
@@ -75,22 +75,24 @@ pub struct RecordOptions {
     pub seed: Option<u64>,
     /// Functions for imports outside WASI.
     pub functions: Vec<HostFunction>,
-    /// Whether to compare all memory around every host call with the declared effects. For tests.
+    /// Whether to compare all memory around every host call with the declared effects. This is for
+    /// tests.
     pub check_effects: bool,
-    /// Whether to discard the guest's output. For measurements.
+    /// Whether to discard the guest's output. This is for measurements.
     pub silent: bool,
     /// Whether to send the guest's standard output to our standard error.
     pub output_to_stderr: bool,
-    /// Whether to canonicalise NaNs and fix relaxed SIMD, so that the run repeats exactly. Off only
-    /// for measurements.
+    /// Whether to canonicalise NaNs and fix relaxed SIMD, so that the run repeats exactly. It is
+    /// off only for measurements.
     pub deterministic: bool,
     /// The version of the calling tool, stored in the file.
     pub tool_version: String,
-    /// Called when the run is repeated because the place of its trap is uncertain.
+    /// A callback for the case that the run is repeated because the place of its trap is uncertain.
     pub repeating: Repeating,
 }
 
-/// Creates the progress callback for a re-execution of `n` events. It is dropped afterwards.
+/// Creates the progress callback for a re-execution with the given number of events. The callback
+/// is dropped after the re-execution.
 #[derive(Clone)]
 pub struct Repeating(pub Arc<dyn Fn(u64) -> Progress + Send + Sync>);
 
@@ -238,50 +240,51 @@ impl ResourceLimiter for Live {
 /// The result of recording.
 #[derive(Debug)]
 pub struct Recorded {
-    /// How the run ended.
+    /// The end of the run, as stored in the file.
     pub end: End,
-    /// Processor time of the guest's thread, including host calls, in seconds.
+    /// The processor time of the guest's thread, including host calls, in seconds.
     pub cpu_seconds: f64,
-    /// Results of the invoked function.
+    /// The results of the invoked function.
     pub results: Vec<RawValue>,
-    /// Counts, if they were taken live and the end of the run is known.
+    /// The counts, if they were taken live and the end of the run is known.
     pub counts: Option<CountsLens>,
-    /// Why the operator that trapped is uncertain, if it is.
+    /// The reason why the operator that trapped is uncertain, if it is.
     pub uncertain: Option<Uncertain>,
 }
 
-/// Why a second run did not find the operator that trapped.
+/// The reason why a second run did not find the operator that trapped.
 #[derive(Debug)]
 pub struct Uncertain {
     /// The error of the second run.
     pub error: RecordError,
-    /// Whether at least the block of the trap is known. If not, the recording has no end, like one
-    /// that was cut off, and the reported end has no frames.
+    /// Whether at least the block of the trap is known. If not, the recording has no end, like a
+    /// recording that was cut off, and the reported end has no frames.
     pub in_block: bool,
 }
 
 /// A run to record.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'l> {
-    /// The module.
+    /// The bytes of the program's module.
     pub bytes: &'l [u8],
-    /// The parsed module.
+    /// The program parsed from these bytes.
     pub program: &'l Program,
-    /// What is run, and what it may use.
+    /// The command to run, which also says what the guest may use.
     pub command: &'l Command,
-    /// How it is recorded.
+    /// The options of the recording.
     pub options: &'l RecordOptions,
-    /// Where compiled code and earlier counts are kept.
+    /// The cache of compiled code and earlier counts.
     pub cache: &'l Cache,
-    /// Ends the run from outside.
+    /// The handle that can stop the run from outside.
     pub interrupt: &'l Interrupt,
 }
 
-/// Runs a program and writes its boundary to `out`, which is committed at the end.
+/// Runs a program, writes everything that crosses the host boundary to `out`, and commits it at the
+/// end.
 ///
 /// # Errors
-/// If the program cannot be started, or the file cannot be written. Nothing that the guest does is
-/// an error; it is how the run ended.
+/// Returns an error if the program cannot be started, or the file cannot be written. Nothing that
+/// the guest does is an error. A trap, for example, is only the end of the run.
 pub fn record(launch: Launch<'_>, out: &TraceWriter) -> Result<Recorded, RecordError> {
     let Launch {
         bytes,
@@ -370,7 +373,8 @@ pub fn record(launch: Launch<'_>, out: &TraceWriter) -> Result<Recorded, RecordE
             std::thread::scope(|scope| {
                 let consumer = scope.spawn(move || words.write(messages));
                 let recorded = guest(Some(host));
-                // Prefer its reason: the guest only learns that the consumer is gone.
+                // Prefer the consumer's error, because the guest only learns that the consumer is
+                // gone.
                 match consumer.join() {
                     Ok(written) => written.and(recorded),
                     Err(panic) => std::panic::resume_unwind(panic),
@@ -542,7 +546,8 @@ impl Run<'_> {
             .ok_or(RecordError::NoMemory)?;
         let limit = counters.data_ptr(&store) as usize + LIMIT_AT as usize;
         let guard = self.options.clock.then(|| interrupt.guard(limit));
-        // Dropped before the store: until then, the consumer may be reading the store's memory.
+        // This is dropped before the store, because the consumer may be reading the store's memory
+        // until then.
         let quiet = PathHost::connect(&mut store, &instance, &self.rewritten.layout)?;
         let start = cpu_time();
         let (outcome, results) = self.call_entries(&mut store, &instance)?;
@@ -702,7 +707,7 @@ impl Run<'_> {
     }
 }
 
-/// Wraps a function to report its number first, if a table may hold it and the path is being
+/// Wraps an import to report its number first, if a table may hold the import and the path is being
 /// written.
 fn saying(store: &mut Store<Live>, function: Func, import: ImportId) -> Func {
     let id = FuncId::from_u32(import.as_u32());
@@ -733,7 +738,7 @@ pub(crate) fn word(memory: &[u8], address: u64) -> u64 {
 
 /// Stops the run after a time limit, unless dropped first.
 struct Timer {
-    /// Dropping it signals the waiting thread that the run is over.
+    /// Dropping this tells the waiting thread that the run is over.
     _over: mpsc::Sender<()>,
 }
 

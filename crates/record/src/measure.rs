@@ -28,16 +28,16 @@ pub struct Setting {
 pub struct Compiled {
     engine: Engine,
     module: Module,
-    /// Processor time of compiling on all threads, in seconds.
+    /// The processor time of compiling on all threads, in seconds.
     pub compile_seconds: f64,
 }
 
 /// The measurements of one execution.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// Processor time of the guest's thread, in seconds.
+    /// The processor time of the guest's thread, in seconds.
     pub cpu_seconds: f64,
-    /// Elapsed time, in seconds.
+    /// The elapsed time, in seconds.
     pub wall_seconds: f64,
     /// The probes' memory, if the module has one.
     pub probes: Option<Vec<u8>>,
@@ -66,7 +66,7 @@ pub fn process_time() -> f64 {
 /// Compiles a module without a cache.
 ///
 /// # Errors
-/// If the engine cannot compile it.
+/// Returns an error if the engine cannot compile it.
 pub fn compile(setting: Setting, bytes: &[u8]) -> Result<Compiled, RecordError> {
     let settings = Settings {
         deterministic: setting.deterministic,
@@ -87,7 +87,8 @@ impl Compiled {
     /// Runs `_start` and discards the guest's output.
     ///
     /// # Errors
-    /// If the module cannot be started, or ends in any way other than returning or exiting.
+    /// Returns an error if the module cannot be started, or ends in any way other than returning or
+    /// exiting.
     pub fn run(&self, command: &Command) -> Result<Execution, RecordError> {
         on_guest_thread(RECORD_STACK, || self.execute(command, None))
     }
@@ -96,7 +97,7 @@ impl Compiled {
     /// thread.
     ///
     /// # Errors
-    /// As for [`Compiled::run`].
+    /// Returns the errors of [`Compiled::run`].
     pub fn run_traced(
         &self,
         command: &Command,
@@ -143,7 +144,7 @@ impl Compiled {
         )?;
         let (paths, layout) = paths.unzip();
         let mut store = Store::new(&self.engine, Host { wasi, paths });
-        // The deadline never comes: only the cost of checking for it is measured.
+        // The deadline never comes, because only the cost of checking for it is measured.
         store.set_epoch_deadline(u64::MAX / 2);
         let mut linker = Linker::new(&self.engine);
         add_to_linker_sync(&mut linker, |host: &mut Host| &mut host.wasi)
@@ -154,7 +155,7 @@ impl Compiled {
         let start = instance
             .get_typed_func::<(), ()>(&mut store, "_start")
             .map_err(RecordError::instantiate)?;
-        // Dropped before the store, whose memory the consumer reads.
+        // This is dropped before the store, because the consumer reads the store's memory.
         let _quiet = match &layout {
             Some(layout) => PathHost::connect(&mut store, &instance, layout)?,
             None => None,

@@ -1,7 +1,7 @@
-//! Guest output that can be interrupted.
+//! Writes the guest's output in a way that can be interrupted.
 //!
 //! An unread pipe is full after 64 KiB, and a terminal can be paused. wasmtime-wasi then blocks the
-//! whole thread for as long as that takes, and no stop request gets through. Here, a piece is
+//! whole thread until there is room again, and no stop request gets through. Here, a piece is
 //! written only once there is room for it, and waiting for room is a future. wasmtime-wasi writes
 //! pieces of at most 4,096 bytes, which a pipe with any room accepts whole.
 
@@ -31,7 +31,7 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Waits briefly for room. An error ends the wait; the write reports it.
+    /// Waits briefly for room. An error ends the wait, and the write then reports it.
     fn has_room(self) -> bool {
         let (stdout, stderr): (Stdout, Stderr);
         let stream = match self {
@@ -83,8 +83,8 @@ impl StdoutStream for Output {
 struct Patient {
     inner: Box<dyn OutputStream>,
     output: Output,
-    /// Whether a piece was just written. The writer then checks again whether the stream is
-    /// ready, and need not wait for the next piece's room.
+    /// Whether a piece was just written. The next wait for readiness then returns at once, because
+    /// there may be no other piece to write.
     is_flushed: bool,
 }
 

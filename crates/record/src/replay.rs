@@ -1,4 +1,4 @@
-//! Re-execution: repeats a run from the log, with any instrumentation and without a host.
+//! Repeats a run from the log, with any instrumentation and without a host.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
@@ -27,14 +27,14 @@ use crate::{Cache, Interrupt, RecordError};
 /// The interval at which a thread that waits for the compiler checks whether to continue.
 pub(crate) const ASK: Duration = Duration::from_millis(20);
 
-/// Where to stop a re-execution that does not end by itself.
+/// The point at which to stop a re-execution that does not end by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// No additional stop.
+    /// Stop nowhere.
     Never,
-    /// At this poll of the stop clock.
+    /// Stop at this poll of the stop clock.
     AtPoll(u64),
-    /// At an entry of the armed function with this reading of the clock, after skipping `skip`
+    /// Stop at an entry of the armed function with this reading of the clock, after skipping `skip`
     /// entries.
     AtEntry { clock: u64, skip: u64 },
 }
@@ -44,11 +44,11 @@ pub(crate) struct Replayed {
     pub outcome: Outcome,
     /// The contents of the probes' memory.
     pub memory: Vec<u8>,
-    /// The number of calls of each import.
+    /// The number of calls to each import.
     pub calls: Vec<u64>,
     /// The functions that the host called, in order.
     pub entered: Vec<FuncId>,
-    /// The collector of snapshots, with the activations that have not captured themselves.
+    /// The collector of snapshots, including the activations that have not yet captured themselves.
     pub snapshots: Option<Capturing>,
     /// The collector of written memory.
     pub watching: Option<Box<Watching>>,
@@ -62,10 +62,10 @@ pub(crate) struct Observers {
     pub watching: Option<Box<Watching>>,
 }
 
-/// A callback that now and then receives the number of repeated log events.
+/// A callback that receives the number of repeated log events from time to time.
 pub type Progress = Arc<dyn Fn(u64) + Send + Sync>;
 
-/// The store's data.
+/// The data of the store in a re-execution.
 pub(crate) struct Host {
     log: LogReader,
     position: u64,
@@ -192,7 +192,8 @@ pub(crate) struct Source<'a> {
     pub program: &'a Program,
     pub file: &'a TraceFile,
     pub progress: &'a Progress,
-    /// A handle that can stop it during compilation and, with the clock, at each poll.
+    /// A handle that can stop the re-execution during compilation and, with the stop clock, at each
+    /// poll.
     pub interrupt: Option<&'a Interrupt>,
 }
 
@@ -251,7 +252,8 @@ pub(crate) fn replay(
     }
     let limit = probes.data_ptr(&store) as usize + LIMIT_AT as usize;
     let _guard = interrupt.map(|interrupt| interrupt.guard(limit));
-    // Dropped before the store: until then, the consumer may be reading the store's memory.
+    // This is dropped before the store, because the consumer may be reading the store's memory
+    // until then.
     let _quiet = PathHost::connect(&mut store, &instance, &rewritten.layout)?;
     Capturing::connect(&mut store, &instance)?;
     Watching::connect(&mut store, &instance)?;
@@ -270,7 +272,7 @@ pub(crate) fn replay(
     })
 }
 
-/// Runs `work` on a guest thread, and stops what it re-executes once `cancel` is set.
+/// Runs `work` on a guest thread, and stops its re-execution once `cancel` is set.
 pub(crate) fn unless_cancelled<R: Send>(
     cancel: Option<&AtomicBool>,
     work: impl FnOnce(Option<&Interrupt>) -> Result<R, RecordError> + Send,
@@ -285,7 +287,7 @@ pub(crate) fn unless_cancelled<R: Send>(
     let (ends, ended) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         let watch = move || {
-            // Nothing is sent: the guest's thread drops its end.
+            // The guest's thread sends nothing. It drops its end of the channel when it ends.
             while ended.recv_timeout(ASK) == Err(RecvTimeoutError::Timeout) {
                 if cancel.load(Ordering::SeqCst) {
                     interrupt.stop(Interrupter::CtrlC);
@@ -305,8 +307,8 @@ pub(crate) fn unless_cancelled<R: Send>(
     })
 }
 
-/// Compiles a module on another thread, which is abandoned if a stop is requested: the engine
-/// cannot be interrupted.
+/// Compiles a module on another thread, because the compiler cannot be interrupted. If a stop is
+/// requested, the thread is abandoned.
 pub(crate) fn compile_unless(
     interrupt: &Interrupt,
     cache: &Cache,
@@ -408,7 +410,7 @@ fn imports(store: &mut Store<Host>, module: &Module) -> Vec<wasmtime::Extern> {
             continue;
         };
         let id = ImportId::from_u32(i as u32);
-        // The result slots arrive without a value of their type.
+        // The engine passes result slots that do not yet hold values of their types.
         let zeros: Vec<Val> = ty.results().map(|ty| zero(&ty)).collect();
         let function = Func::new(&mut *store, ty, move |mut caller, params, results| {
             results.clone_from_slice(&zeros);

@@ -12,9 +12,9 @@ const PAGE: u64 = 1 << 16;
 /// specification permits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Room {
-    /// Bytes in memories.
+    /// The total size of all memories in bytes.
     memory: u64,
-    /// Elements in tables.
+    /// The total number of elements in all tables.
     elements: u64,
     /// The size of the last granted growth, which may still fail in the engine.
     last: u64,
@@ -24,7 +24,7 @@ impl Room {
     /// Computes a module's initial sizes.
     ///
     /// # Errors
-    /// If they exceed the limits.
+    /// Returns an error if they exceed the limits.
     pub fn of_module(bytes: &[u8]) -> Result<Self, RecordError> {
         let mut room = Self::default();
         // The caller has already parsed the module, so parse errors do not occur.
@@ -62,7 +62,7 @@ impl Room {
         Ok(room)
     }
 
-    /// Whether a memory may grow between these sizes, in bytes.
+    /// Whether a memory may grow from `from` to `to` bytes.
     pub fn memory(&mut self, from: usize, to: usize) -> bool {
         grow(&mut self.memory, MAX_MEMORY, from, to, &mut self.last)
     }
@@ -72,7 +72,7 @@ impl Room {
         self.memory -= std::mem::take(&mut self.last);
     }
 
-    /// Whether a table may grow between these sizes, in elements.
+    /// Whether a table may grow from `from` to `to` elements.
     pub fn table(&mut self, from: usize, to: usize) -> bool {
         grow(&mut self.elements, MAX_ELEMENTS, from, to, &mut self.last)
     }

@@ -1,8 +1,8 @@
-//! Sleeps that can be interrupted.
+//! Implements sleeps that can be interrupted.
 //!
 //! A guest that only sleeps calls `poll_oneoff` with one timeout. wasmtime-wasi then blocks the
-//! whole thread until the timeout, and no stop request gets through. Here, a future does the same.
-//! Invalid result pointers are detected only after the sleep, as in the host.
+//! whole thread until the timeout, and no stop request gets through. Here, a future waits for the
+//! timeout. Invalid result pointers are detected only after the sleep, as in the host.
 
 use std::time::Duration;
 
@@ -30,15 +30,15 @@ pub(crate) async fn poll_oneoff(
     wasi::poll_oneoff(context, memory, subscriptions, events, count, happened).await
 }
 
-/// A call that only waits for a moment relative to now.
+/// A call to `poll_oneoff` that only waits for a time relative to now.
 struct Sleep {
     timeout: Duration,
     userdata: u64,
 }
 
 impl Sleep {
-    /// Reads a subscription. Returns `None` for any other kind or any fault; the host then returns
-    /// at once.
+    /// Reads a subscription. Returns `None` for other kinds of subscription and for faults. The
+    /// host then handles the call.
     fn read(memory: &GuestMemory<'_>, subscription: i32) -> Option<Self> {
         let subscription = subscription as u32;
         let field = |offset: u32| subscription.checked_add(offset);
@@ -56,7 +56,7 @@ impl Sleep {
         })
     }
 
-    /// Writes the single event as the host would, or nothing.
+    /// Writes the single event as the host would. If a pointer is invalid, writes nothing.
     fn finish(
         &self,
         memory: &mut GuestMemory<'_>,

@@ -16,7 +16,7 @@ pub(crate) struct Unsettled<'a> {
     pub bytes: &'a [u8],
     pub program: &'a Program,
     pub index: &'a OperatorIndex<'a>,
-    /// How the run ended.
+    /// The way in which the run ended.
     pub ending: &'a Ending,
     pub doubt: &'a Doubt,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Unsettled<'a> {
 /// Re-runs a program that trapped, with the doubtful loads separated from the operators that use
 /// their values. Returns the operator that trapped.
 ///
-/// This takes as long as the run did. The module is needed only once, so it is not cached.
+/// Re-running takes as long as the run did. The module is needed only once, so it is not cached.
 pub(crate) fn trapped_at(
     run: &Unsettled<'_>,
     interrupt: &Interrupt,

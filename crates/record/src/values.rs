@@ -41,19 +41,19 @@ pub(crate) fn val(value: RawValue) -> Val {
     }
 }
 
-/// Whether a value of the log may replace `like`. References do not cross the boundary.
+/// Whether a value of the log has the type of `like`. References do not cross the boundary.
 pub(crate) fn same_type(value: RawValue, like: &Val) -> bool {
     let reference = matches!(value, RawValue::NullRef | RawValue::OpaqueRef);
     !reference && discriminant(&value) == discriminant(&raw(like))
 }
 
-/// Returns any value of a type, as a slot for a result.
+/// Returns an arbitrary value of a type, to fill a result slot.
 pub(crate) fn zero(ty: &ValType) -> Val {
-    // Only references of rejected proposals have no null.
+    // Only reference types of rejected proposals have no null.
     Val::default_for_ty(ty).unwrap_or(Val::FuncRef(None))
 }
 
-/// Converts a value of the log into an argument of this type; a null takes the wanted type.
+/// Converts a value of the log into an argument of this type. A null becomes a null of this type.
 pub(crate) fn argument(value: RawValue, ty: &ValType) -> Val {
     match value {
         RawValue::NullRef | RawValue::OpaqueRef => zero(ty),
@@ -61,11 +61,11 @@ pub(crate) fn argument(value: RawValue, ty: &ValType) -> Val {
     }
 }
 
-/// Parses the arguments of an invoked function: decimal or hexadecimal integers, decimal floats,
-/// NaNs with a payload as in the text format, and null references.
+/// Parses the arguments of an invoked function. They are decimal or hexadecimal integers, decimal
+/// floats, NaNs with a payload as in the text format, and null references.
 ///
-/// Other references are impossible: those to functions and exceptions belong to the guest, and a
-/// recording contains none of the host's.
+/// No other references are possible. Functions and exceptions belong to the guest, and a recording
+/// contains no references of the host.
 pub(crate) fn parse_arguments(
     export: &str,
     params: &[wasmparser::ValType],

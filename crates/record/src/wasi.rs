@@ -1,4 +1,4 @@
-//! WASI preview 1, with every call written to the log.
+//! Offers WASI preview 1 to the guest, and writes every call to the log.
 
 use afterimage_ids::ImportId;
 use afterimage_trace::{HostCallRef, HostStop, HostWriteRef, RawValue};
@@ -15,8 +15,8 @@ use crate::sleep;
 /// The module name of WASI preview 1.
 pub(crate) const MODULE: &str = "wasi_snapshot_preview1";
 
-/// The number of bytes that any host call may copy, as in the engine's own command line. A guest
-/// with a larger memory may pass the whole memory.
+/// The least limit on the bytes that a host call may copy, as in the engine's own command-line
+/// tool. For a guest with a larger memory, the limit is the size of that memory.
 const LEAST_FUEL: usize = 128 << 20;
 
 trait IntoRaw: Copy {
@@ -37,8 +37,8 @@ impl IntoRaw for i64 {
 
 macro_rules! functions {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty $(, $wait:tt)?;)*) => {
-        /// Returns the function with this name, logging as `import`, or `None` if WASI preview 1
-        /// has no such function.
+        /// Returns the function with this name, or `None` if WASI preview 1 has no such function.
+        /// Calls to the function are logged as calls to `import`.
         pub(crate) fn function(store: &mut Store<Live>, name: &str, import: ImportId) -> Option<Func> {
             let declared = effects(name)?;
             Some(match name {
@@ -51,8 +51,8 @@ macro_rules! functions {
                         })
                     },
                 ),)*
-                // The engine's own version rejects codes from 126 on, which WASI allows and native
-                // programs use.
+                // The engine's own `proc_exit` rejects codes from 126 on, which WASI allows and
+                // native programs use.
                 "proc_exit" => Func::wrap(&mut *store, move |caller: Caller<'_, Live>, code: i32| -> wasmtime::Result<()> {
                     call(caller, import, declared, &[code.raw()], async |_, _| Err(I32Exit(code).into()))
                 }),
@@ -119,7 +119,7 @@ functions! {
 
 /// The result of a WASI function.
 trait Outcome {
-    /// Converts it to a value of the log.
+    /// Converts the result to a value of the log.
     fn results(&self) -> Option<RawValue>;
     /// Whether the function succeeded and so wrote its declared output.
     fn succeeded(&self) -> bool;
@@ -172,7 +172,7 @@ fn call<R: Outcome>(
 
     let interrupt = live.interrupt.clone();
     let wasi = &mut live.wasi;
-    // The number of bytes that a call may copy; the default is none.
+    // The number of bytes that a call may copy, which is 0 by default.
     wasi.set_hostcall_fuel(bytes.len().max(LEAST_FUEL));
     let outcome = live.runtime.block_on(async {
         // Without the stop clock, nothing else notices a request made while the guest computed or
@@ -188,14 +188,15 @@ fn call<R: Outcome>(
         }
     });
     let outcome = match outcome {
-        // The host may have finished although a stop was requested; the next poll of the clock
-        // handles that.
+        // The host may have finished although a stop was requested. The next poll of the clock then
+        // stops the run.
         Ok(result) => result,
         Err(error) => {
             let (stop, error) = match error.downcast_ref::<I32Exit>() {
                 Some(exit) => (HostStop::Exit(exit.0), error),
                 None if error.is::<Stopped>() => (HostStop::Interrupted, error),
-                // A re-execution knows only the message and must end with the same one.
+                // A re-execution knows only the error's message, and must end with the same
+                // message.
                 None => {
                     let message = format!("{error:#}");
                     (

@@ -1,5 +1,5 @@
 //! Finds which bytes of a small region of memory a run writes, stretch by stretch. It re-executes
-//! the run with little instrumentation, so this takes little longer than the program alone.
+//! the run with little instrumentation, so it takes little longer than the program alone.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::snapshots::{word, write};
 /// Progress is reported in stretches.
 ///
 /// # Errors
-/// If the recording cannot be repeated exactly, or its path was not cut at `ends`.
+/// Returns an error if the recording cannot be repeated exactly, or its path was not cut at `ends`.
 pub fn watch(
     run: &RecordedRun<'_>,
     ends: &[u64],
@@ -100,9 +100,9 @@ fn cut_elsewhere() -> RecordError {
 
 /// Records which bytes of the region a run writes.
 pub(crate) struct Watching {
-    /// The place of the marks.
     at: WatchedAt,
-    /// The stop clock's reading at the end of the current stretch, and at the ends of later ones.
+    /// The stop clock's reading at the end of the current stretch, and at the ends of later
+    /// stretches.
     next: u64,
     ends: std::vec::IntoIter<u64>,
     /// For each byte, whether the host wrote it in this stretch.
@@ -125,7 +125,7 @@ impl Watching {
         self.by_host[begin..end].fill(1);
     }
 
-    /// Connects an instance before it runs.
+    /// Connects the probes of an instance that has not yet run.
     pub(crate) fn connect(store: &mut Store<Host>, instance: &Instance) -> Result<(), RecordError> {
         let table = instance.get_table(&mut *store, SNAPSHOT_EXPORT);
         let probes = instance.get_memory(&mut *store, MEMORY_EXPORT);
@@ -145,7 +145,7 @@ impl Watching {
         set.map_err(|_| RecordError::NoCounters)
     }
 
-    /// Adds the stretch that ends here, and returns whether there are more.
+    /// Adds the stretch that ends here, and returns whether more stretches follow.
     fn end_stretch(&mut self, marks: &mut [u8]) -> bool {
         for (byte, mark) in self.by_host.iter_mut().zip(&*marks) {
             *byte |= mark;

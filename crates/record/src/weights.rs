@@ -6,15 +6,15 @@ use afterimage_trace::CountsLens;
 
 use crate::Cache;
 
-/// The least number of increments for which a run's counts are kept. Shorter runs would not pay for
-/// compiling the module again with other counters.
+/// The least number of increments for which a run's counts are kept. After a shorter run, better
+/// counters would not repay compiling the module again.
 const MANY: u64 = 1 << 23;
 
-/// Places counters over the whole program by the counts in the cache, unless the options say
+/// Places counters for the whole program according to cached counts, unless the options say
 /// otherwise.
 ///
 /// # Errors
-/// If the options, or the counts that they name, do not match this program.
+/// Returns an error if the options, or the counts that they name, do not match this program.
 pub(crate) fn weighted_plan(
     program: &Program,
     bytes: &[u8],

@@ -1,8 +1,8 @@
 //! Turns a plan's sites into actions at each operator.
 //!
-//! A probe on an edge goes to the cheapest place that only this edge passes. This is the end of the
-//! edge's source if no other edge leaves the source, or the start of its target if no other edge
-//! enters the target. Otherwise it goes on the edge itself, for which code must be added.
+//! A probe on an edge goes to the cheapest place that control reaches only over this edge. This is
+//! the end of the edge's source if no other edge leaves the source, or the start of its target if
+//! no other edge enters the target. Otherwise, it goes on the edge itself, which needs added code.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ pub(crate) enum Step {
     Count(CounterId),
     /// Polls the stop clock on behalf of a block, every time that the block is entered.
     Poll(BlockId),
-    /// Traps here if the clock shows the armed moment. The trap counts as one at this place of the
-    /// original.
+    /// Traps here if the clock shows the armed moment. The trap counts as a trap at this place of
+    /// the original.
     Armed(OriginalPlace),
     /// Polls the stop clock once in a fixed number of iterations.
     LoopPoll(BlockId),
@@ -46,11 +46,11 @@ pub(crate) struct Action {
     pub otherwise: Vec<Step>,
     /// Steps on the edges of a `br_table`, by label depth.
     pub table: BTreeMap<u32, Vec<Step>>,
-    /// Steps for when an exception leaves a call.
+    /// Steps to take when an exception leaves a call.
     pub throw: Vec<Step>,
     /// Steps on the edges to the handlers of a `try_table`, by clause.
     pub catch: Vec<(u32, Vec<Step>)>,
-    /// Steps for when an exception leaves a `try_table`.
+    /// Steps to take when an exception leaves a `try_table`.
     pub unwind: Vec<Step>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Action {
 pub(crate) struct Actions {
     /// Steps at the function's beginning.
     pub entry: Vec<Step>,
-    /// Steps for when an exception leaves the function.
+    /// Steps to take when an exception leaves the function.
     pub unwind: Vec<Step>,
     /// Steps at operators.
     pub at: BTreeMap<OpId, Action>,
@@ -81,9 +81,9 @@ impl Actions {
     /// Makes sure that the place of every operator that always traps is reported.
     ///
     /// The engine compiles such an operator to a bare trap. If a branch leads only to a bare trap,
-    /// it merges both into one conditional trap, reported at the branch. The branch need not be the
-    /// program's: the engine also creates branches for `table.get` and others. A store right before
-    /// each bare trap, after all other steps, prevents the merge.
+    /// the engine merges both into one conditional trap and reports it at the branch. The branch
+    /// need not be in the program, because the engine creates branches for `table.get` and others.
+    /// A store right before each bare trap, after all other steps, prevents the merge.
     pub(crate) fn keep_traps_apart(&mut self, function: &Function) {
         let blocks = function.cfg.blocks.values();
         let unreachable = blocks.filter(|block| block.end == BlockEnd::Unreachable);
@@ -120,8 +120,8 @@ impl Actions {
         }
     }
 
-    /// Adds a snapshot at the beginning of a block, before all other steps: the activation has
-    /// reached the block, but written nothing for it.
+    /// Adds a snapshot at the beginning of a block, before all other steps. There, the activation
+    /// has reached the block but written nothing for it.
     pub(crate) fn add_snapshot(&mut self, cfg: &Cfg, block: BlockId, step: Step) {
         if let Some(steps) = self.start(cfg, block) {
             steps.insert(0, step);
@@ -193,7 +193,7 @@ fn push(list: &mut Vec<(u32, Vec<Step>)>, key: u32, step: Step) {
     }
 }
 
-/// The name of a site, for messages.
+/// Returns the name of a site, for messages.
 pub(crate) fn site_name(site: Site) -> String {
     match site {
         Site::Block(block) => format!("block {}", block.index()),

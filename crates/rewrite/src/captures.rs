@@ -1,7 +1,7 @@
-//! Captures: the locals and operands of an activation at the time of a snapshot.
+//! Captures the locals and operands of activations at the time of a snapshot.
 //!
 //! While an activation waits for a call, its locals do not change, and neither do the operands
-//! below the call's arguments. So a snapshot itself captures nothing: it only increments a global.
+//! below the call's arguments. So a snapshot itself captures nothing. It only increments a global.
 //! After each call that may reach a snapshot, the caller compares that global with its earlier
 //! value. If it changed, the caller captures itself:
 //!
@@ -15,8 +15,8 @@
 //!   (if (i32.load offset=UNWIND (i32.const 0)) (then (return (i32.const 0))))))
 //! ```
 //!
-//! At the place of the snapshot itself, the same code follows at once. If nothing else ends the
-//! open activations, the last line ends each of them after it has captured itself.
+//! At the place of the snapshot itself, the same code comes right after the snapshot. If nothing
+//! else ends the open activations, the last line ends each of them after it has captured itself.
 
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_program::{Function, Program, validator};
@@ -48,12 +48,12 @@ pub struct CaptureSite {
 }
 
 impl CaptureSite {
-    /// The number of captured slots.
+    /// Returns the number of captured slots.
     pub fn slots(&self) -> usize {
         self.locals as usize + self.operands as usize
     }
 
-    /// The size of a slot in bytes.
+    /// Returns the size of a slot in bytes.
     pub fn stride(&self) -> u64 {
         if self.wide { 16 } else { 8 }
     }
@@ -141,7 +141,7 @@ pub fn can_capture(program: &Program, bytes: &[u8]) -> bool {
         && program.functions.iter().all(locals)
 }
 
-/// How the function being rewritten captures its activations.
+/// The captures of the function being rewritten.
 pub(crate) struct Capture {
     function: FuncId,
     validator: FuncValidator<ValidatorResources>,
@@ -155,10 +155,10 @@ pub(crate) struct Capture {
 
 impl Capture {
     /// Finds the captures of a function, if a snapshot may be taken in it or in a function that it
-    /// calls. O(operators), plus the stored and kept values.
+    /// calls. Time: O(operators), plus the stored and kept values.
     ///
     /// # Errors
-    /// If the stored and kept values would make the module too large.
+    /// Returns an error if the stored and kept values would make the module too large.
     pub(crate) fn of(
         program: &Program,
         bytes: &[u8],
@@ -223,8 +223,8 @@ impl Capture {
         }
     }
 
-    /// The types of the operands at the current place, lowest first. Returns `None` in unreachable
-    /// code.
+    /// Returns the types of the operands at the current place, lowest first. Returns `None` in
+    /// unreachable code.
     fn stack(&self) -> Option<Vec<ValType>> {
         let frame = self.validator.get_control_frame(0)?;
         if frame.unreachable {
@@ -236,8 +236,8 @@ impl Capture {
             .collect()
     }
 
-    /// The number of operands that are out of reach at the current place, because they lie below
-    /// the innermost open block.
+    /// Returns the number of operands that are out of reach at the current place, because they lie
+    /// below the innermost open block.
     fn below(&self) -> usize {
         let frame = self.validator.get_control_frame(0);
         frame.map_or(0, |frame| frame.height)
@@ -281,8 +281,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Handles the moment after an operator. If its callee may have reached a snapshot, tests for
-    /// one.
+    /// Handles the moment after an operator. If its callee may have reached a snapshot, tests for a
+    /// snapshot.
     pub(crate) fn after_captured(
         &mut self,
         at: usize,

@@ -1,9 +1,9 @@
 //! Replaces block parameters and results in functions that have many of them.
 //!
 //! For each value that a label carries, the engine (wasmtime 48) has a variable. For each variable,
-//! it has a table of the blocks up to the last one that sets the variable. That takes 4 bytes times
-//! values times blocks: 23 GB for 50,000 small blocks with a result. If the product is large, the
-//! values instead go through locals, which all labels share. The locals are set right before a
+//! it has a table of the blocks up to the last block that sets the variable. That takes 4 bytes
+//! times values times blocks: 23 GB for 50,000 small blocks with a result. If the product is large,
+//! the values instead go through locals, which all labels share. The locals are set right before a
 //! branch, and read right after its label.
 //!
 //! ```wat
@@ -95,8 +95,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Like `keep` and `bring`, but for values below a condition, which stays on top. If `stays` is
-    /// set, the values also stay on the stack.
+    /// Does the same as `keep` and `bring`, but for values below a condition, which stays on top.
+    /// If `stays` is set, the values also stay on the stack.
     pub(crate) fn keep_below(&mut self, carried: &[ValType], stays: bool) {
         let Some(condition) = self.carriers.as_ref().map(|carriers| carriers.condition) else {
             return;
@@ -112,7 +112,8 @@ impl Writer<'_, '_> {
         self.put(&Instruction::LocalGet(condition));
     }
 
-    /// The types of the values that go through locals into a block of this type, and out of it.
+    /// Returns the types of the values that go through locals into a block of this type, and out of
+    /// it.
     pub(crate) fn through_locals(&self, ty: BlockType) -> (Vec<ValType>, Vec<ValType>) {
         match self.carriers {
             Some(_) => self.context.types.signature(ty),

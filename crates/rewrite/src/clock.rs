@@ -1,9 +1,9 @@
-//! The stop clock: a count of polls that names a moment of a run.
+//! Adds the stop clock, a count of polls that names each moment of a run.
 //!
-//! In each activation, a loop polls once in a fixed number of iterations. In every cycle of calls,
-//! one function polls at its entry. So no run continues forever without a poll, and "poll number n"
-//! is the same moment in every execution of a recording. To stop a run from outside, the limit is
-//! lowered. A re-execution stops at the same poll because the limit is set beforehand.
+//! In each activation, each loop polls once in a fixed number of iterations. In every cycle of
+//! calls, one function polls at its entry. So no run continues forever without a poll, and "poll
+//! number n" is the same moment in every execution of a recording. A run is stopped from outside by
+//! lowering the limit. A re-execution stops at the same poll, because the limit is set beforehand.
 //!
 //! Two alternatives were rejected. A poll at the entry of every function that loops or recurs cost
 //! twice as much on interpreters. The engine's epochs do not name a moment.
@@ -15,10 +15,10 @@ use afterimage_program::{BlockEnd, Callee, Function, Program};
 
 use crate::actions::{Actions, Step};
 
-/// Finds, for each defined function, whether it polls at its entry. The functions that do break
+/// Finds, for each defined function, whether it polls at its entry. The functions that poll break
 /// every cycle of the call graph. In this graph, indirect calls reach every function of their type
-/// that a table may hold. The functions are the targets of retreating edges in a depth-first
-/// search. Without these edges, no cycle is left. O(V + E), no recursion.
+/// that a table may hold. The functions that poll are the targets of retreating edges in a
+/// depth-first search. Without these edges, no cycle is left. Time: O(V + E), no recursion.
 pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
     let n = program.functions.len();
     let edges = call_graph(program);
@@ -59,9 +59,9 @@ pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
     chosen
 }
 
-/// Which functions may poll, directly or in a callee.
+/// The functions that may poll, directly or in a callee.
 pub(crate) struct MayPoll {
-    /// Whether each vertex may poll: first the defined functions, then the types for indirect
+    /// Whether each vertex may poll. The defined functions come first, then the types for indirect
     /// calls.
     vertices: Vec<bool>,
     canonical: Vec<usize>,
@@ -71,7 +71,7 @@ pub(crate) struct MayPoll {
 
 impl MayPoll {
     /// Finds the functions that may poll. `at_entry` selects the functions that poll at their
-    /// entry. O(V + E).
+    /// entry. Time: O(V + E).
     pub(crate) fn new(program: &Program, at_entry: &[bool]) -> Self {
         let edges = call_graph(program);
         let mut callers = vec![Vec::new(); edges.len()];
@@ -121,7 +121,8 @@ enum State {
     Done,
 }
 
-/// The call graph: the defined functions, followed by one vertex for each type of indirect calls.
+/// Returns the call graph. Its vertices are the defined functions, followed by one vertex for each
+/// type of indirect calls.
 fn call_graph(program: &Program) -> Vec<Vec<u32>> {
     let n = program.functions.len();
     let imports = program.imports.len();
@@ -152,7 +153,7 @@ fn call_graph(program: &Program) -> Vec<Vec<u32>> {
     edges
 }
 
-/// For each type, the first type equal to it. Indirect calls compare types by structure.
+/// Returns, for each type, the first type equal to it. Indirect calls compare types by structure.
 fn canonical_types(program: &Program) -> Vec<usize> {
     let mut first = HashMap::new();
     program
@@ -162,7 +163,7 @@ fn canonical_types(program: &Program) -> Vec<usize> {
         .collect()
 }
 
-/// The loop headers of a function, ascending.
+/// Returns the loop headers of a function, ascending.
 fn headers(function: &Function) -> impl Iterator<Item = BlockId> + '_ {
     let graph = &function.cfg.graph;
     graph.vertices().filter(move |&v| {

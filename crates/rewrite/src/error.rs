@@ -1,6 +1,6 @@
-//! The errors of rewriting.
+//! Errors of rewriting.
 
-/// Why a module cannot be rewritten.
+/// The reason why a module cannot be rewritten.
 #[derive(Debug, thiserror::Error)]
 pub enum RewriteError {
     /// The bytes are not the module that the program was parsed from.
@@ -16,7 +16,7 @@ pub enum RewriteError {
     NoSuchSite {
         /// The index of the function.
         function: u32,
-        /// The site.
+        /// The name of the site.
         site: String,
     },
     /// The module's own exports use a name that the probes need.
@@ -42,9 +42,9 @@ pub enum RewriteError {
         function: u32,
         /// The things of which the function has too many.
         what: &'static str,
-        /// The number found.
+        /// The number that the function would have.
         found: usize,
-        /// The limit.
+        /// The number that engines accept.
         most: usize,
     },
     /// The rewritten module exceeds a limit of the format.

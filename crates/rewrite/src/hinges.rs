@@ -3,12 +3,12 @@
 //!
 //! At a join of control flow, each local written on one of the incoming paths becomes a parameter
 //! of the join. regalloc2 takes quadratic time in these parameters if nothing interrupts them. For
-//! each parameter, it scans all earlier parameters, back to the last one that is live in two
+//! each parameter, it scans all earlier parameters, back to the last parameter that is live in two
 //! stretches of code (`blockparam_ins` in `apply_allocations_and_insert_moves`). It also merges
-//! each parameter into the bundle of the earlier ones, which it sorts again (`merge_bundles`).
-//! Values that are not parameters come after all parameters, and each causes the same scan.
-//! Compiled code of real programs has interrupting values everywhere, but long rows of small
-//! branches have none.
+//! each parameter into the bundle of the earlier parameters, which it sorts again
+//! (`merge_bundles`). Values that are not parameters come after all parameters, and each causes the
+//! same scan. Compiled code of real programs has interrupting values everywhere, but long rows of
+//! small branches have none.
 //!
 //! So a hinge, with an interrupting value of either kind, is placed after a fixed number of
 //! branches on each path. The locals written since the previous hinge go through memory there,
@@ -39,8 +39,8 @@ use crate::layout::{LOCAL_AT, MARK_AT, OTHER_AT};
 pub(crate) struct Hinges {
     /// The number of branches between two hinges.
     interval: u32,
-    /// The first of the two locals that are live in two stretches. It has type i64; the next local
-    /// has type i32.
+    /// The first of the two locals that are live in two stretches. It has type i64, and the next
+    /// local has type i32.
     pub local: u32,
     /// The types of the original's locals, parameters first.
     pub types: Vec<ValType>,
@@ -78,7 +78,8 @@ struct Open {
     end: Option<Way>,
     /// Whether the construct is a loop, so that branches to it lead to its beginning.
     is_loop: bool,
-    /// Whether it is an `if` without an `else` so far, so that its beginning may lead to its end.
+    /// Whether the construct is an `if` without an `else` so far, so that its beginning may lead to
+    /// its end.
     is_open_if: bool,
 }
 
@@ -111,7 +112,7 @@ impl Hinges {
         Some(written)
     }
 
-    /// Follows the paths past an operator. O(1), or O(targets) for a `br_table`.
+    /// Follows the paths past an operator. Time: O(1), or O(targets) for a `br_table`.
     fn see(&mut self, operator: &Operator<'_>) {
         match operator {
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {

@@ -2,8 +2,8 @@
 //!
 //! Counters live in one added memory of fixed size, so a counter has a constant address.
 //! `i64.load`, `i64.add` and `i64.store` then compile to one machine instruction with no bounds
-//! check. (Globals were rejected: compile time grows with the square of the distinct globals in a
-//! function.)
+//! check. (Globals were rejected, because compile time grows with the square of the number of
+//! distinct globals in a function.)
 //!
 //! ```text
 //! 0x00  label "aftcount"                 8 bytes
@@ -64,9 +64,9 @@ pub const HALF_FULL: u64 = 1;
 /// The index of the function that is called when an activation has captured itself. Its argument is
 /// the number of the [`CaptureSite`](crate::CaptureSite).
 pub const CAPTURED: u64 = 2;
-/// The number of functions in this table.
+/// The number of functions in the table of the host's functions.
 pub(crate) const CALLED: u64 = 3;
-/// The name of the global that counts snapshots: an `i32`.
+/// The name of the global that counts snapshots, an `i32`.
 pub const TAKEN_EXPORT: &str = "afterimage.taken";
 /// The address of a flag that makes each activation return after it has captured itself.
 pub const UNWIND_AT: u64 = 0x50;
@@ -93,10 +93,10 @@ pub const WATCHED: u64 = 4096;
 pub struct Layout {
     /// The number of counters.
     pub counters: u32,
-    /// The number of entry counters, which follow these. They count activations started from
+    /// The number of entry counters, which follow the counters. They count activations started from
     /// outside.
     pub entry_counters: u32,
-    /// The number of words in each of the two halves of the path's ring, or 0 without a ring.
+    /// The number of words in each of the two halves of the path's ring, or 0 if there is no ring.
     pub half: u32,
     /// The number of bytes that the marks of written memory take. It is a multiple of 64 KiB.
     pub marks: u64,
@@ -105,33 +105,33 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The address of a counter.
+    /// Returns the address of a counter.
     pub fn address(&self, counter: CounterId) -> u64 {
         HEADER + 8 * u64::from(counter.as_u32())
     }
 
-    /// The address of the `i`-th entry counter.
+    /// Returns the address of the `i`-th entry counter.
     pub fn entry_address(&self, i: u32) -> u64 {
         HEADER + 8 * (u64::from(self.counters) + u64::from(i))
     }
 
-    /// The address of the path's ring.
+    /// Returns the address of the path's ring.
     pub fn buffer(&self) -> u64 {
         self.entry_address(self.entry_counters)
             .next_multiple_of(PAGE)
     }
 
-    /// The address of the marks of written memory.
+    /// Returns the address of the marks of written memory.
     pub fn marks_at(&self) -> u64 {
         (self.buffer() + 16 * u64::from(self.half)).next_multiple_of(PAGE)
     }
 
-    /// The address of the captured values.
+    /// Returns the address of the captured values.
     pub fn captured_at(&self) -> u64 {
         self.marks_at() + self.marks
     }
 
-    /// The size of the memory in pages of 64 KiB.
+    /// Returns the size of the memory in pages of 64 KiB.
     pub fn pages(&self) -> u64 {
         (self.captured_at() + self.captured).div_ceil(PAGE)
     }
@@ -160,7 +160,7 @@ pub struct Dump {
     pub counters: u64,
     /// The number of activations started from outside that had not returned.
     pub running: u32,
-    /// Whether the innermost activation was in a call of an import.
+    /// Whether the innermost activation was in a call to an import.
     pub in_host_call: bool,
 }
 
@@ -168,7 +168,7 @@ impl Dump {
     /// Reads the header of a dump.
     ///
     /// # Errors
-    /// If the bytes are not a dump, or the layout has a different version.
+    /// Returns an error if the bytes are not a dump, or the layout has a different version.
     pub fn read(bytes: &[u8]) -> Result<Self, DumpError> {
         let header = bytes.get(..HEADER as usize).ok_or(DumpError::NoDump)?;
         if header[..8] != LABEL {
@@ -194,7 +194,7 @@ impl Dump {
     }
 }
 
-/// Why bytes are not a dump of counters.
+/// The reason why bytes are not a dump of counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DumpError {
     /// The bytes do not begin like a dump.

@@ -5,7 +5,7 @@ use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
 /// The place in the original program that corresponds to an offset of the rewritten module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginalPlace {
-    /// A byte that was copied. The operator there is the original's.
+    /// Copied code of the operator at this offset in the original module.
     Operator(OrigOffset),
     /// The replacement of an operator that would wait at an address. It traps, because the memory
     /// is not shared.

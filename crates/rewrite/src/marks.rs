@@ -34,9 +34,9 @@
 //! # Bytes
 //!
 //! Alternatively, each byte of a region of [`WATCHED`] bytes has a mark. A word in the probes'
-//! memory says where the region begins, so one module serves for all regions. A store writes ones
-//! of its own width to the marks. The region's marks have room before and after them, which is
-//! never read, for stores that cross the region's ends.
+//! memory says where the region begins, so one module works for all regions. A store also writes
+//! ones, in its own width, to the marks. The region's marks have room before and after them, which
+//! is never read, for stores that cross the region's ends.
 //!
 //! ```wat
 //! …  (i32.store offset=4)
@@ -83,24 +83,25 @@ pub struct WatchedAt {
 }
 
 impl WatchedAt {
-    /// The place of a region in the probes' memory that begins at `start`. See
+    /// Returns the place that begins at `start` in the probes' memory. See
     /// [`Rewritten::marks`](crate::Rewritten::marks).
     pub fn new(start: u64) -> Self {
         Self { start }
     }
 
-    /// The addresses and values to write so that the region at `first` is watched.
+    /// Returns the addresses and values to write so that the region at `first` is watched.
     pub fn words(self, first: u64) -> [(u64, u64); 2] {
         let before = first.wrapping_sub(WIDEST);
         [(self.before(), before), (self.first(), first)]
     }
 
-    /// The address of the mark of the region's first byte.
+    /// Returns the address of the mark of the region's first byte.
     pub fn marks(self) -> u64 {
         self.near() + WIDEST
     }
 
-    /// The address of the word that holds the address of the watched region, less [`WIDEST`] bytes.
+    /// Returns the address of the word that holds the address of the watched region, less
+    /// [`WIDEST`] bytes.
     fn before(self) -> u64 {
         self.start
     }
@@ -109,7 +110,7 @@ impl WatchedAt {
         self.start + 8
     }
 
-    /// The address of the first mark, which belongs to the bytes before the region.
+    /// Returns the address of the first mark, which belongs to the bytes before the region.
     fn near(self) -> u64 {
         self.start + 16
     }
@@ -168,7 +169,7 @@ impl Marks {
         address.copied().unwrap_or(ValType::I32)
     }
 
-    /// Returns the write that an operator makes to memory, if any.
+    /// Returns the write that an operator makes to memory, if there is one.
     pub(crate) fn write(&self, operator: &Operator<'_>) -> Option<Write> {
         let address = |memory| self.address(memory);
         Some(match *operator {
@@ -206,7 +207,8 @@ impl Marks {
         Ok(locals)
     }
 
-    /// The types of a writing operator's operands, and of the other locals that its marks need.
+    /// Returns the types of a writing operator's operands, and of the other locals that its marks
+    /// need.
     fn types(&self, write: &Write) -> Vec<ValType> {
         match write {
             Write::One(store) => {
@@ -429,7 +431,7 @@ impl Writer<'_, '_> {
             writer.put(&Instruction::I64Const(behind as i64));
             writer.put(&Instruction::I64Add);
         };
-        // Computes the later of the two beginnings, and the earlier of the two ends.
+        // Compute the later of the two beginnings, and the earlier of the two ends.
         get(self, to, address);
         self.put(&Instruction::LocalTee(begin));
         first(self, 0);
@@ -499,7 +501,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// A number, as a constant of the address type.
+/// Returns a number, as a constant of the address type.
 fn constant(address: ValType, value: u64) -> Instruction<'static> {
     match address {
         ValType::I64 => Instruction::I64Const(value as i64),

@@ -2,7 +2,7 @@
 //!
 //! Everything that is added is appended (types, functions, the probes' memory, exports, a data
 //! segment), so no index of the original changes. Debug sections are left out, because they would
-//! be wrong; source lines come from the original module.
+//! be wrong. Source lines come from the original module.
 
 use std::ops::Range;
 
@@ -32,40 +32,42 @@ use crate::{RewriteError, clock};
 pub enum Armed {
     /// At the entry of a function, before anything counts it.
     Entry(FuncId),
-    /// Right before a call: its function, its ordinal and its offset in the original module.
+    /// Right before a call, given by its function, its ordinal and its offset in the original
+    /// module.
     Call(FuncId, OpId, OrigOffset),
 }
 
 /// The additions to a rewritten module, apart from probes.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Whether to add the stop clock: polls at loop headers and at entries of functions, so that no
-    /// run continues without polls.
+    /// Whether to add the stop clock. It polls at loop headers and at entries of functions, so that
+    /// no run continues without polls.
     pub clock: bool,
-    /// How to take snapshots, if at all. Adds calls of the host's snapshot function where the clock
-    /// polls. Before running the module, the caller puts the host's functions into the table
-    /// [`SNAPSHOT_EXPORT`]. It sets the time of the next snapshot in the word at
-    /// [`SNAPSHOT_AT`](crate::SNAPSHOT_AT) of the memory. The module exports what snapshots hold:
-    /// see [`inner_export`].
+    /// The way to take snapshots, if they are taken. Adds calls to the host's snapshot function
+    /// where the clock polls. Before running the module, the caller puts the host's functions into
+    /// the table [`SNAPSHOT_EXPORT`]. The caller also sets the time of the next snapshot in the
+    /// word at [`SNAPSHOT_AT`](crate::SNAPSHOT_AT) of the memory. The module exports the state that
+    /// snapshots hold; see [`inner_export`].
     pub snapshots: Option<Snapshots>,
-    /// How to mark written memory, if at all.
+    /// The way to mark written memory, if it is marked.
     pub marks: Option<Marking>,
-    /// The place to arm, if any. It stops the run at the moment that is set in the memory's words.
+    /// The place to arm, if there is one. The run stops there at the moment that the words of the
+    /// probes' memory give.
     pub armed: Option<Armed>,
     /// Offsets in one function between which traps are to be reported exactly where they happened.
-    /// There the engine is kept from merging a load with the operator that uses its value, and from
-    /// dropping a store that another store overwrites.
+    /// Between them, the engine can neither merge a load with the operator that uses its value, nor
+    /// drop a store that another store overwrites.
     pub apart: Option<Range<OrigOffset>>,
     /// Changes to large functions for the engine's sake. They do not affect the module's behaviour.
     pub large: Large,
     /// Whether to export the start function instead of starting it, so that the caller can prepare
     /// the memory first.
     pub export_start: bool,
-    /// The header of a module for engines without afterimage. Present if the module is one.
+    /// The header of the probes' memory, if the module is for engines without afterimage.
     pub external: Option<External>,
 }
 
-/// How activations are captured when a snapshot is taken.
+/// The way in which activations are captured when a snapshot is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshots {
     /// The engine's debugger captures activations. A module that writes its path must then report
@@ -103,7 +105,7 @@ pub fn inner_export(kind: Inner, index: u32) -> String {
     format!("{INNER}{kind}.{index}")
 }
 
-/// The prefix of these names.
+/// The prefix of the names that [`inner_export`] returns.
 const INNER: &str = "afterimage.inner.";
 
 /// Changes to large functions, so that the engine compiles them in reasonable time and memory.
@@ -145,12 +147,12 @@ pub struct External {
 /// The measurements that the probes take.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Probes<'a> {
-    /// Nothing.
+    /// No measurements.
     #[default]
     None,
-    /// Counts.
+    /// The counters of a plan.
     Counters(&'a Plan),
-    /// The path.
+    /// The path, as a plan says.
     Paths(PathProbes<'a>),
 }
 
@@ -163,9 +165,9 @@ impl<'a> From<Option<&'a Plan>> for Probes<'a> {
 /// A rewritten module.
 #[derive(Debug)]
 pub struct Rewritten {
-    /// The module's bytes.
+    /// The bytes of the rewritten module.
     pub module: Vec<u8>,
-    /// Maps offsets in the rewritten module back to the original.
+    /// The map from offsets in the rewritten module to the original.
     pub map: OffsetMap,
     /// The layout of the probes' memory.
     pub layout: Layout,
@@ -176,11 +178,11 @@ pub struct Rewritten {
     /// The number of counting probes.
     pub probes: u64,
     /// The functions that were changed for the engine, so that their frames differ from the
-    /// program's. Ascending.
+    /// program's. They ascend.
     pub reshaped: Vec<FuncId>,
 }
 
-/// Rewrites a module so that it measures something. O(module size).
+/// Rewrites a module so that it takes the given measurements. Time: O(module size).
 ///
 /// `program` must have been parsed from `bytes`.
 pub fn rewrite<'a>(
@@ -312,11 +314,11 @@ pub fn rewrite<'a>(
         if hinged || context.carriers.is_some() {
             reshaped.push(function.id);
         } else if let Some(clocked) = clocked.as_ref().filter(|_| options.snapshots.is_some()) {
-            // With tail calls, the callers of a function do not show that a tail call replaced them
-            // by another function.
+            // If there are tail calls, the stack does not show that a tail call has replaced an
+            // activation.
             clock::add_snapshots(function, clocked[i] && !tail_calls, &mut actions);
         }
-        // This comes after everything else. A run stopped at a call has already counted the block
+        // This step comes last, because a run that stops at a call has already counted the block
         // and written its part of the path.
         if let Some(Armed::Call(id, op, offset)) = options.armed
             && id == function.id
@@ -415,7 +417,7 @@ pub fn rewrite<'a>(
 /// is not copied.
 pub(crate) const HINTS: &str = "metadata.code.branch_hint";
 
-/// Tells the engine which added branches are hardly ever taken.
+/// Returns hints that tell the engine which added branches are hardly ever taken.
 fn branch_hints(program: &Program, bodies: &[(u32, u32, BodyMap)]) -> Option<BranchHints> {
     let mut hints = BranchHints::new();
     let mut any = false;
@@ -432,7 +434,7 @@ fn branch_hints(program: &Program, bodies: &[(u32, u32, BodyMap)]) -> Option<Bra
     any.then_some(hints)
 }
 
-/// Facts from the sections before the code that `Program` does not keep.
+/// Facts that `Program` does not keep, from the sections before the code.
 #[derive(Default)]
 struct Facts {
     tags: Vec<u32>,
@@ -474,7 +476,8 @@ impl Facts {
     }
 }
 
-/// A function that counts an activation started from outside, and then calls the exported function.
+/// Returns a function that counts an activation started from outside, and then calls the exported
+/// function.
 fn export_wrapper(
     params: u32,
     callee: FuncId,

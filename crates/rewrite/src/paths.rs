@@ -1,4 +1,5 @@
-//! The globals of path probes: an accumulator, and the position of the next full word.
+//! Adds the globals of path probes, which are an accumulator and the position of the next full
+//! word.
 
 use afterimage_ids::{EntityRef, FuncId};
 pub(crate) use afterimage_paths::Step as PathStep;
@@ -11,12 +12,12 @@ use wasm_encoder::{ConstExpr, Encode, GlobalType, ValType};
 use crate::RewriteError;
 use crate::actions::{Actions, Step};
 
-/// How a path is recorded.
+/// The method by which a path is recorded.
 #[derive(Clone, Copy, Debug)]
 pub enum TracePlan<'a> {
-    /// By path numbers.
+    /// The path is recorded as path numbers.
     Paths(&'a PathPlan),
-    /// By witnesses.
+    /// The path is recorded as witnesses.
     Witnesses(&'a WitnessPlan),
 }
 
@@ -42,12 +43,13 @@ pub struct PathProbes<'a> {
     /// A function that keeps nothing in a local, because the run ends inside it and the local would
     /// be lost. Functions with hinges are treated in the same way.
     pub in_memory: Option<FuncId>,
-    /// The number of words in each half of the ring: a power of two, at least [`SMALLEST_HALF`].
+    /// The number of words in each half of the ring. It is a power of two, at least
+    /// [`SMALLEST_HALF`].
     pub half: u32,
 }
 
-/// The minimum number of words in a half of the ring: one page of a memory, which the host can
-/// protect on every system.
+/// The minimum number of words in a half of the ring. They fill one page of a memory, which the
+/// host can protect on every system.
 pub const SMALLEST_HALF: u32 = 8192;
 /// The maximum number of words in a half of the ring. The size of the ring in bytes must fit in an
 /// `i32`.
@@ -80,7 +82,7 @@ impl PathPlaces {
         }
     }
 
-    /// The names and indices of the globals that the host needs.
+    /// Returns the names and indices of the globals that the host needs.
     pub(crate) fn exports(&self) -> [(&'static str, u32); 2] {
         [(PENDING_EXPORT, self.pending), (CURSOR_EXPORT, self.cursor)]
     }

@@ -15,7 +15,7 @@ use crate::module::{HINTS, Inner, Options, Snapshots, inner_export};
 use crate::paths::{self, PathPlaces};
 use crate::types::{TypePool, val_type};
 
-/// The global that counts snapshots.
+/// Appends the global that counts snapshots.
 fn counter_global(out: &mut Vec<u8>) {
     GlobalType {
         val_type: wasm_encoder::ValType::I32,
@@ -30,7 +30,7 @@ fn counter_global(out: &mut Vec<u8>) {
 pub(crate) struct Rewriting<'a> {
     pub layout: Layout,
     pub types: &'a TypePool,
-    /// The functions.
+    /// The rewritten function bodies.
     pub code: Vec<u8>,
     pub hints: Option<BranchHints>,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Assembler<'a> {
     done: Added,
 }
 
-/// Which of the sections with additions have been written.
+/// The sections with additions that have already been written.
 #[derive(Default)]
 struct Added {
     types: bool,
@@ -167,7 +167,7 @@ impl<'a> Assembler<'a> {
             TYPE, FUNCTION, TABLE, MEMORY, GLOBAL, EXPORT, ELEMENT, CODE, DATA,
         ] {
             if rank(missing) < rank_of {
-                // A missing section is treated as an empty one: a count of zero.
+                // A missing section is treated as an empty section, with a count of zero.
                 let wanted = match missing {
                     TYPE => !self.done.types && !self.types.added().is_empty(),
                     FUNCTION => !self.done.functions && self.options.external.is_some(),
@@ -208,7 +208,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    /// Writes a section with the original's entries, followed by ours.
+    /// Writes a section with the original's entries, followed by the added entries.
     fn extend(&mut self, id: u8, count: u32, entries: &[u8]) {
         let mut contents = Vec::with_capacity(entries.len() + 64);
         let mut added = Vec::new();
@@ -316,8 +316,8 @@ impl<'a> Assembler<'a> {
         self.section(id, &contents);
     }
 
-    /// The functions that `ref.func` could name only because they were exported. Now their wrappers
-    /// are exported instead.
+    /// Returns the functions that `ref.func` could name only because they were exported. In the
+    /// rewritten module, their wrappers are exported instead.
     fn undeclared(&self) -> Vec<FuncId> {
         if self.options.external.is_none() {
             return Vec::new();
@@ -419,7 +419,7 @@ impl<'a> Assembler<'a> {
         self.section(EXPORT, &contents);
     }
 
-    /// The parts of the original that are exported for snapshots.
+    /// Returns the parts of the original that are exported for snapshots.
     fn inner(&self) -> Vec<(Inner, u32)> {
         let program = self.program;
         let all = [
@@ -438,7 +438,7 @@ impl<'a> Assembler<'a> {
         all.chain(functions).collect()
     }
 
-    /// The first bytes of the probes' memory.
+    /// Appends the segment with the first bytes of the probes' memory.
     fn data_segment(&self, out: &mut Vec<u8>) {
         let mut header = vec![0u8; HEADER as usize];
         let mut put = |at: u64, bytes: &[u8]| {

@@ -5,7 +5,7 @@ use wasmparser::ValType;
 use crate::RewriteError;
 use crate::types::val_type;
 
-/// Shared locals by type. There are as many of each type as one place needs at once.
+/// Shared locals by type. Each type has enough locals for any one place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedLocals {
     /// The number of the first local.
@@ -46,7 +46,7 @@ impl SharedLocals {
         Ok(())
     }
 
-    /// The locals for values of these types.
+    /// Returns the locals for values of these types.
     pub(crate) fn of(&self, types: &[ValType]) -> Vec<u32> {
         let mut next = Vec::new();
         let mut first = self.first;

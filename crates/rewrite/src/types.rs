@@ -8,7 +8,7 @@ use wasmparser::ValType;
 
 use crate::RewriteError;
 
-/// The module's function types, and those that were added. The indices of the module's types do not
+/// The module's function types, and the added types. The indices of the module's types do not
 /// change.
 pub(crate) struct TypePool {
     index: HashMap<(Vec<ValType>, Vec<ValType>), u32>,
@@ -39,7 +39,7 @@ impl TypePool {
         (params, results)
     }
 
-    /// The index of the function type with these parameters and results.
+    /// Returns the index of the function type with these parameters and results.
     pub(crate) fn intern(&mut self, params: &[ValType], results: &[ValType]) -> u32 {
         let key = (params.to_vec(), results.to_vec());
         if let Some(&i) = self.index.get(&key) {
@@ -51,7 +51,7 @@ impl TypePool {
         i
     }
 
-    /// The block type for these parameters and results.
+    /// Returns the block type for these parameters and results.
     pub(crate) fn block(
         &mut self,
         params: &[ValType],
@@ -64,7 +64,7 @@ impl TypePool {
         })
     }
 
-    /// The parameters and results of a block type of the module.
+    /// Returns the parameters and results of a block type of the module.
     pub(crate) fn signature(&self, ty: wasmparser::BlockType) -> (Vec<ValType>, Vec<ValType>) {
         match ty {
             wasmparser::BlockType::Empty => (Vec::new(), Vec::new()),
@@ -73,7 +73,7 @@ impl TypePool {
         }
     }
 
-    /// The types that were added, in order. They come after the module's own types.
+    /// Returns the types that were added, in order. They come after the module's own types.
     pub(crate) fn added(&self) -> &[(Vec<ValType>, Vec<ValType>)] {
         &self.types[self.original..]
     }

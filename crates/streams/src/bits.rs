@@ -1,8 +1,8 @@
-//! Numbers of equal width, packed in sequence, the lowest bits first.
+//! Packs numbers of equal width in sequence, lowest bits first.
 
 use crate::{StreamError, varint};
 
-/// The size in bytes of `count` numbers of `width` bits.
+/// Returns the size in bytes of `count` numbers of `width` bits.
 pub(crate) fn packed_size(count: u64, width: u32) -> Option<u64> {
     Some(count.checked_mul(u64::from(width))?.div_ceil(8))
 }
@@ -23,7 +23,7 @@ pub(crate) fn pack(values: impl IntoIterator<Item = u64>, width: u32, out: &mut 
     out.extend_from_slice(&held.to_le_bytes()[..bits.div_ceil(8) as usize]);
 }
 
-/// Unpacks as many numbers as `out` has room for, and passes each through `map`.
+/// Fills `out` with unpacked numbers, and passes each through `map`.
 pub(crate) fn unpack(
     input: &mut &[u8],
     width: u32,
@@ -80,13 +80,13 @@ fn unpack_group(bytes: &[u8], width: usize, mask: u64, out: &mut [u64], map: &im
     }
 }
 
-/// A mask of the lowest `width` bits.
+/// Returns a mask of the lowest `width` bits.
 #[inline]
 pub(crate) fn mask(width: u32) -> u64 {
     u64::MAX.checked_shr(64 - width).unwrap_or(0)
 }
 
-/// The number of bits that a number takes.
+/// Returns the number of bits that a number takes.
 #[inline]
 pub(crate) fn length(value: u64) -> u32 {
     64 - value.leading_zeros()

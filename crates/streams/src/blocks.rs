@@ -1,4 +1,4 @@
-//! A stream of many blocks: a directory of their sizes, then the blocks.
+//! Codes a stream of many blocks, as a directory of their sizes followed by the blocks.
 
 use crate::{BLOCK, StreamError, bits, varint};
 
@@ -64,7 +64,7 @@ impl<'a> Directory<'a> {
         Ok(Self { blocks, ends })
     }
 
-    /// The bytes of a block.
+    /// Returns the bytes of a block.
     pub(crate) fn block(&self, index: u64) -> &'a [u8] {
         let (start, end) = match &self.ends {
             Ends::Equal(size) => (size * index, size * (index + 1)),

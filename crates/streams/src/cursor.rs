@@ -2,13 +2,13 @@
 
 use crate::{BLOCK, Stream, StreamError};
 
-/// A position between two values of a stream, which can move over either value. Decodes one block
-/// at a time.
+/// A position between two values of a stream, which can move over either value. It decodes one
+/// block at a time.
 #[derive(Clone, Debug)]
 pub struct Cursor<'s> {
     stream: &'s Stream<'s>,
     position: u64,
-    /// The block to which `values` belong; `None` at first.
+    /// The block to which `values` belong, or `None` at first.
     block: Option<u64>,
     values: Vec<u64>,
 }
@@ -23,16 +23,16 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// The number of values before the cursor.
+    /// Returns the number of values before the cursor.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Moves so that `position` values are before the cursor. O(1), because the block is decoded
-    /// only when a value is requested.
+    /// Moves so that `position` values are before the cursor. Time: O(1), because the block is
+    /// decoded only when a value is requested.
     ///
     /// # Errors
-    /// If the stream is shorter. The cursor then does not move.
+    /// Returns an error if the stream is shorter. The cursor then does not move.
     pub fn seek(&mut self, position: u64) -> Result<(), StreamError> {
         let len = self.stream.len();
         if position > len {
@@ -42,10 +42,11 @@ impl<'s> Cursor<'s> {
         Ok(())
     }
 
-    /// Returns the value after the cursor and moves past it; `None` at the end. Amortised O(1).
+    /// Returns the value after the cursor and moves past it. Returns `None` at the end. Time:
+    /// amortised O(1).
     ///
     /// # Errors
-    /// If the value's block is malformed. The cursor then does not move.
+    /// Returns an error if the value's block is malformed. The cursor then does not move.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail and turn round, which iterators cannot"
@@ -60,11 +61,11 @@ impl<'s> Cursor<'s> {
         Ok(Some(value))
     }
 
-    /// Returns the value before the cursor and moves before it; `None` at the beginning. Amortised
-    /// O(1).
+    /// Returns the value before the cursor and moves before it. Returns `None` at the beginning.
+    /// Time: amortised O(1).
     ///
     /// # Errors
-    /// If the value's block is malformed. The cursor then does not move.
+    /// Returns an error if the value's block is malformed. The cursor then does not move.
     #[inline]
     pub fn previous(&mut self) -> Result<Option<u64>, StreamError> {
         let Some(position) = self.position.checked_sub(1) else {
@@ -75,11 +76,11 @@ impl<'s> Cursor<'s> {
         Ok(Some(value))
     }
 
-    /// The value at `index`, counted from 0. Does not move the cursor. O(1) within the block used
-    /// last. Otherwise, decodes a block.
+    /// Returns the value at `index`, counted from 0. Does not move the cursor. Time: O(1) within
+    /// the block used last. Otherwise, decodes a block.
     ///
     /// # Errors
-    /// If the stream is shorter, or the value's block is malformed.
+    /// Returns an error if the stream is shorter, or the value's block is malformed.
     #[inline]
     pub fn get(&mut self, index: u64) -> Result<u64, StreamError> {
         let len = self.stream.len();

@@ -7,7 +7,7 @@ use crate::{BLOCK, Codec, blocks, estimate};
 
 /// Predictors are not tried on blocks of up to this many bytes.
 const SHORT: usize = 8;
-/// After this many consecutive blocks that they did not shorten, predictors are tried less often.
+/// Predictors are tried less often after this many consecutive blocks that they did not shorten.
 const PATIENCE: u32 = 4;
 /// Predictors are then tried on only one block in this many.
 const PAUSE: usize = 8;
@@ -21,7 +21,7 @@ const SHARING: usize = 8;
 /// sequence of small numbers takes 2 to 6 bytes.
 ///
 /// The number of values is not stored. It must be passed to [`Stream::open`](crate::Stream::open).
-/// Time is linear.
+/// Time: linear.
 pub fn encode(values: &[u64], out: &mut Vec<u8>) {
     if values.is_empty() {
         return;
@@ -132,15 +132,15 @@ impl Trust {
         self.failures < PATIENCE
     }
 
-    /// The size up to which a predicted block is accepted without trying other codecs, if such a
-    /// size is known.
+    /// Returns the size up to which a predicted block is accepted without trying other codecs, if
+    /// such a size is known.
     fn most(&self) -> Option<usize> {
         let (without, with) = self.last?;
         (3 * with <= 2 * without).then_some(without * 3 / 4)
     }
 
-    /// Replaces a block by a predicted one if that is sufficiently shorter. Returns whether it was
-    /// replaced.
+    /// Replaces a block by a predicted block if that is sufficiently shorter. Returns whether it
+    /// was replaced.
     fn choose(
         &mut self,
         bytes: &mut Vec<u8>,

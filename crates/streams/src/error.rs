@@ -1,6 +1,6 @@
-//! The possible errors in encoded bytes.
+//! Errors of reading a stream.
 
-/// Why a stream cannot be read.
+/// The reason why a stream cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
     /// The bytes end too early.
@@ -14,7 +14,7 @@ pub enum StreamError {
     OutOfBounds {
         /// The requested position.
         position: u64,
-        /// The number of values.
+        /// The number of values in the stream.
         len: u64,
     },
     /// There is not enough memory for the values.

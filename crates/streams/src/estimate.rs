@@ -7,9 +7,9 @@ const STRETCH: usize = 256;
 /// The maximum number of examined stretches.
 const STRETCHES: usize = 8;
 
-/// The approximate size of `values` in bits when [encoded](crate::encode). The estimate suffices to
-/// choose between two ways to store the same information, and takes a hundredth of the time.
-/// Examines at most two thousand values.
+/// Returns the approximate size of `values` in bits when [encoded](crate::encode). The estimate
+/// suffices to choose between two ways to store the same information, and takes a hundredth of the
+/// time of encoding. Examines at most two thousand values.
 pub fn estimate(values: &[u64]) -> u64 {
     let mut recurrence = Recurrence::new();
     let stretches = values.len().div_ceil(STRETCH);

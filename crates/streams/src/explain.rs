@@ -7,20 +7,20 @@ use crate::{Codec, Stream, StreamError};
 /// A part of an encoded stream, as returned by [`explain`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The codec of a block; [`Codec::Blocks`] for the overhead of a stream of several blocks.
+    /// The codec of a block, or [`Codec::Blocks`] for the overhead of a stream of several blocks.
     pub codec: Codec,
     /// The number of values in the block.
     pub values: u64,
-    /// The size in bytes.
+    /// The size of the part in bytes.
     pub bytes: u64,
 }
 
-/// The parts of the stream of `len` values at the beginning of `bytes`, in order: blocks and
-/// overhead. The parts' bytes add up to [`Stream::coded_len`], and their values to `len`. Values
-/// are not decoded, except in streams of one block.
+/// Returns the parts of the stream of `len` values at the beginning of `bytes`, in order. The parts
+/// are blocks and overhead. The parts' bytes add up to [`Stream::coded_len`], and their values to
+/// `len`. Values are not decoded, except in streams of one block.
 ///
 /// # Errors
-/// As for [`Stream::open`].
+/// Returns the errors of [`Stream::open`].
 pub fn explain(bytes: &[u8], len: u64) -> Result<Vec<Part>, StreamError> {
     let stream = Stream::open(bytes, len)?;
     let coded_len = stream.coded_len() as u64;

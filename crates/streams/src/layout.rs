@@ -28,7 +28,7 @@ pub(crate) enum Layout<'a> {
         directory: Directory<'a>,
         /// The blocks that prime the predictors, if some blocks are predicted.
         primer: Option<Primer>,
-        /// The model with which all blocks except the primer's begin, once it has been needed.
+        /// The model with which all blocks except the primer's begin, once a block has needed it.
         model: OnceLock<Result<Box<Model>, StreamError>>,
     },
     /// Blocks of ranks in one dictionary.

@@ -25,7 +25,7 @@
 //! are blocks in turn, at most three deep. Each codec's module describes its bytes. Neither a
 //! stream nor a block stores its number of values.
 //!
-//! The bytes may be hostile: reading them never panics. It takes at most 300 KB of memory, plus a
+//! The bytes may be hostile. Reading them never panics, and takes at most 300 KB of memory, plus a
 //! small multiple of the size of the bytes and the values.
 //!
 //! ```

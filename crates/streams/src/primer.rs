@@ -1,9 +1,9 @@
 //! Blocks that prime the model of a long stream.
 //!
-//! A predictor that began each block with empty tables would learn the same things again in each.
-//! So it begins with what it has learnt from a few blocks, which are spread evenly over the stream.
-//! These blocks are coded first, each by a model that knows the earlier ones. All other blocks are
-//! coded by a model that knows all of these.
+//! A predictor that began each block with empty tables would learn the same things again in each
+//! block. So it begins with what it has learnt from a few blocks, which are spread evenly over the
+//! stream. These blocks are coded first, each by a model that knows the earlier priming blocks. All
+//! other blocks are coded by a model that knows all priming blocks.
 
 use crate::block::{self, Nesting};
 use crate::blocks::Directory;
@@ -35,7 +35,7 @@ impl Primer {
         }
     }
 
-    /// The tag's parameter, which is never 0.
+    /// Returns the tag's parameter, which is never 0.
     pub(crate) fn parameter(self) -> u8 {
         1 + self.count.ilog2() as u8
     }
@@ -54,22 +54,22 @@ impl Primer {
         })
     }
 
-    /// The priming blocks, in order.
+    /// Returns the priming blocks, in order.
     pub(crate) fn indices(self) -> impl Iterator<Item = u64> {
         // Dividing first avoids an overflow in long streams.
         let (step, rest) = (self.blocks / self.count, self.blocks % self.count);
         (0..self.count).map(move |at| at * step + at * rest / self.count)
     }
 
-    /// The untrained model.
+    /// Returns the untrained model.
     pub(crate) fn fresh(self) -> Model {
         Model::fresh((self.count as usize + 1) * BLOCK)
     }
 
-    /// The model for a block. For a priming block, it knows the earlier priming blocks. For any
-    /// other block, it knows all of them.
+    /// Returns the model for a block. For a priming block, the model knows the earlier priming
+    /// blocks. For any other block, it knows all priming blocks.
     ///
-    /// Takes the time to decode the priming blocks and learn from them.
+    /// This takes the time to decode the priming blocks and learn from them.
     pub(crate) fn model(
         self,
         directory: &Directory<'_>,

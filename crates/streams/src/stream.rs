@@ -18,8 +18,8 @@ impl<'a> Stream<'a> {
     /// Time and memory are linear in the number of blocks.
     ///
     /// # Errors
-    /// If the bytes end too early, or [`encode`](crate::encode) cannot have written them. Some
-    /// faults are found only when values are read.
+    /// Returns an error if the bytes end too early, or [`encode`](crate::encode) cannot have
+    /// written them. Some faults are found only when values are read.
     pub fn open(bytes: &'a [u8], len: u64) -> Result<Self, StreamError> {
         let mut input = bytes;
         let layout = Layout::decode(&mut input, len)?;
@@ -31,7 +31,7 @@ impl<'a> Stream<'a> {
         })
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -41,12 +41,12 @@ impl<'a> Stream<'a> {
         self.len == 0
     }
 
-    /// The number of given bytes that belong to the stream.
+    /// Returns the number of given bytes that belong to the stream.
     pub fn coded_len(&self) -> usize {
         self.coded_len
     }
 
-    /// A cursor before the first value.
+    /// Returns a cursor before the first value.
     pub fn cursor(&self) -> Cursor<'_> {
         Cursor::new(self)
     }
@@ -54,7 +54,7 @@ impl<'a> Stream<'a> {
     /// Appends all values to `out`. On an error, `out` is unchanged.
     ///
     /// # Errors
-    /// If the bytes are malformed, or there is not enough memory for the values.
+    /// Returns an error if the bytes are malformed, or there is not enough memory for the values.
     pub fn decode_all(&self, out: &mut Vec<u64>) -> Result<(), StreamError> {
         let before = out.len();
         let len = usize::try_from(self.len).map_err(|_| StreamError::TooLong(self.len))?;
@@ -77,17 +77,17 @@ impl<'a> Stream<'a> {
         result
     }
 
-    /// The number of blocks.
+    /// Returns the number of blocks.
     pub(crate) fn blocks(&self) -> u64 {
         self.len.div_ceil(BLOCK as u64)
     }
 
-    /// The parts of the stream.
+    /// Returns the parts of the stream.
     pub(crate) fn parts(&self) -> Parts<'_, 'a> {
         self.layout.parts()
     }
 
-    /// The number of values in a block.
+    /// Returns the number of values in a block.
     pub(crate) fn block_len(&self, index: u64) -> usize {
         (self.len - index * BLOCK as u64).min(BLOCK as u64) as usize
     }

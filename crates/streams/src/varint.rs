@@ -1,5 +1,5 @@
-//! Numbers as LEB128, seven bits per byte, the lowest first. Also maps signed numbers to unsigned
-//! numbers.
+//! Encodes numbers as LEB128, with seven bits per byte, lowest first. Also maps signed numbers to
+//! unsigned numbers.
 
 use crate::StreamError;
 
@@ -12,7 +12,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// The number of bytes that [`put`] appends.
+/// Returns the number of bytes that [`put`] appends.
 pub(crate) fn size(value: u64) -> usize {
     (64 - (value | 1).leading_zeros()).div_ceil(7) as usize
 }

@@ -1,4 +1,5 @@
-//! Payloads: the section's name, then the bytes, compressed where that makes them smaller.
+//! Codes payloads, which consist of the section's name and the bytes, compressed if that makes them
+//! smaller.
 
 use std::cell::RefCell;
 use std::io;
@@ -9,14 +10,15 @@ use crate::layout::{CODEC_RAW, CODEC_ZSTD, ChunkHeader};
 
 /// The compression level used while a caller waits.
 pub(crate) const FAST: i32 = 1;
-/// The level used otherwise.
+/// The compression level used otherwise.
 pub(crate) const NORMAL: i32 = 3;
 
 /// Appends `raw`, encoded, to `out` and returns the codec used.
 pub(crate) fn encode(compressor: &mut Compressor<'static>, raw: &[u8], out: &mut Vec<u8>) -> u8 {
     let start = out.len();
     out.resize(start + raw.len(), 0);
-    // The room is the length of the input, so an encoding that is no smaller fails here.
+    // The room for the output is the length of the input, so an encoding that is no smaller fails
+    // here.
     match compressor.compress_to_buffer(raw, &mut out[start..]) {
         Ok(length) if length < raw.len() => {
             out.truncate(start + length);
@@ -29,13 +31,13 @@ pub(crate) fn encode(compressor: &mut Compressor<'static>, raw: &[u8], out: &mut
     }
 }
 
-/// A compressor at this level.
+/// Returns a compressor at this level.
 pub(crate) fn compressor(level: i32) -> io::Result<Compressor<'static>> {
     Compressor::new(level)
 }
 
-/// Decodes a payload into `raw`, replacing its contents; a damaged payload leaves it empty. The
-/// header's limits bound allocations; nothing in the payload is trusted.
+/// Decodes a payload into `raw`, replacing its contents. A damaged payload leaves `raw` empty. The
+/// header's limits bound allocations, and nothing in the payload is trusted.
 pub(crate) fn decode(
     header: &ChunkHeader,
     payload: &[u8],

@@ -1,4 +1,4 @@
-//! Exact edge counts: the COUNTS section.
+//! Defines the COUNTS section, which holds exact edge counts.
 
 use afterimage_ids::{BlockId, Counts, FunctionCounts};
 
@@ -7,12 +7,12 @@ use crate::event::entity;
 use crate::limits::{MAX_EDGES, MAX_FUNCTIONS, MAX_OPEN, check};
 use crate::wire::{Bytes, Fault, put_bytes, put_varint};
 
-/// Exact counts of a recorded execution, and how they were made.
+/// Exact counts of a recorded execution, and the counters from which they were derived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CountsLens {
     /// The counts of every defined function.
     pub counts: Counts,
-    /// How the counters were placed.
+    /// The mode in which the counters were placed.
     pub mode: String,
     /// The number of counters in the instrumented module.
     pub counters: u64,
@@ -20,8 +20,8 @@ pub struct CountsLens {
     pub increments: u64,
 }
 
-/// Zeros are stored as one byte each, so that no length in the file exceeds the bytes that follow
-/// it. Compression makes functions that never ran nearly free.
+/// Encodes the counts. Zeros are stored as one byte each, so that no length in the file exceeds the
+/// bytes that follow it. Compression makes functions that never ran nearly free.
 pub(crate) fn encode(lens: &CountsLens) -> Result<Vec<u8>> {
     let functions = &lens.counts.functions;
     check("the number of functions", functions.len(), MAX_FUNCTIONS)?;

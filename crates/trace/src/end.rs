@@ -1,4 +1,4 @@
-//! How the run ended: the END section.
+//! Defines the END section, which says how the run ended.
 
 use std::fmt;
 
@@ -9,23 +9,24 @@ use crate::event::entity;
 use crate::limits::{MAX_END, MAX_FUNCTIONS, check};
 use crate::wire::{Bytes, Fault, put_bytes, put_signed, put_varint};
 
-/// How a run ended, and the activations on the stack.
+/// The end of a run, with the activations on the stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
-    /// How it ended.
+    /// The way in which the run ended.
     pub ending: Ending,
     /// The activations on the stack at the end, innermost first.
     pub frames: Vec<Frame>,
-    /// The stop clock at the end, if the recording kept one: the polls so far.
+    /// The reading of the stop clock at the end, if the recording kept one. It is the number of
+    /// polls.
     pub clock: Option<u64>,
     /// The number of events in the log.
     pub events: u64,
-    /// The number of calls of each import, indexed by `ImportId`, including calls that did not
+    /// The number of calls to each import, indexed by `ImportId`, including calls that did not
     /// return.
     pub host_call_counts: Vec<u64>,
 }
 
-/// How a run ended.
+/// The way in which a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Every call into the guest returned.
@@ -39,7 +40,7 @@ pub enum Ending {
     Trapped {
         /// The kind of trap.
         code: TrapCode,
-        /// The engine's message.
+        /// The engine's message about the trap.
         message: String,
     },
     /// An exception left the outermost function.
@@ -51,12 +52,12 @@ pub enum Ending {
     StackOverflow,
     /// The run was stopped from outside.
     Interrupted {
-        /// Who stopped it.
+        /// The source of the request to stop.
         by: Interrupter,
     },
     /// An import failed.
     HostError {
-        /// The host's message.
+        /// The host's message about the failure.
         message: String,
     },
 }
@@ -95,7 +96,7 @@ impl fmt::Display for Interrupter {
     }
 }
 
-/// Who or what stopped a run from outside.
+/// The source of a request to stop a run from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupter {
     /// The user, with Ctrl-C (SIGINT).
@@ -108,7 +109,7 @@ pub enum Interrupter {
 
 macro_rules! trap_codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
-        /// Why an operator trapped.
+        /// The reason why an operator trapped.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum TrapCode {$(
             $(#[$doc])*
@@ -142,7 +143,7 @@ macro_rules! trap_codes {
 trap_codes! {
     /// A kind that this list does not name; see the message.
     Other = 0, "other trap";
-    /// `unreachable`.
+    /// `unreachable` was executed.
     Unreachable = 1, "unreachable executed";
     /// A load, store or bulk operation beyond a memory's end.
     MemoryOutOfBounds = 2, "memory access out of bounds";
@@ -160,7 +161,7 @@ trap_codes! {
     BadConversionToInteger = 8, "invalid conversion to integer";
     /// A null reference where a non-null one is required.
     NullReference = 9, "null reference";
-    /// The engine could not allocate.
+    /// The engine could not allocate memory.
     OutOfMemory = 10, "out of memory";
     /// The address of an atomic operator is not a multiple of its width.
     UnalignedAtomic = 11, "unaligned atomic";
@@ -176,18 +177,18 @@ pub struct Frame {
     /// The operator's offset in the original module, or the start of the function's body at its
     /// entry.
     pub offset: OrigOffset,
-    /// The event at that place.
+    /// Whether the activation has begun to execute the operator.
     pub standing: Standing,
 }
 
 /// Whether an activation has begun to execute its operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// The operator began: it trapped, or is a call under way.
+    /// The operator began. It trapped, or is a call under way.
     At,
-    /// The operator is the next one: the run was stopped before it.
+    /// The operator is next. The run was stopped before it.
     Before,
-    /// The activation never began: its entry overflowed the stack.
+    /// The activation never began, because its entry overflowed the stack.
     NotEntered,
 }
 

@@ -1,4 +1,4 @@
-//! The possible errors of a trace file.
+//! Errors of reading and writing trace files.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::{Kind, Writer};
 /// The result of this crate's functions.
 pub type Result<T, E = TraceError> = std::result::Result<T, E>;
 
-/// Why a trace file could not be written or read.
+/// The reason why a trace file could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -118,7 +118,7 @@ pub enum TraceError {
         kind: Kind,
         /// The chunk's position in its section, from 0.
         sequence: u32,
-        /// Offset in the decompressed chunk.
+        /// The offset of the fault in the decompressed chunk.
         at: usize,
         /// The condition that fails.
         what: &'static str,
@@ -130,7 +130,7 @@ pub enum TraceError {
         kind: Kind,
         /// The number of its chunks.
         count: usize,
-        /// The first one requested, from 0.
+        /// The first requested chunk, from 0.
         from: usize,
         /// The end of the requested range.
         to: usize,
@@ -143,13 +143,13 @@ pub enum TraceError {
         "`afterimage strip --inputs` removed what the program was given, so its run cannot be executed or followed again"
     )]
     WithoutInputs,
-    /// The section's last chunk is missing: writing was interrupted.
+    /// The section's last chunk is missing, because writing was interrupted.
     #[error("section {0} of the trace file is cut off: it was not written completely{remedy}", remedy = .0.remedy())]
     Cut(Kind),
-    /// A section that may occur only once would be, or was, written twice.
+    /// A section that may occur only once was written twice, or would be.
     #[error("the trace file has more than one section {0}")]
     Duplicate(Kind),
-    /// A limit of the format would be, or was, exceeded.
+    /// A limit of the format was exceeded, or would be.
     #[error("{what} exceeds the format's limit of {limit}")]
     TooLarge {
         /// The thing that is too large.

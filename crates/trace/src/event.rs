@@ -9,12 +9,12 @@ use crate::Result;
 use crate::limits::{MAX_RANGES, MAX_VALUES, check};
 use crate::wire::{Bytes, Fault, put_bytes, put_signed, put_varint};
 
-/// An event at the boundary between guest and host. Events are in order.
+/// An event at the boundary between guest and host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The host calls an export, or the engine the start function.
+    /// The host calls an export, or the engine calls the start function.
     Enter {
-        /// The function called.
+        /// The function that the host calls.
         function: FuncId,
         /// The arguments of the call.
         args: Vec<RawValue>,
@@ -26,7 +26,7 @@ pub enum Event {
     },
     /// The guest called an import, which returned.
     HostCall {
-        /// The import called.
+        /// The import that the guest called.
         import: ImportId,
         /// The arguments of the call.
         args: Vec<RawValue>,
@@ -36,57 +36,57 @@ pub enum Event {
         writes: Vec<HostWrite>,
         /// Guest bytes that the host read, in order.
         reads: Vec<HostRead>,
-        /// CRC-32 (IEEE) of the bytes read, concatenated in order.
+        /// The CRC-32 (IEEE) of the bytes read, concatenated in order.
         read_digest: u32,
     },
     /// The guest asked for a larger memory. The guest's own code says which memory.
     MemoryGrow {
-        /// Whether the engine granted it.
+        /// Whether the engine granted the growth.
         granted: bool,
     },
     /// The guest asked for a larger table.
     TableGrow {
-        /// Whether the engine granted it.
+        /// Whether the engine granted the growth.
         granted: bool,
     },
-    /// The guest called an import, which did not return: the last event of a run.
+    /// The guest called an import, which did not return. This is the last event of a run.
     HostStop {
-        /// The import called.
+        /// The import that the guest called.
         import: ImportId,
         /// The arguments of the call.
         args: Vec<RawValue>,
         /// Guest bytes that the host read, in order.
         reads: Vec<HostRead>,
-        /// CRC-32 (IEEE) of the bytes read, concatenated in order.
+        /// The CRC-32 (IEEE) of the bytes read, concatenated in order.
         read_digest: u32,
         /// The outcome instead of a return.
         outcome: HostStop,
     },
 }
 
-/// Why a host call did not return.
+/// The reason why a host call did not return.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostStop {
     /// The guest asked to exit with this code.
     Exit(i32),
-    /// The host failed; its message.
+    /// The host failed with this message.
     Error(String),
     /// The run was stopped from outside during the call.
     Interrupted,
 }
 
-/// A WebAssembly value; floats and vectors as their bits.
+/// A WebAssembly value. Floats and vectors are represented by their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RawValue {
     /// `i32`.
     I32(i32),
     /// `i64`.
     I64(i64),
-    /// Bits of an `f32`.
+    /// The bits of an `f32`.
     F32(u32),
-    /// Bits of an `f64`.
+    /// The bits of an `f64`.
     F64(u64),
-    /// Bits of a `v128`.
+    /// The bits of a `v128`.
     V128(u128),
     /// A null reference.
     NullRef,
@@ -97,40 +97,40 @@ pub enum RawValue {
 /// Guest bytes that the host wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostWrite {
-    /// Index of the memory.
+    /// The index of the memory.
     pub memory: u32,
-    /// First address.
+    /// The address of the first byte.
     pub address: u64,
-    /// The bytes.
+    /// The bytes that the host wrote.
     pub bytes: Vec<u8>,
 }
 
 /// A range of guest bytes that the host read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostRead {
-    /// Index of the memory.
+    /// The index of the memory.
     pub memory: u32,
-    /// First address.
+    /// The address of the first byte.
     pub address: u64,
     /// The number of bytes.
     pub length: u64,
 }
 
-/// [`HostWrite`], borrowed.
+/// A borrowed [`HostWrite`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostWriteRef<'a> {
-    /// Index of the memory.
+    /// The index of the memory.
     pub memory: u32,
-    /// First address.
+    /// The address of the first byte.
     pub address: u64,
-    /// The bytes.
+    /// The bytes that the host wrote.
     pub bytes: &'a [u8],
 }
 
-/// [`Event::HostCall`], borrowed: a recorder passes it without allocating.
+/// A borrowed [`Event::HostCall`], which a recorder can pass without allocating.
 #[derive(Clone, Copy, Debug)]
 pub struct HostCallRef<'a> {
-    /// The import called.
+    /// The import that the guest called.
     pub import: ImportId,
     /// The arguments of the call.
     pub args: &'a [RawValue],
@@ -140,7 +140,7 @@ pub struct HostCallRef<'a> {
     pub writes: &'a [HostWriteRef<'a>],
     /// Guest bytes that the host read, in order.
     pub reads: &'a [HostRead],
-    /// CRC-32 (IEEE) of the bytes read, concatenated in order.
+    /// The CRC-32 (IEEE) of the bytes read, concatenated in order.
     pub read_digest: u32,
 }
 
@@ -164,7 +164,7 @@ const TABLE_GROW: u8 = 5;
 /// Appends an event's bytes, without their length.
 ///
 /// # Errors
-/// [`crate::TraceError::TooLarge`]; some bytes may have been appended.
+/// Returns [`crate::TraceError::TooLarge`]. Some bytes may have been appended.
 pub(crate) fn encode(event: &Event, out: &mut Vec<u8>) -> Result<()> {
     match event {
         Event::Enter { function, args } => {
@@ -344,7 +344,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Event, Fault> {
     Ok(event)
 }
 
-/// An entity's number. The entity types reserve the greatest `u32`.
+/// Returns an entity's number. The entity types reserve the greatest `u32`.
 pub(crate) fn entity(bytes: &mut Bytes<'_>) -> Result<u32, Fault> {
     match bytes.varint32()? {
         u32::MAX => bytes.fault("an index out of range"),

@@ -17,7 +17,7 @@ use crate::{
     CountsLens, End, Kind, LogReader, Meta, Result, SectionReader, TraceError, codec, counts, end,
 };
 
-/// A trace file's last complete state, open for reading. Cheap to clone.
+/// A trace file's last complete state, open for reading. It is cheap to clone.
 ///
 /// Opening reads the footer and the index, whatever the file's length. Everything else is read and
 /// verified on demand.
@@ -30,7 +30,7 @@ pub struct TraceFile {
 pub(crate) struct Inner {
     data: Data,
     pub state: State,
-    /// The file's identity, if it is not in memory.
+    /// The file's identity, if the file is not in memory.
     identity: Option<Identity>,
 }
 
@@ -49,9 +49,9 @@ pub struct SectionInfo {
     pub name: Option<String>,
     /// The number of its chunks.
     pub chunks: u64,
-    /// Bytes in the file, chunk headers included.
+    /// The number of bytes in the file, including chunk headers.
     pub stored: u64,
-    /// Bytes before compression.
+    /// The number of bytes before compression.
     pub raw: u64,
     /// Whether its last chunk is present.
     pub complete: bool,
@@ -63,8 +63,8 @@ impl TraceFile {
     /// of bytes after it.
     ///
     /// # Errors
-    /// [`TraceError::Io`], [`TraceError::NotAFile`], [`TraceError::Empty`],
-    /// [`TraceError::NotATrace`], [`TraceError::DamagedHeader`], [`TraceError::Newer`].
+    /// Returns [`TraceError::Io`], [`TraceError::NotAFile`], [`TraceError::Empty`],
+    /// [`TraceError::NotATrace`], [`TraceError::DamagedHeader`], or [`TraceError::Newer`].
     pub fn open(path: &Path) -> Result<TraceFile> {
         let mut file = open_regular(path, OpenOptions::new().read(true))?;
         let identity = Identity::of(&file).map_err(TraceError::io("look at the trace file"))?;
@@ -86,7 +86,7 @@ impl TraceFile {
     /// Reads a file that is in memory.
     ///
     /// # Errors
-    /// Those of [`TraceFile::open`].
+    /// Returns the errors of [`TraceFile::open`].
     pub fn from_bytes(bytes: Vec<u8>) -> Result<TraceFile> {
         let state = find_state(&mut Cursor::new(&bytes), bytes.len() as u64)?;
         Ok(TraceFile {
@@ -107,15 +107,15 @@ impl TraceFile {
     /// Returns the program and the settings of the run.
     ///
     /// # Errors
-    /// [`TraceError::Missing`], [`TraceError::Cut`], [`TraceError::Duplicate`],
-    /// [`TraceError::Damaged`], [`TraceError::Malformed`], [`TraceError::TooLarge`]. The other
+    /// Returns [`TraceError::Missing`], [`TraceError::Cut`], [`TraceError::Duplicate`],
+    /// [`TraceError::Damaged`], [`TraceError::Malformed`], or [`TraceError::TooLarge`]. The other
     /// methods that read a section return the same errors.
     pub fn meta(&self) -> Result<Meta> {
         let whole = self
             .single(Kind::META)?
             .whole("the length of META", MAX_META)?;
         serde_json::from_slice(&whole.bytes).map_err(|error| {
-            // serde_json gives a line and a column; the writer makes one line.
+            // serde_json gives a line and a column, and the writer makes only one line.
             let at = error.column().saturating_sub(1);
             whole.malformed(Fault {
                 at,
@@ -124,17 +124,17 @@ impl TraceFile {
         })
     }
 
-    /// The original module's bytes.
+    /// Returns the original module's bytes.
     pub fn module(&self) -> Result<Vec<u8>> {
         let reader = self.single(Kind::MODULE)?;
         Ok(reader.whole("the length of MODULE", MAX_MODULE)?.bytes)
     }
 
-    /// The boundary log, from its first event.
+    /// Returns the boundary log, from its first event.
     ///
     /// # Errors
-    /// Those of [`TraceFile::meta`]; [`TraceError::WithoutInputs`] if the program's inputs were
-    /// removed.
+    /// Returns the errors of [`TraceFile::meta`], and [`TraceError::WithoutInputs`] if the
+    /// program's inputs were removed.
     pub fn log(&self) -> Result<LogReader> {
         match self.single(Kind::LOG) {
             Err(TraceError::Missing(_)) if self.meta()?.is_without_inputs() => {
@@ -144,7 +144,8 @@ impl TraceFile {
         }
     }
 
-    /// How the run ended; `None` if the recording was cut off before an ending was recorded.
+    /// Returns how the run ended, or `None` if the recording was cut off before an ending was
+    /// recorded.
     pub fn end(&self) -> Result<Option<End>> {
         let reader = match self.single(Kind::END) {
             Err(TraceError::Missing(_)) => return Ok(None),
@@ -159,7 +160,7 @@ impl TraceFile {
             .map_err(|fault| whole.malformed(fault))
     }
 
-    /// The latest exact edge counts, or `None` if the file has no counts.
+    /// Returns the latest exact edge counts, or `None` if the file has no counts.
     pub fn counts(&self) -> Result<Option<CountsLens>> {
         let mut sections = self.inner.state.sections.iter();
         let Some(position) =
@@ -174,7 +175,7 @@ impl TraceFile {
             .map_err(|fault| whole.malformed(fault))
     }
 
-    /// The most recently completed section of a kind.
+    /// Returns the most recently completed section of a kind.
     pub fn last(&self, kind: Kind) -> Option<SectionReader> {
         let mut sections = self.inner.state.sections.iter();
         let position =
@@ -182,26 +183,26 @@ impl TraceFile {
         Some(self.reader(position))
     }
 
-    /// The most recently begun section of a kind, complete or not.
+    /// Returns the most recently begun section of a kind, complete or not.
     pub fn last_begun(&self, kind: Kind) -> Option<SectionReader> {
         let mut sections = self.inner.state.sections.iter();
         let position = sections.rposition(|section| section.kind == kind)?;
         Some(self.reader(position))
     }
 
-    /// All bytes of the most recently completed section of a kind, at most `limit`.
+    /// Returns all bytes of the most recently completed section of a kind, at most `limit`.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`], [`TraceError::TooLarge`].
+    /// Returns [`TraceError::Damaged`] or [`TraceError::TooLarge`].
     pub fn last_whole(&self, kind: Kind, limit: u64) -> Result<Option<Vec<u8>>> {
         let reader = self.last(kind);
         reader.map(|reader| reader.all(limit)).transpose()
     }
 
-    /// All sections, ordered by first chunk, including unknown kinds.
+    /// Returns all sections, ordered by first chunk, including unknown kinds.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`] if a section's name cannot be read.
+    /// Returns [`TraceError::Damaged`] if a section's name cannot be read.
     pub fn sections(&self) -> Result<Vec<SectionInfo>> {
         (0..self.inner.state.sections.len())
             .map(|position| {
@@ -213,7 +214,7 @@ impl TraceFile {
                     .map(|chunk| chunk.end() - chunk.offset);
                 Ok(SectionInfo {
                     kind: section.kind,
-                    // A damaged section has no name here; reading its chunks returns the reason.
+                    // A damaged section has no name here. Reading its chunks returns the reason.
                     name: reader.name().unwrap_or_default().map(str::to_owned),
                     chunks: section.chunks.len() as u64,
                     stored: stored.sum(),
@@ -224,8 +225,8 @@ impl TraceFile {
             .collect()
     }
 
-    /// The apparent name of the section at a position in [`TraceFile::sections`], even if its first
-    /// chunk is damaged. It is good enough for a message, but not reliable.
+    /// Returns the apparent name of the section at a position in [`TraceFile::sections`], even if
+    /// its first chunk is damaged. It is good enough for a message, but not reliable.
     pub fn seeming_name(&self, position: usize) -> Option<String> {
         let chunk = self.inner.state.sections.get(position)?.chunks.first()?;
         let payload = self.inner.payload(chunk).ok()?;
@@ -238,26 +239,26 @@ impl TraceFile {
         (position < self.inner.state.sections.len()).then(|| self.reader(position))
     }
 
-    /// The number of this complete state of the file, from 1. `None` if no state was ever
-    /// committed, because the recording is still running or was killed.
+    /// Returns the number of this complete state of the file, from 1. Returns `None` if no state
+    /// was ever committed, because the recording is still running or was killed.
     pub fn state(&self) -> Option<u32> {
         self.inner.state.footer.map(|footer| footer.state)
     }
 
-    /// The number of bytes after the last complete state: the remains of an unfinished or damaged
-    /// write.
+    /// Returns the number of bytes after the last complete state, which remain from an unfinished
+    /// or damaged write.
     pub fn ignored_bytes(&self) -> u64 {
         self.inner.state.ignored
     }
 
-    /// Whether these bytes are, by their headers, an addition that was interrupted before it became
-    /// part of the file. Then only that addition is lost; otherwise they may be damage. `false` if
-    /// there are none.
+    /// Whether the ignored bytes are, by their headers, an addition that was interrupted before it
+    /// became part of the file. If so, only that addition is lost. Otherwise, the bytes may be
+    /// damage. Returns `false` if there are none.
     pub fn is_interrupted(&self) -> bool {
         self.inner.state.interrupted
     }
 
-    /// Length of the last complete state in bytes.
+    /// Returns the length of the last complete state in bytes.
     pub fn length(&self) -> u64 {
         self.inner.state.end
     }
@@ -266,7 +267,7 @@ impl TraceFile {
         SectionReader::new(Arc::clone(&self.inner), position)
     }
 
-    /// The only section of a kind.
+    /// Returns the only section of a kind.
     fn single(&self, kind: Kind) -> Result<SectionReader> {
         let sections = self.inner.state.sections.iter().enumerate();
         let mut found = sections.filter(|(_, section)| section.kind == kind);
@@ -279,7 +280,7 @@ impl TraceFile {
 }
 
 impl Inner {
-    /// The bytes of the complete state.
+    /// Returns the bytes of the complete state.
     pub fn bytes(&self) -> &[u8] {
         match &self.data {
             Data::Mapped(map) => map,
@@ -287,7 +288,7 @@ impl Inner {
         }
     }
 
-    /// A chunk's payload, not yet verified.
+    /// Returns a chunk's payload, not yet verified.
     pub fn payload(&self, chunk: &ChunkEntry) -> Result<&[u8]> {
         let bytes = usize::try_from(chunk.offset)
             .ok()
@@ -304,15 +305,15 @@ impl Inner {
     }
 }
 
-/// Maps the first `length` bytes: a complete state.
+/// Maps the first `length` bytes, which are a complete state.
 #[allow(unsafe_code)]
 fn map(file: &File, length: u64) -> std::io::Result<Mmap> {
     let length = usize::try_from(length).map_err(|_| std::io::ErrorKind::FileTooLarge)?;
     // SAFETY: the bytes of a mapping must not change while they are borrowed. The bytes of a
-    // complete state never change: every writer of this crate appends after the last complete
+    // complete state never change. Every writer of this crate appends after the last complete
     // state, under a lock, and replaces a file only by renaming another over it. The state was
     // found by ordinary reads, so the map covers nothing that a writer may still change. Nothing
-    // here protects against a foreign program that rewrites or shortens the file in place: as with
+    // here protects against a foreign program that rewrites or shortens the file in place. As with
     // every mapped file, that can kill the process with a signal.
     unsafe { MmapOptions::new().len(length).map(file) }
 }

@@ -257,7 +257,7 @@ fn kinds_and_tags() {
             outcome,
         });
         assert_row(stop[0], "HostStop: an import was called and did not return");
-        // After tag, import, no arguments, no reads and their digest.
+        // These bytes come after the tag, the import, no arguments, no reads and their digest.
         assert_row(stop[5], name);
     }
     assert_row(event(Event::MemoryGrow { granted: true })[0], "MemoryGrow");
@@ -272,7 +272,7 @@ fn kinds_and_tags() {
         (RawValue::OpaqueRef, "another reference"),
     ];
     for (value, name) in values {
-        // Leave, one result, its tag.
+        // These are the bytes of Leave, one result, and the result's tag.
         assert_row(
             event(Event::Leave {
                 results: vec![value],

@@ -1,4 +1,5 @@
-//! The fixed-size pieces: file header, chunk header, footer. All integers are little-endian.
+//! Defines the fixed-size pieces of a file, which are the file header, the chunk header and the
+//! footer. All integers are little-endian.
 
 use std::fmt;
 
@@ -7,32 +8,33 @@ use crate::{Result, TraceError};
 /// The first eight bytes of every trace file. The high bit, the two line endings and the
 /// end-of-file character reveal a transfer that was not binary, as in PNG.
 pub const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
-/// Major version of the format: a reader refuses a greater version.
+/// The major version of the format. A reader refuses a greater version.
 pub const VERSION_MAJOR: u16 = 1;
-/// Minor version: it counts additions that an older reader may ignore, which are new kinds of
-/// section.
+/// The minor version, which counts additions that an older reader may ignore. These are new kinds
+/// of section.
 pub const VERSION_MINOR: u16 = 11;
-/// Length of the file header, in every version.
+/// The length of the file header, in every version.
 pub(crate) const HEADER_LEN: usize = 16;
-/// Length of a chunk's header.
+/// The length of a chunk's header.
 pub(crate) const CHUNK_HEADER_LEN: usize = 40;
-/// Length of the footer.
+/// The length of the footer.
 pub(crate) const FOOTER_LEN: usize = 32;
-/// Length of an index record: a chunk's offset and a copy of its header.
+/// The length of an index record, which holds a chunk's offset and a copy of its header.
 pub(crate) const RECORD_LEN: usize = 8 + CHUNK_HEADER_LEN;
 /// A chunk holds at most this many bytes before compression.
 pub(crate) const MAX_RAW: u32 = 1 << 24;
 /// A section's name has at most this many bytes.
 pub(crate) const MAX_NAME: usize = 255;
-/// A chunk's payload has at most this many bytes: stored raw, with the longest name.
+/// A chunk's payload has at most this many bytes, if it is stored raw with the longest name.
 pub(crate) const MAX_STORED: u32 = MAX_RAW + 1 + MAX_NAME as u32;
-/// Flag: the last chunk of its section.
+/// The flag of the last chunk of its section.
 pub(crate) const FLAG_LAST: u8 = 1;
-/// Flag: the payload begins with the section's name; only on the first chunk of a section.
+/// The flag of a payload that begins with the section's name. Only the first chunk of a section may
+/// have it.
 pub(crate) const FLAG_NAMED: u8 = 2;
-/// Codec: bytes as they are.
+/// The codec that stores bytes as they are.
 pub(crate) const CODEC_RAW: u8 = 0;
-/// Codec: one Zstandard frame.
+/// The codec that stores one Zstandard frame.
 pub(crate) const CODEC_ZSTD: u8 = 1;
 
 pub(crate) const CHUNK_LABEL: [u8; 4] = *b"AFTC";
@@ -43,7 +45,7 @@ pub(crate) const FOOTER_LABEL: [u8; 8] = *b"AFTEND\r\n";
 pub struct Kind(pub u16);
 
 impl Kind {
-    /// The index of one complete state; never listed among the sections.
+    /// The index of one complete state. It is never listed among the sections.
     pub const INDEX: Kind = Kind(0);
     /// The program and the settings of the run ([`crate::Meta`]).
     pub const META: Kind = Kind(1);
@@ -51,11 +53,11 @@ impl Kind {
     pub const MODULE: Kind = Kind(2);
     /// The boundary log ([`crate::Event`]).
     pub const LOG: Kind = Kind(3);
-    /// How the run ended ([`crate::End`]).
+    /// The way in which the run ended ([`crate::End`]).
     pub const END: Kind = Kind(4);
     /// Exact edge counts ([`crate::CountsLens`]). The latest section counts.
     pub const COUNTS: Kind = Kind(5);
-    /// The whole path: one segment of its grammar per chunk. The latest section counts.
+    /// The whole path, with one segment of its grammar per chunk. The latest section counts.
     pub const PATHS: Kind = Kind(6);
     /// The nodes of the whole path, and the contents of its segments. The latest section belongs to
     /// the latest [`Kind::PATHS`].
@@ -63,7 +65,8 @@ impl Kind {
     /// The words of the path written by the probes of a live run, before compaction into
     /// [`Kind::PATHS`].
     pub const PATH_WORDS: Kind = Kind(8);
-    /// A whole execution trace: an epoch, or a part of one, per chunk. The latest section counts.
+    /// A whole execution trace, with one epoch or a part of an epoch per chunk. The latest section
+    /// counts.
     pub const VALUES: Kind = Kind(9);
     /// The part of a whole execution trace that readers need first. The latest section belongs to
     /// the latest [`Kind::VALUES`].
@@ -71,33 +74,33 @@ impl Kind {
     /// Checkpoints of the machine, and the changes to memory between them. All sections that belong
     /// to the latest path count.
     pub const CHECKPOINTS: Kind = Kind(11);
-    /// The misses of a branch predictor or of caches: one epoch per chunk, and a summary in the
+    /// The misses of a branch predictor or of caches, with one epoch per chunk and a summary in the
     /// last chunk. The latest section of each name counts.
     pub const SIMULATION: Kind = Kind(12);
-    /// A stored slice: its query and its contents. The latest section of each name counts.
+    /// A stored slice, with its query and its contents. The latest section of each name counts.
     pub const SLICE: Kind = Kind(13);
     /// The opened grammars of the segments of the latest [`Kind::PATHS`], one per chunk.
     pub const PATH_GRAMMARS: Kind = Kind(14);
-    /// The bytes that the host read in order to output them: several calls per chunk. The latest
-    /// section counts.
+    /// The bytes that the host read in order to output them, from several calls per chunk. The
+    /// latest section counts.
     pub const PRINTED: Kind = Kind(15);
     /// Snapshots of the machine's state, each with the pages of memory that changed since the
     /// previous one. The latest section counts.
     pub const SNAPSHOTS: Kind = Kind(16);
-    /// The nodes of the whole path, and the contents of its stretches. Belongs to the latest
-    /// [`Kind::PATH_WORDS`].
+    /// The nodes of the whole path, and the contents of its stretches. The section belongs to the
+    /// latest [`Kind::PATH_WORDS`].
     pub const STRETCHES: Kind = Kind(17);
     /// The lines of memory that each stretch writes. The latest section counts.
     pub const WRITTEN: Kind = Kind(18);
-    /// The activations that are open where stretches begin. Belongs to the latest
+    /// The activations that are open where stretches begin. The section belongs to the latest
     /// [`Kind::STRETCHES`].
     pub const OPEN: Kind = Kind(19);
     /// Embedded source files, each in chunks of its own, and their list in the last chunk. The
     /// latest section counts.
     pub const SOURCES: Kind = Kind(20);
 
-    /// The remedy for a damaged section of this kind, phrased for the end of a sentence; empty if
-    /// there is none.
+    /// Returns the remedy for a damaged section of this kind, phrased for the end of a sentence.
+    /// The text is empty if there is none.
     pub(crate) fn remedy(self) -> &'static str {
         match self {
             Kind::META | Kind::MODULE | Kind::LOG | Kind::END | Kind::SOURCES => {
@@ -162,7 +165,7 @@ impl fmt::Debug for Kind {
     }
 }
 
-/// The bytes of a version 1 file header.
+/// Returns the bytes of a version 1 file header.
 pub(crate) fn file_header() -> [u8; HEADER_LEN] {
     let mut bytes = [0; HEADER_LEN];
     bytes[..8].copy_from_slice(&LABEL);
@@ -172,7 +175,7 @@ pub(crate) fn file_header() -> [u8; HEADER_LEN] {
     bytes
 }
 
-/// Checks a file's first bytes: all of a header, or fewer if the file is shorter.
+/// Checks a file's first bytes, which are a whole header, or fewer bytes if the file is shorter.
 pub(crate) fn check_file_header(bytes: &[u8]) -> Result<()> {
     if bytes.is_empty() {
         return Err(TraceError::Empty);
@@ -199,24 +202,24 @@ pub(crate) fn check_file_header(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// A chunk's header. Its payload follows it: the section's name if
-/// [`FLAG_NAMED`], then the encoded bytes.
+/// A chunk's header. The payload follows it, with the section's name if [`FLAG_NAMED`] is set, then
+/// the encoded bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkHeader {
     pub kind: Kind,
     pub codec: u8,
     pub flags: u8,
-    /// Number of the section in the file.
+    /// The number of the section in the file.
     pub section: u32,
-    /// Position of the chunk in its section, from 0.
+    /// The position of the chunk in its section, from 0.
     pub sequence: u32,
     /// The number of the section's items that begin before this chunk. The kind defines an item.
     pub first: u64,
-    /// Length of the payload.
+    /// The length of the payload.
     pub stored: u32,
-    /// Length of the decoded bytes, name not included.
+    /// The length of the decoded bytes, name not included.
     pub raw: u32,
-    /// CRC-32 of the payload.
+    /// The CRC-32 of the payload.
     pub crc: u32,
 }
 
@@ -237,7 +240,8 @@ impl ChunkHeader {
         bytes
     }
 
-    /// Decodes the header in `bytes`. `None` if it is invalid or its lengths exceed the limits.
+    /// Decodes the header in `bytes`. Returns `None` if it is invalid or its lengths exceed the
+    /// limits.
     pub fn decode(bytes: &[u8]) -> Option<ChunkHeader> {
         let bytes: &[u8; CHUNK_HEADER_LEN] = bytes.try_into().ok()?;
         if bytes[..4] != CHUNK_LABEL || !is_sealed(bytes) {
@@ -271,7 +275,7 @@ impl ChunkHeader {
 pub(crate) struct Footer {
     /// The start of the index's first chunk.
     pub index: u64,
-    /// Length of the index's chunks, headers included: the footer follows them.
+    /// The length of the index's chunks, headers included. The footer follows them.
     pub length: u64,
     /// The number of this complete state of the file, from 1.
     pub state: u32,
@@ -288,8 +292,8 @@ impl Footer {
         bytes
     }
 
-    /// Decodes the footer in `bytes`, which begin at `at` in the file. `None` if it is invalid or
-    /// belongs elsewhere.
+    /// Decodes the footer in `bytes`, which begin at `at` in the file. Returns `None` if it is
+    /// invalid or belongs elsewhere.
     pub fn decode(bytes: &[u8], at: u64) -> Option<Footer> {
         let bytes: &[u8; FOOTER_LEN] = bytes.try_into().ok()?;
         if bytes[..8] != FOOTER_LABEL || !is_sealed(bytes) {
@@ -332,7 +336,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(array_at(bytes, at))
 }
 
-/// The integer at `at`. The caller guarantees that the bytes exist.
+/// Returns the integer at `at`. The caller guarantees that the bytes exist.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array_at(bytes, at))
 }

@@ -1,14 +1,14 @@
-//! The `.aft` file, version 1, in both directions: the contents of a recording, and their layout on
-//! disk. This crate contains no engine and no analysis. `docs/FORMAT.md` describes the same bytes
-//! in prose.
+//! Reads and writes the `.aft` file, version 1. The crate defines the contents of a recording, and
+//! their layout on disk. It contains no engine and no analysis. `docs/FORMAT.md` describes the same
+//! bytes in prose.
 //!
-//! A file is append-only: a header, then checksummed chunks, then an index and a footer. Chunks
-//! belong to sections ([`Kind`]), and chunks of different sections may interleave. Adding a section
-//! appends its chunks, a new index and a new footer, and changes nothing written before. So a kill
-//! at any moment leaves the last complete state readable.
+//! A file is append-only. It has a header, then checksummed chunks, then an index and a footer.
+//! Chunks belong to sections ([`Kind`]), and chunks of different sections may interleave. Adding a
+//! section appends its chunks, a new index and a new footer, and changes nothing written before. So
+//! a kill at any moment leaves the last complete state readable.
 //!
 //! - [`TraceWriter`] writes a recording, or appends sections to one.
-//! - [`TraceFile`] maps a file and reads it; each chunk is verified when it is read.
+//! - [`TraceFile`] maps a file and reads it. Each chunk is verified when it is read.
 //! - [`TraceFile::verify`] reads the whole file and checks the invariants one by one ([`Rule`]).
 //!
 //! We rejected three alternatives. SQLite is ten times the size of this crate, and it rewrites

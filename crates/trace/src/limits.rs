@@ -3,36 +3,36 @@
 
 use crate::{Result, TraceError};
 
-/// Decoded bytes of META.
+/// The maximum length of META in decoded bytes.
 pub(crate) const MAX_META: u64 = 1 << 24;
-/// Decoded bytes of MODULE: the engines' limit.
+/// The maximum length of MODULE in decoded bytes, which is the engines' limit.
 pub(crate) const MAX_MODULE: u64 = 1 << 30;
-/// Bytes of an event.
+/// The maximum length of an event in bytes.
 pub(crate) const MAX_EVENT: u64 = 1 << 30;
-/// Decoded bytes of END: tens of millions of frames.
+/// The maximum length of END in decoded bytes, enough for tens of millions of frames.
 pub(crate) const MAX_END: u64 = 1 << 28;
-/// Decoded bytes of COUNTS.
+/// The maximum length of COUNTS in decoded bytes.
 pub(crate) const MAX_COUNTS: u64 = 1 << 29;
-/// Arguments, or results, of one call: the engines' limit.
+/// The maximum number of arguments or results of one call, which is the engines' limit.
 pub(crate) const MAX_VALUES: u64 = 1000;
-/// Ranges that one host call reads, or writes.
+/// The maximum number of ranges that one host call reads or writes.
 pub(crate) const MAX_RANGES: u64 = 1 << 20;
-/// Imports, or defined functions: the engines' limit.
+/// The maximum number of imports or defined functions, which is the engines' limit.
 pub(crate) const MAX_FUNCTIONS: u64 = 1_000_000;
-/// Edges in COUNTS, of all functions together.
+/// The maximum number of edges in COUNTS, over all functions.
 pub(crate) const MAX_EDGES: u64 = 1 << 27;
-/// Open blocks in COUNTS, of all functions together.
+/// The maximum number of open blocks in COUNTS, over all functions.
 pub(crate) const MAX_OPEN: u64 = 1 << 24;
-/// Bytes of an embedded source file: larger files are not source text.
+/// The maximum length of an embedded source file in bytes. Larger files are not source text.
 pub const MAX_SOURCE: u64 = 1 << 26;
-/// Embedded source files.
+/// The maximum number of embedded source files.
 pub(crate) const MAX_SOURCES: u64 = 1_000_000;
-/// Total bytes of a guest's memories.
+/// The maximum total size of a guest's memories, in bytes.
 pub const MAX_MEMORY: u64 = 1 << 34;
-/// The limit on the total elements of a guest's tables: the number that browsers allow for one
+/// The maximum total number of elements of a guest's tables. Browsers allow this number for one
 /// table.
 pub const MAX_ELEMENTS: u64 = 10_000_000;
-/// Total variables of a run's open activations: locals and slots of the operand stack.
+/// The maximum total number of locals and operand slots of a run's open activations.
 pub const MAX_VARIABLES: u64 = 1 << 26;
 
 /// Refuses a value above a limit.

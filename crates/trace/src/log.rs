@@ -1,7 +1,7 @@
-//! The boundary log: written during the run, read in bounded memory.
+//! Writes the boundary log during the run, and reads it in bounded memory.
 //!
 //! The log is a sequence of events, each preceded by its length. An event longer than a chunk
-//! continues in the following ones; its length field never does.
+//! continues in the following chunks, but its length field never does.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,8 @@ const FLUSH: usize = 128 << 10;
 /// A long event is cut into chunks of this length.
 const PIECE: usize = 1 << 20;
 
-/// The maximum number of chunks that wait for the writing thread. Beyond it the run waits for the
-/// disk.
+/// The maximum number of chunks that wait for the writing thread. If more would wait, the run waits
+/// for the disk.
 const WAITING: usize = 8;
 
 /// Writes the boundary log. Events reach the file in chunks of 128 KiB before compression. A
@@ -27,7 +27,7 @@ const WAITING: usize = 8;
 #[derive(Debug)]
 pub struct LogWriter {
     queue: Arc<Mutex<Queue>>,
-    /// The event being encoded; kept for its allocation.
+    /// The event being encoded, which is kept for its allocation.
     event: Vec<u8>,
 }
 
@@ -40,13 +40,13 @@ pub struct LogFlusher {
 /// Events on their way to the writing thread.
 #[derive(Debug)]
 struct Queue {
-    /// `None` once the thread has ended.
+    /// The channel to the writing thread, or `None` once the thread has ended.
     chunks: Option<SyncSender<Chunk>>,
     /// The writing thread, which returns the section or its error.
     thread: Option<JoinHandle<Result<SectionWriter>>>,
     /// Events not yet handed over.
     raw: Vec<u8>,
-    /// The number of events before `raw`.
+    /// The number of events before those in `raw`.
     written: u64,
     /// The number of events in total.
     events: u64,
@@ -60,7 +60,7 @@ struct Chunk {
     /// The number of events up to the chunk's end.
     end: u64,
     raw: Vec<u8>,
-    /// Notified when the chunk has been written.
+    /// The channel to notify when the chunk has been written.
     written: Option<SyncSender<()>>,
 }
 
@@ -87,8 +87,8 @@ impl LogWriter {
     /// Appends an event.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] beyond 1 GiB, 1,000 values or 2²⁰ ranges, [`TraceError::Write`],
-    /// [`TraceError::Failed`].
+    /// Returns [`TraceError::TooLarge`] beyond 1 GiB, 1,000 values or 2²⁰ ranges,
+    /// [`TraceError::Write`], or [`TraceError::Failed`].
     pub fn event(&mut self, event: &Event) -> Result<()> {
         self.event.clear();
         event::encode(event, &mut self.event)?;
@@ -98,14 +98,14 @@ impl LogWriter {
     /// Appends an [`Event::HostCall`] without allocating.
     ///
     /// # Errors
-    /// Those of [`LogWriter::event`].
+    /// Returns the errors of [`LogWriter::event`].
     pub fn host_call(&mut self, call: &HostCallRef<'_>) -> Result<()> {
         self.event.clear();
         event::encode_host_call(call, &mut self.event)?;
         self.append()
     }
 
-    /// The number of events appended.
+    /// Returns the number of events appended.
     pub fn events(&self) -> u64 {
         lock(&self.queue).events
     }
@@ -114,7 +114,7 @@ impl LogWriter {
     /// when they are in the file.
     ///
     /// # Errors
-    /// [`TraceError::Write`], [`TraceError::Failed`].
+    /// Returns [`TraceError::Write`] or [`TraceError::Failed`].
     pub fn flush(&mut self) -> Result<()> {
         let (written, done) = sync_channel(1);
         lock(&self.queue).hand_over(Some(written))?;
@@ -122,7 +122,7 @@ impl LogWriter {
         done.recv().or_else(|_| lock(&self.queue).failure())
     }
 
-    /// A flusher for a thread that must not get ahead of the log.
+    /// Returns a flusher for a thread that must not get ahead of the log.
     pub fn flusher(&self) -> LogFlusher {
         LogFlusher {
             queue: Arc::clone(&self.queue),
@@ -132,7 +132,7 @@ impl LogWriter {
     /// Writes the last chunk and returns the number of events.
     ///
     /// # Errors
-    /// [`TraceError::Write`], [`TraceError::Failed`].
+    /// Returns [`TraceError::Write`] or [`TraceError::Failed`].
     pub fn finish(self) -> Result<u64> {
         let mut queue = lock(&self.queue);
         queue.hand_over(None)?;
@@ -169,7 +169,8 @@ impl LogFlusher {
     }
 }
 
-/// Ignores poisoning: a thread that panicked while holding the lock left nothing half-done.
+/// Locks the queue. Ignores poisoning, because a thread that panicked while holding the lock left
+/// nothing half-done.
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -199,7 +200,7 @@ impl Queue {
         chunks.send(chunk).is_ok()
     }
 
-    /// Why the writing thread has ended.
+    /// Returns the reason why the writing thread has ended, as an error.
     fn failure(&mut self) -> Result<()> {
         self.end().and(Err(TraceError::Failed))
     }
@@ -209,14 +210,14 @@ impl Queue {
         self.chunks = None;
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
-            // It ended earlier, or panicked.
+            // The thread ended earlier, or panicked.
             Some(Err(_)) | None => Err(TraceError::Failed),
         }
     }
 }
 
 impl Drop for LogWriter {
-    /// An abandoned recording keeps the chunks passed on so far; nothing more is written to it.
+    /// An abandoned recording keeps the chunks passed on so far. Nothing more is written to it.
     fn drop(&mut self) {
         let _ = lock(&self.queue).end();
     }
@@ -228,8 +229,8 @@ fn write(mut section: SectionWriter, chunks: Receiver<Chunk>) -> Result<SectionW
         let mut first = chunk.first;
         for piece in chunk.raw.chunks(PIECE) {
             section.put(first, piece)?;
-            // All events of the chunk begin in the first piece: together, those before the last
-            // event are shorter.
+            // All events of the chunk begin in the first piece, because the events before the last
+            // one are shorter in total.
             first = chunk.end;
         }
         if let Some(written) = chunk.written {
@@ -247,18 +248,18 @@ pub struct LogPlace {
     pub chunks: u64,
     /// The position in the chunk read last.
     pub at: u64,
-    /// The number of events before it.
+    /// The number of events before the position.
     pub events: u64,
 }
 
 /// Reads the boundary log from its beginning, with one chunk in memory at a time (and one event, if
-/// it is longer than a chunk). Ends after the first error.
+/// it is longer than a chunk). Reading ends after the first error.
 ///
 /// In a recording that was cut off, the events end with the last complete chunk.
 #[derive(Debug)]
 pub struct LogReader {
     section: SectionReader,
-    /// Position in the current chunk.
+    /// The position in the current chunk.
     at: usize,
     /// The number of events read.
     events: u64,
@@ -278,17 +279,17 @@ impl LogReader {
         }
     }
 
-    /// The file that the log is in.
+    /// Returns the file that the log is in.
     pub fn file(&self) -> TraceFile {
         self.section.file()
     }
 
-    /// The number of events read.
+    /// Returns the number of events read.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// The position of the next event, for a later return.
+    /// Returns the position of the next event, for a later return.
     pub fn place(&self) -> LogPlace {
         LogPlace {
             chunks: self.section.read() as u64,
@@ -300,7 +301,7 @@ impl LogReader {
     /// Moves to a position in this log.
     ///
     /// # Errors
-    /// If the position does not exist or cannot be read.
+    /// Returns an error if the position does not exist or cannot be read.
     pub fn go(&mut self, place: LogPlace) -> Result<()> {
         let missing = |what| TraceError::Malformed {
             kind: Kind::LOG,
@@ -339,7 +340,7 @@ impl LogReader {
         Ok(())
     }
 
-    /// Whether the log was finished by its writer.
+    /// Whether the writer finished the log.
     pub fn is_complete(&self) -> bool {
         self.section.is_complete()
     }
@@ -382,8 +383,8 @@ impl LogReader {
     }
 
     /// Gathers the `length` bytes of an event that begins at `body` in the current chunk and
-    /// continues in the next chunks. `false` if the log ends before the event does. Memory grows
-    /// with the bytes found, not with the announced length.
+    /// continues in the next chunks. Returns `false` if the log ends before the event does. Memory
+    /// grows with the bytes found, not with the announced length.
     fn collect(&mut self, body: usize, length: usize) -> Result<bool> {
         self.parts.clear();
         self.at = body;

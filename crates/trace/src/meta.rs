@@ -1,4 +1,4 @@
-//! The program and the settings of a run: the META section, one JSON object.
+//! Defines the META section, a JSON object with the program and the settings of a run.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,23 @@ use serde::{Deserialize, Serialize};
 pub struct Meta {
     /// The guest's name, `argv[0]`.
     pub program_name: String,
-    /// Arguments after `argv[0]`.
+    /// The guest's arguments after `argv[0]`.
     pub args: Vec<String>,
-    /// Environment variables granted, in the order the guest sees them.
+    /// Environment variables granted, in the order in which the guest sees them.
     pub env: Vec<(String, String)>,
     /// Folders granted, by their guest paths, in order.
     pub dirs: Vec<String>,
     /// The export that was called instead of `_start`.
     pub invoke: Option<String>,
-    /// Version of the program that recorded.
+    /// The version of the tool that made the recording.
     pub tool_version: String,
-    /// The engine: name, version, and the settings that matter for exact repetition.
+    /// The engine's name and version, and the settings that matter for exact repetition.
     pub engine: String,
     /// The source of the guest's standard input. The log contains the bytes read.
     pub stdin: Stdin,
-    /// When the recording began, in seconds since 1970-01-01 UTC.
+    /// The time at which the recording began, in seconds since 1970-01-01 UTC.
     pub created_unix: u64,
-    /// SHA-256 of the module's bytes; lower-case hexadecimal in the file.
+    /// The SHA-256 of the module's bytes. In the file, it is lower-case hexadecimal.
     #[serde(with = "hex")]
     pub module_sha256: [u8; 32],
     /// The engine's limit for the guest's stack, in bytes.
@@ -47,7 +47,7 @@ impl Meta {
         self.extra.get(STRIPPED).is_some_and(|what| what == INPUTS)
     }
 
-    /// A copy without the program's inputs.
+    /// Returns a copy without the program's inputs.
     #[must_use]
     pub fn without_inputs(mut self) -> Self {
         let what = INPUTS.to_owned();
@@ -66,7 +66,7 @@ impl Meta {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stdin {
-    /// Nothing: the guest saw the end of the input at once.
+    /// Nothing. The guest saw the end of the input at once.
     #[default]
     Empty,
     /// The recorder's own standard input.

@@ -1,17 +1,17 @@
 //! Finds a file's last complete state.
 //!
-//! A properly closed file ends in a footer, which names the index, which lists every chunk. Each of
-//! these steps takes one read. Otherwise the chunks are walked from the start, by their headers, as
-//! long as these are sound. If they end in the middle of a file, the rest is searched for footers:
-//! damage to one chunk must not hide the index that lists all others. The last footer with a sound
-//! index gives the state. A file without any footer is a first recording that is being written or
-//! was killed: its state is the complete chunks.
+//! A properly closed file ends in a footer that names the index, and the index lists every chunk.
+//! Each of these steps takes one read. Otherwise, the chunks are walked from the start, by their
+//! headers, as long as these are sound. If they end in the middle of a file, the rest is searched
+//! for footers, because damage to one chunk must not hide the index that lists all others. The last
+//! footer with a sound index gives the state. A file without any footer is a first recording that
+//! is being written or was killed. Its state consists of the complete chunks.
 //!
 //! Bytes after the state are classified. Chunks of an interrupted addition may be removed, because
-//! nothing in them could be read; anything else may be data.
+//! nothing in them could be read. Anything else may be data.
 //!
-//! All of this reads and does not map, because a writer may be changing the bytes after the last
-//! complete state. No writer ever changes the state itself.
+//! This module reads files and does not map them, because a writer may be changing the bytes after
+//! the last complete state. No writer ever changes the state itself.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -45,7 +45,7 @@ pub(crate) struct Walk {
     pub chunks: Vec<ChunkEntry>,
     /// The positions of footers that directly follow an index.
     footers: Vec<u64>,
-    /// The end of the walk: the file's end, or the start of truncated or damaged bytes.
+    /// The end of the walk, which is the file's end or the start of truncated or damaged bytes.
     pub end: u64,
 }
 
@@ -58,7 +58,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         }
     }
 
-    /// The last complete state, whatever the file's header says.
+    /// Returns the last complete state, whatever the file's header says.
     pub fn state(&mut self) -> Result<State> {
         if let Some(at) = self.length.checked_sub(FOOTER_LEN as u64)
             && let Some(state) = self.state_at(at)?
@@ -68,7 +68,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         self.recover()
     }
 
-    /// The bytes at `at`; the caller guarantees that they lie in the file.
+    /// Returns the bytes at `at`. The caller guarantees that they lie in the file.
     fn read(&mut self, at: u64, length: usize) -> Result<&[u8]> {
         self.buffer.resize(length, 0);
         let read = |file: &mut R, buffer: &mut [u8]| -> io::Result<()> {
@@ -79,7 +79,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         Ok(&self.buffer)
     }
 
-    /// The bytes at `at`, or `None` if the file ends before the last of them.
+    /// Returns the bytes at `at`, or `None` if the file ends before the last byte.
     fn read_within(&mut self, at: u64, length: usize) -> Result<Option<&[u8]>> {
         let fits = at
             .checked_add(length as u64)
@@ -112,7 +112,8 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         )
     }
 
-    /// The state ended by the footer at `at`; `None` if there is no footer or its index is unsound.
+    /// Returns the state ended by the footer at `at`, or `None` if there is no footer or its index
+    /// is unsound.
     fn state_at(&mut self, at: u64) -> Result<Option<State>> {
         let Some(footer) = self.footer_at(at)? else {
             return Ok(None);
@@ -162,8 +163,8 @@ impl<'a, R: Read + Seek> Source<'a, R> {
     pub fn walk(&mut self, from: u64) -> Result<Walk> {
         let (mut chunks, mut footers) = (Vec::new(), Vec::new());
         let mut offset = from;
-        // The last index's beginning: only its own footer is examined again, so the walk stays
-        // linear however many footers a hostile file holds.
+        // The beginning of the last index. Only the index's own footer is examined again, so the
+        // walk stays linear however many footers a hostile file holds.
         let mut index = 0;
         loop {
             if let Some(chunk) = self.chunk_at(offset)? {
@@ -189,7 +190,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         })
     }
 
-    /// The last complete state of a file whose end is truncated or damaged.
+    /// Returns the last complete state of a file whose end is truncated or damaged.
     fn recover(&mut self) -> Result<State> {
         let mut walk = self.walk(HEADER_LEN as u64)?;
         if !self.is_torn(&walk)?
@@ -233,14 +234,15 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         let rest = (self.length - walk.end).min(CHUNK_HEADER_LEN as u64) as usize;
         let begun = self.read(walk.end, rest)?;
         let begins = |label: &[u8]| begun.iter().zip(label).all(|(a, b)| a == b);
-        // A whole header without its payload; otherwise the walk would have continued.
+        // These bytes are a whole header without its payload. Otherwise, the walk would have
+        // continued.
         Ok(ChunkHeader::decode(begun).is_some()
             || rest < CHUNK_HEADER_LEN && begins(&CHUNK_LABEL)
             || rest < FOOTER_LEN && is_indexed && begins(&FOOTER_LABEL))
     }
 
-    /// The last complete state whose footer is after `from`. Used where the chunks cannot be
-    /// walked.
+    /// Returns the last complete state whose footer is after `from`. This is used where the chunks
+    /// cannot be walked.
     fn state_behind(&mut self, from: u64) -> Result<Option<State>> {
         let mut found = Vec::new();
         let mut at = from;
@@ -271,11 +273,11 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         Ok(None)
     }
 
-    /// Whether the bytes after a state were left by a writer interrupted before the next commit:
-    /// adjacent chunks, the last possibly incomplete. After an earlier state, these chunks belong
-    /// to new sections, and none belongs to an index: once an index was begun, everything that it
-    /// lists was written. Without an earlier state, all complete chunks belong to the state, and
-    /// only an index may follow.
+    /// Whether the bytes after a state were left by a writer that was interrupted before the next
+    /// commit. Such bytes are adjacent chunks, and the last chunk may be incomplete. After an
+    /// earlier state, these chunks belong to new sections. None belongs to an index, because
+    /// everything that an index lists is written before the index is begun. Without an earlier
+    /// state, all complete chunks belong to the state, and only an index may follow.
     fn is_left_over(&mut self, state: &State, behind: &Walk) -> Result<bool> {
         if state.ignored == 0 {
             return Ok(false);

@@ -1,8 +1,8 @@
-//! The place where a trace file is written: creation, replacement, and the writer's lock.
+//! Creates, replaces and locks the file to which a trace is written.
 //!
 //! A new file is written under its own name from the first byte, so that a kill leaves a readable,
-//! cut recording where the user expects it. A file that replaces another is written beside it as
-//! `NAME.PID.part`, and renamed over it at its first commit. Until then the old recording is
+//! cut recording where the user expects it. A new file that replaces an old file is written beside
+//! it as `NAME.PID.part`, and renamed over it at the first commit. Until then, the old recording is
 //! untouched, and a kill leaves both. Readers that mapped the old file keep it.
 
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::{Result, TraceError};
 pub enum Existing {
     /// The existing file stays, and the new file is refused.
     Kept,
-    /// The new file replaces the existing one.
+    /// The new file replaces the existing file.
     Replaced,
 }
 
@@ -39,8 +39,8 @@ struct Pending {
 }
 
 impl LockedFile {
-    /// Creates a file. If the path exists, fails, or creates a file beside it that will replace
-    /// it.
+    /// Creates a file. If the path exists, fails, or creates a new file beside it, which will
+    /// replace it.
     pub fn create(path: &Path, existing: Existing) -> Result<LockedFile> {
         match create_new(path) {
             Ok(file) => {
@@ -54,7 +54,7 @@ impl LockedFile {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(TraceError::io("create the trace file")(error)),
         }
-        // Replaces the target of a symbolic link, not the link.
+        // Replace the target of a symbolic link, not the link.
         let target = fs::canonicalize(path).map_err(TraceError::io("find the file to replace"))?;
         let replaced = open_regular(&target, OpenOptions::new().read(true))?;
         if existing == Existing::Kept {
@@ -82,11 +82,12 @@ impl LockedFile {
         })
     }
 
-    /// Moves a complete file over the file that it replaces, if any. If another process has put a
-    /// file there in the meantime, that file stays.
+    /// Moves a complete file over the file that it replaces, if there is one. If another process
+    /// has put a file there in the meantime, that file stays.
     ///
     /// # Errors
-    /// [`TraceError::Replaced`], [`TraceError::Moved`]: nothing is lost; [`TraceError::Io`].
+    /// Returns [`TraceError::Replaced`] or [`TraceError::Moved`], after which nothing is lost, or
+    /// [`TraceError::Io`].
     pub fn settle(&mut self) -> Result<()> {
         let Some(pending) = &self.pending else {
             return match is_at(&self.file, &self.path) {
@@ -148,7 +149,7 @@ fn create_new(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// A name beside the target that no process uses.
+/// Returns a name beside the target that no process uses.
 fn part_path(target: &Path) -> PathBuf {
     let name = |attempt: u32| {
         let mut name = target.as_os_str().to_owned();
@@ -195,7 +196,7 @@ pub struct Writer {
     pub process: Option<u32>,
 }
 
-/// Shown after "another process".
+/// This text is shown after "another process".
 impl fmt::Display for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.process {
@@ -206,7 +207,7 @@ impl fmt::Display for Writer {
 }
 
 impl Writer {
-    /// The process that holds a file's lock.
+    /// Returns the process that holds a file's lock.
     fn of(file: &File) -> Writer {
         Writer {
             process: holder(file),
@@ -214,14 +215,14 @@ impl Writer {
     }
 }
 
-/// The process that is writing a file; `None` if there is none.
+/// Returns the process that is writing a file, or `None` if there is none.
 ///
 /// # Errors
-/// [`TraceError::Io`], [`TraceError::NotAFile`].
+/// Returns [`TraceError::Io`] or [`TraceError::NotAFile`].
 pub fn writer(path: &Path) -> Result<Option<Writer>> {
     let file = open_regular(path, OpenOptions::new().read(true))?;
     match file.try_lock_shared() {
-        // The lock is released when the file is closed, at once.
+        // The lock is released at once, when the file is closed.
         Ok(()) => Ok(None),
         Err(TryLockError::WouldBlock) => Ok(Some(Writer::of(&file))),
         Err(TryLockError::Error(error)) => {
@@ -230,7 +231,7 @@ pub fn writer(path: &Path) -> Result<Option<Writer>> {
     }
 }
 
-/// The process that holds the lock of a file, from the system's list of all locks.
+/// Returns the process that holds the lock of a file, from the system's list of all locks.
 #[cfg(target_os = "linux")]
 fn holder(file: &File) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
@@ -243,7 +244,7 @@ fn holder(file: &File) -> Option<u32> {
         let found = place?.rsplit(':').next()? == inode;
         (found && kind? == "FLOCK" && access? == "WRITE").then(|| process?.parse().ok())?
     });
-    // Files on two devices may share a number: then the holder is unknown.
+    // Files on two devices may share a number. The holder is then unknown.
     holders.next().filter(|_| holders.next().is_none())
 }
 
@@ -252,8 +253,8 @@ fn holder(_file: &File) -> Option<u32> {
     None
 }
 
-/// Locks a file that was opened by its path, and checks that it is still there: another writer may
-/// have replaced it in the meantime.
+/// Locks a file that was opened by its path, and checks that it is still there, because another
+/// writer may have replaced it in the meantime.
 fn lock_at(file: &File, path: &Path) -> Result<()> {
     lock(file)?;
     if is_at(file, path).map_err(TraceError::io("look at the locked trace file"))? {
@@ -297,7 +298,7 @@ impl From<&fs::Metadata> for Identity {
     }
 }
 
-/// The number of a file's names.
+/// Returns the number of hard links to a file.
 #[cfg(unix)]
 fn links(file: &File) -> io::Result<u64> {
     use std::os::unix::fs::MetadataExt;
@@ -309,7 +310,7 @@ fn links(_file: &File) -> io::Result<u64> {
     Ok(1)
 }
 
-/// On other systems an open file cannot be replaced.
+/// On other systems, an open file cannot be replaced.
 #[cfg(not(unix))]
 impl Identity {
     pub fn of(_file: &File) -> io::Result<Self> {
@@ -328,7 +329,8 @@ impl Identity {
 mod tests {
     use super::*;
 
-    /// Between opening and locking a file another writer may rename its own over it.
+    /// After this process opens the file and before it locks it, another writer may rename its own
+    /// file over it.
     #[test]
     fn a_file_that_was_replaced_meanwhile_is_not_written() {
         let dir = tempfile::tempdir().unwrap();

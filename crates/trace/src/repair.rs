@@ -1,9 +1,9 @@
 //! Copies the sound parts of a damaged file.
 //!
-//! A section is copied if all of its chunks are present and intact. The last intact index lists
-//! them; without one, their own headers do. For the log, and for path words written live, an intact
-//! beginning is also copied. The copy is then a recording that was cut off there, without anything
-//! derived from the whole run.
+//! A section is copied if all of its chunks are present and intact. The last intact index lists the
+//! chunks. Without an intact index, their own headers identify them. For the log, and for path
+//! words written live, an intact beginning is also copied. The copy is then a recording that was
+//! cut off there, without anything derived from the whole run.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,11 +32,11 @@ pub struct Repaired {
 pub struct Lost {
     /// The kind of its contents.
     pub kind: Kind,
-    /// Its name, if it is readable.
+    /// The section's name, if it is readable.
     pub name: Option<String>,
-    /// The number of its chunks that were copied: those before the damage.
+    /// The number of its chunks that were copied, which are the chunks before the damage.
     pub kept: usize,
-    /// The reason.
+    /// The reason why the section was not copied whole.
     pub why: String,
 }
 
@@ -62,7 +62,7 @@ impl FoundSection {
         self.taken == self.section.chunks.len()
     }
 
-    /// Excludes the section; the first reason is kept.
+    /// Excludes the section, and keeps the first reason.
     fn lose(&mut self, why: &str) {
         self.taken = 0;
         if self.why.is_empty() {
@@ -74,9 +74,9 @@ impl FoundSection {
 /// Writes a copy of a trace file that contains everything intact. The original stays unchanged.
 ///
 /// # Errors
-/// [`TraceError::Damaged`] or [`TraceError::Missing`] if the module or the description of the run
-/// is lost: such a recording cannot answer any question. Those of [`TraceWriter::create`] for the
-/// copy.
+/// Returns [`TraceError::Damaged`] or [`TraceError::Missing`] if the module or the description of
+/// the run is lost, because the rest cannot answer any question. Also returns the errors of
+/// [`TraceWriter::create`] for the copy.
 pub fn repair(from: &Path, to: &Path, existing: Existing) -> Result<Repaired> {
     let mut file = open_regular(from, OpenOptions::new().read(true))?;
     let length = file
@@ -88,10 +88,11 @@ pub fn repair(from: &Path, to: &Path, existing: Existing) -> Result<Repaired> {
     }
     let mut source = Source::new(&mut file, length);
     let mut state = source.state()?;
-    // Chunks that no sound index lists: at the end of the file, or in a recording without an index.
+    // No sound index lists these chunks. They are at the end of the file, or in a recording without
+    // an index.
     let behind = source.walk(state.end)?;
     for &chunk in &behind.chunks {
-        // An index, or a chunk after a lost one.
+        // A chunk that is refused belongs to an index, or follows a lost chunk.
         let _ = state.push(chunk, length);
     }
     let mut found = Vec::new();
@@ -146,7 +147,7 @@ fn look(source: &mut Source<'_, File>, section: Section) -> Result<FoundSection>
     })
 }
 
-/// Decides what to copy.
+/// Decides which chunks to copy.
 fn choose(all: &mut [FoundSection]) -> Result<()> {
     for kind in [Kind::META, Kind::MODULE] {
         match all.iter().find(|it| it.section.kind == kind) {
@@ -216,7 +217,8 @@ fn pair(all: &mut [FoundSection], main: Kind, part: Kind) {
     }
 }
 
-/// Copies chunks unchanged, in their order: the log comes before the sections derived from it.
+/// Copies chunks unchanged and in their order, so that the log comes before the sections derived
+/// from it.
 fn copy(source: &mut Source<'_, File>, all: &[FoundSection], out: &TraceWriter) -> Result<()> {
     let mut chunks: Vec<(ChunkEntry, usize)> = Vec::new();
     for (number, it) in all.iter().enumerate() {

@@ -13,7 +13,7 @@ use crate::{Kind, Result, TraceError, TraceFile, codec};
 #[derive(Debug)]
 pub struct SectionReader {
     inner: Arc<Inner>,
-    /// Position of the section in the file's list.
+    /// The position of the section in the file's list.
     position: usize,
     /// The number of chunks read.
     read: usize,
@@ -21,7 +21,7 @@ pub struct SectionReader {
 }
 
 impl SectionReader {
-    /// The file that contains the section.
+    /// Returns the file that contains the section.
     pub(crate) fn file(&self) -> TraceFile {
         TraceFile {
             inner: Arc::clone(&self.inner),
@@ -37,7 +37,7 @@ impl SectionReader {
         }
     }
 
-    /// Another reader of the section, before its first chunk. O(1).
+    /// Returns another reader of the section, positioned before its first chunk. Time: O(1).
     pub fn again(&self) -> SectionReader {
         SectionReader::new(Arc::clone(&self.inner), self.position)
     }
@@ -46,15 +46,15 @@ impl SectionReader {
         &self.inner.state.sections[self.position]
     }
 
-    /// The section's kind.
+    /// Returns the section's kind.
     pub fn kind(&self) -> Kind {
         self.section().kind
     }
 
-    /// The section's name, if it has one.
+    /// Returns the section's name, if it has one.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`].
+    /// Returns [`TraceError::Damaged`] if the section's first chunk is damaged.
     pub fn name(&self) -> Result<Option<&str>> {
         let Some(chunk) = self.section().chunks.first() else {
             return Ok(None);
@@ -73,10 +73,10 @@ impl SectionReader {
         self.section().is_complete()
     }
 
-    /// Reads the next chunk, if any.
+    /// Reads the next chunk, if there is one.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`].
+    /// Returns [`TraceError::Damaged`] if the next chunk is damaged.
     pub fn advance(&mut self) -> Result<bool> {
         let section = &self.inner.state.sections[self.position];
         let Some(chunk) = section.chunks.get(self.read) else {
@@ -88,15 +88,15 @@ impl SectionReader {
         Ok(true)
     }
 
-    /// The number of chunks in the section.
+    /// Returns the number of chunks in the section.
     pub fn chunks(&self) -> usize {
         self.section().chunks.len()
     }
 
-    /// The decoded length of some chunks, in bytes.
+    /// Returns the decoded length of some chunks, in bytes.
     ///
     /// # Errors
-    /// If the section lacks any of them.
+    /// Returns an error if the section lacks any of these chunks.
     pub fn length(&self, chunks: Range<usize>) -> Result<u64> {
         let chunks = self.some(&chunks)?.iter();
         Ok(chunks.map(|chunk| u64::from(chunk.header.raw)).sum())
@@ -113,7 +113,7 @@ impl SectionReader {
         })
     }
 
-    /// The length of its chunks in the file, without their headers.
+    /// Returns the length of the section's chunks in the file, without their headers.
     pub fn stored(&self) -> u64 {
         let chunks = self.section().chunks.iter();
         chunks.map(|chunk| u64::from(chunk.header.stored)).sum()
@@ -124,41 +124,42 @@ impl SectionReader {
         self.read = chunk;
     }
 
-    /// The number of chunks before the next one to be read.
+    /// Returns the number of chunks before the next chunk to be read.
     pub(crate) fn read(&self) -> usize {
         self.read
     }
 
-    /// Moves to before the first chunk.
+    /// Moves back to the position before the first chunk.
     pub(crate) fn restart(&mut self) {
         self.read = 0;
         self.raw.clear();
     }
 
-    /// The decoded bytes of the chunk that [`SectionReader::advance`] read.
+    /// Returns the decoded bytes of the chunk that [`SectionReader::advance`] read.
     pub fn bytes(&self) -> &[u8] {
         &self.raw
     }
 
-    /// The number of the section's items that begin before the current chunk.
+    /// Returns the number of the section's items that begin before the current chunk.
     pub fn first(&self) -> u64 {
         self.current().map_or(0, |chunk| chunk.header.first)
     }
 
-    /// The current chunk: the one read last.
+    /// Returns the current chunk, which was read last.
     pub(crate) fn current(&self) -> Option<&ChunkEntry> {
         self.section().chunks.get(self.read.saturating_sub(1))
     }
 
-    /// The bytes of all chunks, at most `limit`.
+    /// Returns the bytes of all chunks, at most `limit`.
     ///
     /// # Errors
-    /// If there are more, the section is not complete, or a chunk is damaged.
+    /// Returns an error if there are more bytes, the section is not complete, or a chunk is
+    /// damaged.
     pub fn all(self, limit: u64) -> Result<Vec<u8>> {
         Ok(self.whole("the length of a section", limit)?.bytes)
     }
 
-    /// All of the section's bytes, at most `limit`.
+    /// Returns all of the section's bytes, at most `limit`.
     pub(crate) fn whole(self, what: &'static str, limit: u64) -> Result<Whole> {
         let section = self.section();
         if !section.is_complete() {
@@ -179,11 +180,11 @@ impl SectionReader {
         })
     }
 
-    /// The bytes of some chunks, by their positions in the section. Decodes several in parallel if
-    /// that is worthwhile.
+    /// Returns the bytes of some chunks, by their positions in the section. Decodes several in
+    /// parallel if that is worthwhile.
     ///
     /// # Errors
-    /// If the section lacks any of them, or one is damaged.
+    /// Returns an error if the section lacks any of these chunks, or one is damaged.
     pub fn decoded(&self, chunks: Range<usize>) -> Result<Vec<u8>> {
         let chunks = self.some(&chunks)?;
         let length = chunks.iter().map(|chunk| chunk.header.raw as usize).sum();
@@ -212,7 +213,8 @@ impl SectionReader {
     }
 }
 
-/// Fewer bytes than this are decoded by one thread: other threads would take as long to start.
+/// Fewer bytes than this are decoded by one thread, because other threads would take as long to
+/// start.
 const SHORT: usize = 1 << 19;
 
 /// A whole section, decoded.
@@ -224,7 +226,7 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
-    /// The error for a fault in the section's bytes.
+    /// Returns the error for a fault in the section's bytes.
     pub fn malformed(&self, fault: Fault) -> TraceError {
         let chunk = self
             .starts

@@ -1,4 +1,4 @@
-//! Embedded source files: the SOURCES section.
+//! Writes and reads the SOURCES section, which holds embedded source files.
 //!
 //! Each file has chunks of its own, so it can be read without the others. The list of all files is
 //! in the last chunk, so a writer need not know their lengths in advance.
@@ -22,7 +22,7 @@ impl TraceWriter {
     /// Begins the embedded sources.
     ///
     /// # Errors
-    /// [`TraceError::Write`], [`TraceError::Failed`].
+    /// Returns [`TraceError::Write`] or [`TraceError::Failed`].
     pub fn sources(&self) -> Result<SourcesWriter> {
         Ok(SourcesWriter {
             section: self.section(Kind::SOURCES, None)?,
@@ -32,11 +32,11 @@ impl TraceWriter {
 }
 
 impl SourcesWriter {
-    /// Writes a file. `path` is the path in the debug information; no earlier file may have it.
+    /// Writes a file. `path` is the path in the debug information. No earlier file may have it.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] for a file of more than 64 MiB, or too many of them;
-    /// [`TraceError::Write`], [`TraceError::Failed`].
+    /// Returns [`TraceError::TooLarge`] for a file of more than 64 MiB or for too many files,
+    /// [`TraceError::Write`], or [`TraceError::Failed`].
     pub fn add(&mut self, path: &str, text: &[u8]) -> Result<()> {
         check("the length of a source file", text.len(), MAX_SOURCE)?;
         check(
@@ -57,8 +57,8 @@ impl SourcesWriter {
     /// Writes the list, which ends the section.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] if the paths are too long in total; [`TraceError::Write`],
-    /// [`TraceError::Failed`].
+    /// Returns [`TraceError::TooLarge`] if the paths are too long in total, [`TraceError::Write`],
+    /// or [`TraceError::Failed`].
     pub fn finish(self) -> Result<()> {
         let mut list = Vec::new();
         put_varint(&mut list, self.files.len() as u64);
@@ -85,10 +85,10 @@ struct Embedded {
 }
 
 impl TraceFile {
-    /// The source files in the recording; `None` if none were embedded.
+    /// Returns the source files in the recording, or `None` if none were embedded.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`], [`TraceError::Malformed`].
+    /// Returns [`TraceError::Damaged`] or [`TraceError::Malformed`].
     pub fn sources(&self) -> Result<Option<EmbeddedSources>> {
         let Some(section) = self.last(Kind::SOURCES) else {
             return Ok(None);
@@ -142,8 +142,8 @@ fn decode(
 }
 
 impl EmbeddedSources {
-    /// The paths of the files, as in the debug information, with their lengths in bytes. Ordered by
-    /// path.
+    /// Returns the paths of the files, as in the debug information, with their lengths in bytes.
+    /// They are ordered by path.
     pub fn files(&self) -> impl ExactSizeIterator<Item = (&str, u64)> {
         let files = self.files.iter();
         files.map(|(path, file)| (path.as_str(), file.length))
@@ -154,10 +154,10 @@ impl EmbeddedSources {
         self.files.contains_key(path)
     }
 
-    /// The text of a file, if it is embedded.
+    /// Returns the text of a file, if it is embedded.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`].
+    /// Returns [`TraceError::Damaged`] if a chunk of the file is damaged.
     pub fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
         let file = self.files.get(path);
         let text = file.map(|file| self.section.decoded(file.chunks.clone()));

@@ -1,4 +1,4 @@
-//! A complete state of a file: its sections and their chunks, from the index or from a walk.
+//! A complete state of a file, with its sections and their chunks, from the index or from a walk.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::layout::{
     CHUNK_HEADER_LEN, ChunkHeader, FLAG_LAST, FLAG_NAMED, Footer, HEADER_LEN, Kind,
 };
 
-/// A chunk and where it begins.
+/// A chunk, with its position in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkEntry {
     pub offset: u64,
@@ -17,7 +17,7 @@ pub(crate) struct ChunkEntry {
 }
 
 impl ChunkEntry {
-    /// Returns the chunk's end in the file. Cannot overflow: see [`State::push`].
+    /// Returns the chunk's end in the file. The sum cannot overflow; see [`State::push`].
     pub fn end(&self) -> u64 {
         self.offset + CHUNK_HEADER_LEN as u64 + u64::from(self.header.stored)
     }
@@ -47,7 +47,7 @@ impl Section {
             .is_some_and(|chunk| chunk.header.is_last())
     }
 
-    /// Length of the section before compression.
+    /// Returns the length of the section before compression.
     pub fn raw_len(&self) -> u64 {
         self.chunks
             .iter()
@@ -61,23 +61,23 @@ impl Section {
 pub(crate) struct State {
     /// The sections, ordered by first chunk.
     pub sections: Vec<Section>,
-    /// The footer that ends the state; `None` in a first recording without a commit.
+    /// The footer that ends the state, or `None` in a first recording without a commit.
     pub footer: Option<Footer>,
     /// The state's end in the file.
     pub end: u64,
-    /// The number of bytes after the state that are not part of it.
+    /// The number of bytes after the state.
     pub ignored: u64,
     /// Whether these bytes were, by their headers, left by an interrupted addition or first
-    /// recording: no damage.
+    /// recording, and so are not damage.
     pub interrupted: bool,
-    /// Position in `sections` by section number.
+    /// The position in `sections` by section number.
     numbers: HashMap<u32, usize>,
     /// The end of the last chunk.
     chunks_end: u64,
 }
 
 impl State {
-    /// The state of a file that holds only its header.
+    /// Returns the state of a file that holds only its header.
     pub fn new() -> State {
         State {
             end: HEADER_LEN as u64,
@@ -86,7 +86,7 @@ impl State {
         }
     }
 
-    /// All chunks, in file order.
+    /// Returns all chunks, in file order.
     pub fn chunks(&self) -> Vec<ChunkEntry> {
         let mut chunks: Vec<_> = self
             .sections
@@ -98,7 +98,7 @@ impl State {
         chunks
     }
 
-    /// A section number that is not in use.
+    /// Returns a section number that is not in use.
     pub fn next_section(&self) -> u32 {
         self.numbers
             .keys()
@@ -106,8 +106,8 @@ impl State {
             .map_or(0, |number| number.saturating_add(1))
     }
 
-    /// Adds a chunk that lies after all others and before `limit`. The checks verify a chunk's
-    /// place in its section, whatever the file says.
+    /// Adds a chunk that lies after all other chunks and before `limit`. The checks verify a
+    /// chunk's place in its section, whatever the file says.
     pub fn push(&mut self, chunk: ChunkEntry, limit: u64) -> Result<(), &'static str> {
         let header = &chunk.header;
         if chunk.offset < self.chunks_end || chunk.offset > limit || chunk.end() > limit {
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::layout::CODEC_RAW;
 
-    /// An empty chunk of a LOG section at offset 100, the `sequence`-th of section 0.
+    /// Returns an empty chunk of a LOG section at offset 100, the `sequence`-th of section 0.
     fn chunk(sequence: u32) -> ChunkEntry {
         let header = ChunkHeader {
             kind: Kind::LOG,
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// The outcome of adding a changed chunk after a sound one.
+    /// Returns the outcome of adding a changed chunk after a sound chunk.
     fn second(change: impl FnOnce(&mut ChunkEntry)) -> Result<(), &'static str> {
         let mut state = State::new();
         state.push(chunk(0), 1000)?;

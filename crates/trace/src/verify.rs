@@ -1,8 +1,9 @@
-//! Reads a whole file and checks its invariants, one rule each.
+//! Reads a whole file and checks its invariants, with one rule for each.
 //!
-//! Opening and reading check only what their own results depend on. Here every byte of the state is
-//! examined, and sections are checked against each other. Not claimed: that the log is the module's
-//! (re-execution shows it), or that counts satisfy the flow equations (they need the graph).
+//! Opening and reading check only what their own results depend on. Here, every byte of the state
+//! is examined, and sections are checked against each other. The code here does not check that the
+//! log belongs to the WebAssembly module, because only re-execution shows that. Nor does it check
+//! that counts satisfy the flow equations, because they need the graph.
 
 mod bytes;
 mod content;
@@ -25,7 +26,7 @@ pub enum Rule {
     /// Every chunk's header equals its copy in the index, its checksum holds and it decompresses to
     /// its declared length.
     Chunk,
-    /// The last chunk of every section is there.
+    /// The last chunk of every section is present.
     Complete,
     /// Kinds that a recording may contain only once occur at most once.
     Single,
@@ -39,21 +40,21 @@ pub enum Rule {
     /// Every return from the guest has a matching call into it, and a host call that did not return
     /// is the last event.
     Nesting,
-    /// All calls of an import agree in the types of their arguments and of their results.
+    /// All calls to an import agree in the types of their arguments and of their results.
     Signatures,
-    /// END states the number of events in LOG, and of the calls of each import.
+    /// END states the number of events in LOG, and the number of calls to each import.
     EventCounts,
     /// END's ending agrees with LOG's last events, and only a run that ended early has frames.
     Ending,
     /// In COUNTS, open activations are listed by ascending block and none is zero. Their number
-    /// equals that of END's entered frames.
+    /// equals the number of END's entered frames.
     Open,
 }
 
 /// A place where an invariant does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The invariant.
+    /// The invariant that does not hold.
     pub rule: Rule,
     /// The fault and its place.
     pub text: String,
@@ -62,17 +63,17 @@ pub struct Finding {
 /// The result of verifying a whole file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Violated invariants: at most ten places for each.
+    /// The violated invariants, with at most ten places for each.
     pub findings: Vec<Finding>,
-    /// Bytes read.
+    /// The number of bytes read.
     pub bytes: u64,
-    /// Chunks verified, excluding those of indexes.
+    /// The number of chunks verified, excluding the chunks of indexes.
     pub chunks: u64,
-    /// Sections, unknown kinds included.
+    /// The number of sections, including unknown kinds.
     pub sections: u64,
-    /// Complete states in the file: the number of commits.
+    /// The number of complete states in the file, which is the number of commits.
     pub states: u64,
-    /// Events in the log.
+    /// The number of events in the log.
     pub events: u64,
     /// Whether the recording says how the run ended.
     pub ended: bool,

@@ -1,14 +1,14 @@
 //! Variable-length integers and bounds-checked reading of decoded bytes.
 
-/// Why bytes are meaningless, and where.
+/// The reason why bytes are meaningless, and the place of the fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Offset in the bytes that were being read.
+    /// The offset in the bytes that were being read.
     pub at: usize,
     pub what: &'static str,
 }
 
-/// Appends `value` as unsigned LEB128: 1 to 10 bytes.
+/// Appends `value` as unsigned LEB128, in 1 to 10 bytes.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);

@@ -1,4 +1,4 @@
-//! Writes trace files: chunks go to the end of the file as they fill, and [`TraceWriter::commit`]
+//! Writes trace files. Chunks go to the end of the file as they fill, and [`TraceWriter::commit`]
 //! makes them part of it.
 
 use std::collections::BTreeMap;
@@ -39,12 +39,12 @@ pub struct TraceWriter {
 type Shared = Arc<Mutex<Core>>;
 
 impl TraceWriter {
-    /// Creates a trace file. A new file that replaces an existing one is written beside it, and
+    /// Creates a trace file. A new file that replaces an existing file is written beside it, and
     /// takes its place at the first commit.
     ///
     /// # Errors
-    /// [`TraceError::Exists`], [`TraceError::NotAFile`] if the path is a folder or a device,
-    /// [`TraceError::BeingWritten`], [`TraceError::Io`], [`TraceError::Write`].
+    /// Returns [`TraceError::Exists`], [`TraceError::NotAFile`] if the path is a folder or a
+    /// device, [`TraceError::BeingWritten`], [`TraceError::Io`], or [`TraceError::Write`].
     pub fn create(path: &Path, existing: Existing) -> Result<TraceWriter> {
         let place = LockedFile::create(path, existing)?;
         let mut core = Core {
@@ -58,7 +58,7 @@ impl TraceWriter {
             failed: false,
         };
         if let Err(error) = core.append(&file_header()) {
-            // Without a header the file could never be read.
+            // Without a header, the file could never be read.
             let _ = fs::remove_file(&core.place.path);
             return Err(error);
         }
@@ -69,9 +69,9 @@ impl TraceWriter {
     /// first. A recording that was never committed is committed as it is, without an ending.
     ///
     /// # Errors
-    /// Those of [`crate::TraceFile::open`], [`TraceError::BeingWritten`], [`TraceError::Write`];
-    /// [`TraceError::Hidden`] if anything else follows the last complete state, which is left
-    /// unchanged.
+    /// Returns the errors of [`crate::TraceFile::open`], [`TraceError::BeingWritten`],
+    /// [`TraceError::Write`], and [`TraceError::Hidden`] if anything else follows the last complete
+    /// state, which is left unchanged.
     pub fn append(path: &Path) -> Result<TraceWriter> {
         let mut place = LockedFile::existing(path)?;
         let length = place
@@ -118,7 +118,7 @@ impl TraceWriter {
     /// Writes the program and the settings of the run.
     ///
     /// # Errors
-    /// [`TraceError::Duplicate`], [`TraceError::TooLarge`], [`TraceError::Write`],
+    /// Returns [`TraceError::Duplicate`], [`TraceError::TooLarge`], [`TraceError::Write`], or
     /// [`TraceError::Failed`]. The other methods that write a section return the same errors.
     pub fn meta(&self, meta: &Meta) -> Result<()> {
         let json = serde_json::to_vec(meta)
@@ -153,29 +153,31 @@ impl TraceWriter {
     }
 
     /// Begins a section of any kind, with a name of at most 255 bytes. Its chunks may interleave
-    /// with those of other sections.
+    /// with chunks of other sections.
     pub fn section(&self, kind: Kind, name: Option<&str>) -> Result<SectionWriter> {
         self.begin(kind, name, codec::NORMAL)
     }
 
-    /// Begins a section that is needed soon: its chunks are compressed fast.
+    /// Begins a section that is needed soon, so its chunks are compressed fast.
     pub fn live_section(&self, kind: Kind, name: Option<&str>) -> Result<SectionWriter> {
         self.begin(kind, name, codec::FAST)
     }
 
-    /// Makes everything written so far part of the file, by an index and a footer. If the process
-    /// is killed, nothing is lost; for a power failure, see [`TraceWriter::commit_durable`].
+    /// Makes everything written so far part of the file, by adding an index and a footer. If the
+    /// process is killed, nothing is lost; for a power failure, see
+    /// [`TraceWriter::commit_durable`].
     pub fn commit(&self) -> Result<()> {
         lock(&self.core).commit(false)
     }
 
-    /// Like [`TraceWriter::commit`], but the data is on the disk before the footer is written, and
-    /// the footer before this returns.
+    /// Commits like [`TraceWriter::commit`], but the data is on the disk before the footer is
+    /// written, and the footer is on the disk before this returns.
     pub fn commit_durable(&self) -> Result<()> {
         lock(&self.core).commit(true)
     }
 
-    /// Returns the file's current path: until the first commit, beside the file that it replaces.
+    /// Returns the file's current path. Until the first commit, a file that replaces another is
+    /// beside that file.
     pub fn path(&self) -> PathBuf {
         lock(&self.core).place.path.clone()
     }
@@ -183,7 +185,7 @@ impl TraceWriter {
     /// Removes a new file that was never committed, with all its contents.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if the file cannot be removed. A committed file stays.
+    /// Returns [`TraceError::Io`] if the file cannot be removed. A committed file stays.
     pub fn discard(self) -> Result<()> {
         let core = lock(&self.core);
         match core.committed {
@@ -196,7 +198,7 @@ impl TraceWriter {
     /// Writes a section of any kind whole, with a name of at most 255 bytes.
     ///
     /// # Errors
-    /// Those of [`SectionWriter::put`].
+    /// Returns the errors of [`SectionWriter::put`].
     pub fn whole(&self, kind: Kind, name: Option<&str>, bytes: &[u8]) -> Result<()> {
         let mut section = self.begin(kind, name, codec::NORMAL)?;
         let mut rest = bytes;
@@ -224,23 +226,24 @@ impl TraceWriter {
     }
 
     /// Rewrites a trace file's last state without the sections of some kinds, chunk by chunk. The
-    /// new file replaces the old one when it is complete and on the disk, with the same
-    /// permissions. Until then the old file stays unchanged, and `stop` ends the work and removes the
-    /// new file.
+    /// new file replaces the old file when it is complete and on the disk, with the same
+    /// permissions. Until then, the old file stays unchanged, and setting `stop` ends the work and
+    /// removes the new file.
     ///
     /// # Errors
-    /// Those of [`TraceWriter::create`] and [`TraceFile::open`], [`TraceError::Write`].
+    /// Returns the errors of [`TraceWriter::create`] and [`TraceFile::open`], and
+    /// [`TraceError::Write`].
     pub fn rewrite_without(path: &Path, kinds: &[Kind], stop: &AtomicBool) -> Result<()> {
         Self::rewritten(path, |out| {
             out.copy(path, |kind| !kinds.contains(&kind), stop)
         })
     }
 
-    /// Like [`rewrite_without`](Self::rewrite_without), but keeps only the sections of some kinds,
-    /// and replaces the description of the run.
+    /// Does the same as [`rewrite_without`](Self::rewrite_without), but keeps only the sections of
+    /// some kinds, and replaces the description of the run.
     ///
     /// # Errors
-    /// As for [`rewrite_without`](Self::rewrite_without).
+    /// Returns the errors of [`rewrite_without`](Self::rewrite_without).
     pub fn rewrite_as(path: &Path, meta: &Meta, kinds: &[Kind], stop: &AtomicBool) -> Result<()> {
         Self::rewritten(path, |out| {
             out.meta(meta)?;
@@ -310,25 +313,26 @@ pub struct SectionWriter {
     sequence: u32,
     level: i32,
     compressor: Compressor<'static>,
-    /// The chunk under construction; kept for its allocation.
+    /// The chunk under construction, which is kept for its allocation.
     chunk: Vec<u8>,
 }
 
 impl SectionWriter {
-    /// Writes a chunk. `first` is the number of the section's items that begin before it; it never
-    /// decreases.
+    /// Writes a chunk. `first` is the number of the section's items that begin before the chunk. It
+    /// never decreases.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] beyond 16 MiB, [`TraceError::Write`], [`TraceError::Failed`].
+    /// Returns [`TraceError::TooLarge`] beyond 16 MiB, [`TraceError::Write`], or
+    /// [`TraceError::Failed`].
     pub fn put(&mut self, first: u64, raw: &[u8]) -> Result<()> {
         self.chunk(first, raw, 0)
     }
 
-    /// Writes several chunks, each as [`put`](Self::put) does. Several threads compress them; the
-    /// resulting file is the same.
+    /// Writes several chunks, each as [`put`](Self::put) does. Several threads compress them, and
+    /// the resulting file is the same.
     ///
     /// # Errors
-    /// Those of [`SectionWriter::put`].
+    /// Returns the errors of [`SectionWriter::put`].
     pub fn put_all(&mut self, chunks: &[(u64, Vec<u8>)]) -> Result<()> {
         let level = self.level;
         let encoded = afterimage_parallel::map_with(
@@ -357,7 +361,7 @@ impl SectionWriter {
     /// Writes the section's last chunk, which may be empty.
     ///
     /// # Errors
-    /// Those of [`SectionWriter::put`].
+    /// Returns the errors of [`SectionWriter::put`].
     pub fn finish(mut self, first: u64, raw: &[u8]) -> Result<()> {
         self.chunk(first, raw, FLAG_LAST)
     }
@@ -427,19 +431,19 @@ struct Core {
     position: u64,
     /// The file's length at the last commit.
     committed: Option<u64>,
-    /// All chunks except those of indexes, in file order.
+    /// All chunks except chunks of indexes, in file order.
     chunks: Vec<ChunkEntry>,
     /// The kinds of all sections begun.
     kinds: Vec<Kind>,
     next_section: u32,
     /// The number of committed states.
     state: u32,
-    /// A write failed: later writes would land in the wrong place.
+    /// Whether a write failed. Later writes would then land in the wrong place.
     failed: bool,
 }
 
-/// Ignores poisoning: a thread that panicked while holding the lock left nothing half-done, except
-/// what `failed` records.
+/// Locks the state. Ignores poisoning, because a thread that panicked while holding the lock left
+/// nothing half-done, except what `failed` records.
 fn lock(core: &Shared) -> MutexGuard<'_, Core> {
     core.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -466,14 +470,15 @@ impl Core {
         Ok(())
     }
 
-    /// Writes at the end. After a failure the file is truncated to the last whole piece.
+    /// Writes at the end. After a failure, the file is truncated to the last whole piece.
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if self.failed {
             return Err(TraceError::Failed);
         }
         if let Err(error) = self.place.file.write_all(bytes) {
             self.failed = true;
-            // If this fails too, readers skip the remains: they know where the last state ends.
+            // If this fails too, readers skip the remains, because they know where the last state
+            // ends.
             let _ = self.place.file.set_len(self.position);
             return Err(TraceError::Write(error));
         }
@@ -492,7 +497,7 @@ impl Core {
         self.place.settle()
     }
 
-    /// The index's chunks and the footer.
+    /// Returns the index's chunks and the footer.
     fn index(&self) -> Result<Vec<u8>> {
         const PER_CHUNK: usize = CHUNK / RECORD_LEN;
         let mut compressor = compressor(codec::NORMAL)?;
@@ -541,7 +546,7 @@ fn compressor(level: i32) -> Result<Compressor<'static>> {
     codec::compressor(level).map_err(TraceError::io("set up the compressor"))
 }
 
-/// A chunk's entry in the index.
+/// Returns a chunk's entry in the index.
 fn record(chunk: &ChunkEntry) -> [u8; RECORD_LEN] {
     let mut record = [0; RECORD_LEN];
     record[..8].copy_from_slice(&chunk.offset.to_le_bytes());
@@ -554,7 +559,7 @@ impl Drop for Core {
         if let Some(length) = self.committed
             && length != self.position
         {
-            // For tidiness only: a reader ignores everything after the last state.
+            // This is only for tidiness, because a reader ignores everything after the last state.
             let _ = self.place.file.set_len(length);
         }
     }

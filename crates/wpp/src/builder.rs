@@ -20,8 +20,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// A quarter of a million takes about 8 MB while the segment grows, and a tenth of a second to
-    /// open. On paths of real programs, eight times this limit saves no space.
+    /// A quarter of a million symbols take about 8 MB while the segment grows, and a tenth of a
+    /// second to open. On the paths of real programs, an eight times larger limit saves no space.
     fn default() -> Self {
         Self { symbols: 250_000 }
     }
@@ -36,19 +36,19 @@ impl Default for Limits {
 /// further work. Longer sequences, such as an interpreter's main loop, are folded by locally
 /// consistent parsing.
 ///
-/// A path takes O(1) amortised time. Memory is bounded by the [`Limits`] and the number of open
-/// activations and loops.
+/// Adding a path takes O(1) amortised time. Memory is bounded by the [`Limits`] and the number of
+/// open activations and loops.
 pub struct Builder {
     limits: Limits,
     nodes: Vec<NodeFacts>,
     loops: Loops,
     rules: Consing,
     lists: Lists,
-    /// The open activations, the outermost first.
+    /// The open activations, outermost first.
     frames: Vec<Frame>,
     /// The loops around the innermost activation's current position. Each activation has a list for
-    /// itself, and two lists for each of these loops: its iterations, and the current iteration. So
-    /// does the host.
+    /// itself. It also has two lists for each of these loops, one for the iterations and one for
+    /// the current iteration. The host has the same lists.
     place: LoopNest,
     before: u64,
     length: u64,
@@ -74,7 +74,7 @@ struct Frame {
 }
 
 impl Builder {
-    /// Creates a builder before the run's beginning.
+    /// Creates a builder for a run that has not begun.
     pub fn new(limits: Limits) -> Self {
         let mut lists = Lists::default();
         lists.open();
@@ -94,7 +94,7 @@ impl Builder {
     }
 
     /// Creates a builder for a run that continues after `before` blocks, with these activations
-    /// open, the outermost first.
+    /// open, outermost first.
     pub fn resumed(limits: Limits, before: u64, open: Vec<FuncId>) -> Self {
         let mut builder = Self::new(limits);
         for &function in &open {
@@ -132,7 +132,7 @@ impl Builder {
         }
     }
 
-    /// Defines a node. Nodes are numbered from 0 in this order.
+    /// Defines a node. Nodes are numbered from 0 in the order of these calls.
     pub fn define(&mut self, shape: Shape) -> NodeId {
         let known = self.facts(&shape);
         self.nodes.push(known);
@@ -142,7 +142,7 @@ impl Builder {
     /// Appends `times` consecutive executions of a node by the innermost activation.
     ///
     /// # Panics
-    /// If the node was not defined, or the run has 2^64 blocks.
+    /// Panics if the node was not defined, or the run has 2^64 blocks.
     #[inline]
     pub fn node(&mut self, node: NodeId, times: u64) {
         let NodeFacts {
@@ -186,7 +186,7 @@ impl Builder {
     /// Ends the innermost activation.
     ///
     /// # Panics
-    /// If no activation is open.
+    /// Panics if no activation is open.
     pub fn leave(&mut self) {
         let frame = self.frames.pop().expect("an activation is open");
         self.leave_loops(Loops::OUTSIDE);
@@ -203,7 +203,7 @@ impl Builder {
         }
     }
 
-    /// The number of blocks executed.
+    /// Returns the number of blocks executed.
     pub fn time(&self) -> u64 {
         self.before + self.length
     }
@@ -222,7 +222,7 @@ impl Builder {
     }
 
     /// Moves the innermost activation to another loop nest. Returns whether the activation entered
-    /// no loop, so that it left inner loops at most.
+    /// no loop, although it may have left inner loops.
     #[cold]
     fn go(&mut self, place: LoopNest) -> bool {
         let common = self.loops.common(self.place, place);
@@ -235,8 +235,8 @@ impl Builder {
         common == place
     }
 
-    /// Ends loops until the innermost activation is in the given loop nest, which surrounds its
-    /// current one.
+    /// Ends loops until the innermost activation is in the given loop nest, which must surround the
+    /// current loop nest.
     fn leave_loops(&mut self, place: LoopNest) {
         while self.place != place {
             self.place = self.loops.parent(self.place);
@@ -249,7 +249,7 @@ impl Builder {
         }
     }
 
-    /// Ends the segment by closing all lists, the innermost first.
+    /// Ends the segment by closing all lists, innermost first.
     fn cut(&mut self) -> Option<Segment> {
         let ended = self.root.len();
         let mut function = self.frames.len();

@@ -1,4 +1,4 @@
-//! The dynamic call graph, counted in the grammar without expanding it.
+//! Counts the dynamic call graph in the grammar, without expanding the grammar.
 
 mod components;
 mod contexts;
@@ -14,10 +14,10 @@ use self::open::Open;
 use crate::measures::Measured;
 use crate::{Kind, Node, PathError, Root, Segments, Symbol, WholePath};
 
-/// The number of recursive functions that one pass over a grammar follows.
+/// The number of recursive functions that one pass over a grammar can count.
 const LANES: usize = 16;
 
-/// Caller and callee. Without a caller, the host made the call.
+/// The caller and the callee. If there is no caller, the host made the call.
 type Key = (Option<FuncId>, FuncId);
 
 /// The calls of one function by another, or by the host.
@@ -26,11 +26,11 @@ type Key = (Option<FuncId>, FuncId);
 /// the caller of the function that made the tail call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEdge {
-    /// The caller; `None` for the host.
+    /// The caller, or `None` for the host.
     pub caller: Option<FuncId>,
-    /// The callee.
+    /// The function that is called.
     pub callee: FuncId,
-    /// The number of activations of the callee that begin this way.
+    /// The number of activations that begin with these calls.
     pub calls: u64,
     /// The number of blocks that these activations execute themselves.
     pub own: u64,
@@ -40,25 +40,25 @@ pub struct CallEdge {
     pub inclusive: u64,
 }
 
-/// The calls of a function, in total.
+/// The totals of all calls to a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallTotal {
     /// The number of activations.
     pub calls: u64,
-    /// The number of blocks that they execute themselves.
+    /// The number of blocks that the activations execute themselves.
     pub own: u64,
     /// The number of blocks executed while at least one activation is open.
     pub inclusive: u64,
 }
 
-/// The dynamic call graph of a run: all edges along which a call was made. They ascend by caller,
-/// with the host first, and then by callee.
+/// The dynamic call graph of a run, which has all edges along which a call was made. The edges
+/// ascend by caller, with the host first, and then by callee.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallGraph {
     edges: Vec<CallEdge>,
 }
 
-/// Why calls cannot be counted. `E` is the error of loading a segment.
+/// The reason why calls cannot be counted. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CallGraphError<E> {
     /// The path cannot be read.
@@ -70,24 +70,25 @@ pub enum CallGraphError<E> {
 }
 
 impl CallGraph {
-    /// The edges.
+    /// Returns the edges.
     pub fn edges(&self) -> &[CallEdge] {
         &self.edges
     }
 
-    /// The calls that a function, or the host, made. O(log edges).
+    /// Returns the calls that a function, or the host, made. Time: O(log edges).
     pub fn callees(&self, caller: Option<FuncId>) -> &[CallEdge] {
         let start = self.edges.partition_point(|edge| edge.caller < caller);
         let end = self.edges.partition_point(|edge| edge.caller <= caller);
         &self.edges[start..end]
     }
 
-    /// The calls of a function. Linear in the number of edges.
+    /// Returns the calls to a function. Time: linear in the number of edges.
     pub fn callers(&self, callee: FuncId) -> impl Iterator<Item = &CallEdge> {
         self.edges.iter().filter(move |edge| edge.callee == callee)
     }
 
-    /// The calls of each function that was called. `None` if a function's calls are 2^64 or more.
+    /// Returns the calls to each function that was called. Returns `None` if a function's calls are
+    /// 2^64 or more.
     pub fn totals(&self) -> Option<BTreeMap<FuncId, CallTotal>> {
         let mut totals = BTreeMap::<FuncId, CallTotal>::new();
         for edge in &self.edges {
@@ -102,11 +103,12 @@ impl CallGraph {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Counts all calls. Every segment is opened once. Linear in the size of its grammar, plus one
-    /// pass for every 16 functions that may be called in it while they are active.
+    /// Counts all calls. Opens each segment once. Time: linear in the size of the segment's
+    /// grammar, plus one pass over it for every 16 functions that it may call while they are
+    /// active.
     ///
     /// # Errors
-    /// If a segment cannot be read, or there are 2^64 calls or more.
+    /// Returns an error if a segment cannot be read, or there are 2^64 calls or more.
     pub fn call_graph(&self) -> Result<CallGraph, CallGraphError<S::Error>> {
         let mut sums = BTreeMap::<Key, CallEdge>::new();
         let mut open = Open::default();
@@ -154,7 +156,8 @@ fn edge(sums: &mut BTreeMap<Key, CallEdge>, (caller, callee): Key) -> &mut CallE
     })
 }
 
-/// The number of blocks of a terminal of the given width. Left-out blocks belong to no function.
+/// Returns the number of blocks of a terminal of the given width. Left-out blocks belong to no
+/// function.
 fn own_blocks(nodes: &PrimaryMap<NodeId, Node>, symbol: Symbol, width: u64) -> u64 {
     match symbol.as_node() {
         Some(node) if nodes[node].left_out > 0 => 0,
@@ -162,7 +165,8 @@ fn own_blocks(nodes: &PrimaryMap<NodeId, Node>, symbol: Symbol, width: u64) -> u
     }
 }
 
-/// The number of blocks that each rule executes, excluding those in activations that begin in it.
+/// Returns the number of blocks that each rule executes, excluding those in activations that begin
+/// in it.
 fn own_lengths(measured: &Measured, nodes: &PrimaryMap<NodeId, Node>) -> Vec<u64> {
     let grammar = &measured.segment.grammar;
     let mut own = Vec::with_capacity(grammar.rules.len());
@@ -188,8 +192,8 @@ fn own_lengths(measured: &Measured, nodes: &PrimaryMap<NodeId, Node>) -> Vec<u64
     own
 }
 
-/// Adds the calls made in a segment, and the time of the calls that end in it. `None` if a number
-/// overflows.
+/// Adds the calls made in a segment, and the time of the calls that end in it. Returns `None` if a
+/// number overflows.
 fn count(
     measured: &Measured,
     nodes: &PrimaryMap<NodeId, Node>,
@@ -240,8 +244,8 @@ fn count(
                 let edge = edge(sums, (caller, function));
                 edge.calls = edge.calls.checked_add(times)?;
                 edge.own += times * own[id.as_u32() as usize];
-                // This counts too much where the function is already active. That is corrected
-                // later.
+                // This counts too much if the function is already active. `count_outermost`
+                // corrects that later.
                 edge.inclusive = edge
                     .inclusive
                     .wrapping_add(times.wrapping_mul(measured.layout.length(id)));
@@ -255,8 +259,8 @@ fn count(
     Some(())
 }
 
-/// Adds the time of activations of some functions. Only those activations count that begin and end
-/// in the segment and are not inside another activation of the same function.
+/// Adds the time of activations of some functions. Only activations that begin and end in the
+/// segment, and are not inside another activation of the same function, are counted.
 fn count_outermost(
     measured: &Measured,
     lanes: &[FuncId],

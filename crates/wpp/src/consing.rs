@@ -1,4 +1,4 @@
-//! Hash-consing: equal rules are created once.
+//! Hash-consing, which creates equal rules only once.
 
 use std::hash::Hasher;
 
@@ -12,9 +12,9 @@ use crate::{Grammar, Kind, Rule, Symbol};
 #[derive(Default)]
 pub(crate) struct Consing {
     grammar: Grammar,
-    /// Open addressing with linear probing, at most half full; the size is a power of two, or 0. In
-    /// a large table, a look-up costs one cache miss. On structured runs, the builder takes a fifth
-    /// less time than with hashbrown's table.
+    /// The hash table, with open addressing and linear probing. It is at most half full, and its
+    /// size is a power of two or 0. In a large table, a look-up costs one cache miss. On structured
+    /// runs, the builder takes a fifth less time than with hashbrown's table.
     slots: Vec<Slot>,
 }
 
@@ -38,12 +38,12 @@ impl Default for Slot {
 }
 
 impl Consing {
-    /// The rules so far.
+    /// Returns the rules so far.
     pub(crate) fn grammar(&self) -> &Grammar {
         &self.grammar
     }
 
-    /// The total number of rules and symbols.
+    /// Returns the total number of rules and symbols.
     pub(crate) fn size(&self) -> usize {
         self.grammar.rules.len() + self.grammar.symbols.len()
     }
@@ -55,7 +55,7 @@ impl Consing {
         self.slots.fill(Slot::default());
     }
 
-    /// The symbol repeated a number of times.
+    /// Returns the symbol of a rule that repeats the given symbol.
     pub(crate) fn repeat(&mut self, symbol: Symbol, times: u64) -> Symbol {
         if times == 1 {
             symbol
@@ -64,12 +64,12 @@ impl Consing {
         }
     }
 
-    /// A sequence of the given symbols, of which there must be at least two.
+    /// Returns the symbol of a sequence of the given symbols, at least two.
     pub(crate) fn sequence(&mut self, symbols: &[Symbol]) -> Symbol {
         self.rule(Kind::Sequence, symbols)
     }
 
-    /// An activation.
+    /// Returns the symbol of an activation that consists of the given symbols.
     pub(crate) fn call(&mut self, function: FuncId, symbols: &[Symbol]) -> Symbol {
         self.rule(Kind::Call(function), symbols)
     }

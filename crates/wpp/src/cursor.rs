@@ -15,24 +15,25 @@ use crate::{PathError, Segments, WholePath};
 /// An execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
-    /// The node.
+    /// The node that is executed.
     pub node: NodeId,
-    /// The time of its first block. Times count executed blocks from 1.
+    /// The time of the node's first block. Times count executed blocks from 1.
     pub start: u64,
     /// The number of blocks that the node executes.
     pub length: u64,
 }
 
 impl Visit {
-    /// The time of its last block.
+    /// Returns the time of the node's last block.
     pub fn last(&self) -> u64 {
         self.start + self.length - 1
     }
 }
 
-/// A position in a path: at an execution of a node, before the first execution, or after the last.
+/// A position in a path. It is at an execution of a node, before the first execution, or after the
+/// last.
 ///
-/// A step takes O(1) amortised over a walk in one direction; a search takes O(log n) for each rule
+/// A step takes O(1), amortised over a walk in one direction. A search takes O(log n) for each rule
 /// on its way down. Nearby positions are found without returning to the top.
 pub struct Cursor<'a, S: Segments> {
     path: &'a WholePath<S>,
@@ -47,7 +48,7 @@ enum At {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// A cursor before the first node.
+    /// Returns a cursor before the first node.
     pub fn cursor(&self) -> Cursor<'_, S> {
         Cursor {
             path: self,
@@ -66,11 +67,12 @@ impl<S: Segments> Clone for Cursor<'_, S> {
 }
 
 impl<S: Segments> Cursor<'_, S> {
-    /// Moves to the execution that contains block T. If T is 0 or beyond the path's length, moves
-    /// before the first execution or after the last one, and returns `None`.
+    /// Moves to the execution that contains block `time`. If `time` is 0, moves before the first
+    /// execution. If it exceeds the path's length, moves after the last. Returns `None` in both
+    /// cases.
     ///
     /// # Errors
-    /// If the segment cannot be read. The cursor has then not moved.
+    /// Returns an error if the segment cannot be read. The cursor has then not moved.
     pub fn seek(&mut self, time: u64) -> Result<Option<Visit>, PathError<S::Error>> {
         if time == 0 || time > self.path.length() {
             self.at = if time == 0 { At::Before } else { At::After };
@@ -92,7 +94,8 @@ impl<S: Segments> Cursor<'_, S> {
         Ok(self.visit())
     }
 
-    /// The current execution; `None` if the cursor is before the first execution or after the last.
+    /// Returns the current execution, or `None` if the cursor is before the first execution or
+    /// after the last.
     #[inline]
     pub fn visit(&self) -> Option<Visit> {
         match &self.at {
@@ -104,7 +107,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// Moves to the next execution.
     ///
     /// # Errors
-    /// If the next segment cannot be read. The cursor has then not moved.
+    /// Returns an error if the next segment cannot be read. The cursor has then not moved.
     #[allow(
         clippy::should_implement_trait,
         reason = "it can fail and turn round, which iterators cannot"
@@ -131,7 +134,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// Moves to the previous execution.
     ///
     /// # Errors
-    /// If the previous segment cannot be read. The cursor has then not moved.
+    /// Returns an error if the previous segment cannot be read. The cursor has then not moved.
     #[inline]
     pub fn previous(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         match &mut self.at {
@@ -151,7 +154,7 @@ impl<S: Segments> Cursor<'_, S> {
 }
 
 impl<S: Segments> Cursor<'_, S> {
-    /// The number of open activations. O(1).
+    /// Returns the number of open activations. Time: O(1).
     pub fn depth(&self) -> usize {
         match &self.at {
             At::On(place) => place.depth(),
@@ -159,7 +162,8 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// The innermost activation's function. Examines each rule on the way down to the symbol.
+    /// Returns the innermost activation's function. Examines each rule on the way down to the
+    /// symbol.
     pub fn function(&self) -> Option<FuncId> {
         match &self.at {
             At::On(place) => place.function(),
@@ -167,11 +171,12 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// The open activations, the outermost first. Linear in their number and in the length of the
-    /// segment's root. Opens each segment in which one of them began, once.
+    /// Returns the open activations, outermost first. Time: linear in their number and in the
+    /// length of the segment's root. Opens each segment in which one of them began, but each only
+    /// once.
     ///
     /// # Errors
-    /// If one of these segments cannot be read.
+    /// Returns an error if one of these segments cannot be read.
     pub fn stack(&self) -> Result<Vec<Activation>, PathError<S::Error>> {
         match &self.at {
             At::On(place) => place.stack(self.path),
@@ -179,11 +184,11 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// The innermost open activation; `None` if there is none. Usually far faster than
-    /// [`Cursor::stack`].
+    /// Returns the innermost open activation, or `None` if there is none. This is usually far
+    /// faster than [`Cursor::stack`].
     ///
     /// # Errors
-    /// If the segment where it began cannot be read.
+    /// Returns an error if the segment where it began cannot be read.
     pub fn innermost(&self) -> Result<Option<Activation>, PathError<S::Error>> {
         match &self.at {
             At::On(place) => place.innermost(self.path),
@@ -191,11 +196,11 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// The time of the last block before the innermost activation ends; `None` if it does not end.
-    /// As fast as [`Cursor::skip_activation`].
+    /// Returns the time of the last block before the innermost activation ends, or `None` if it
+    /// does not end. This is as fast as [`Cursor::skip_activation`].
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn activation_end(&self) -> Result<Option<u64>, PathError<S::Error>> {
         match &self.at {
             At::On(place) => place.activation_end(self.path),
@@ -208,7 +213,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// length of a segment's root.
     ///
     /// # Errors
-    /// If the segment cannot be read. The cursor has then not moved.
+    /// Returns an error if the segment cannot be read. The cursor has then not moved.
     pub fn skip_activation(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         if !matches!(self.at, At::On(_)) {
             return self.next();
@@ -221,7 +226,7 @@ impl<S: Segments> Cursor<'_, S> {
 }
 
 impl Place {
-    /// The node that contains block T, which must be from 1 to the path's length.
+    /// Returns the node that contains block `time`, which must be from 1 to the path's length.
     fn at<S: Segments>(path: &WholePath<S>, time: u64) -> Result<Self, PathError<S::Error>> {
         let segment = path.segment_of(time);
         let mut place = Self::first(path.open(segment)?, segment);
@@ -229,18 +234,18 @@ impl Place {
         Ok(place)
     }
 
-    /// Whether block T is in its segment.
+    /// Whether block `time` is in the segment of this place.
     fn contains(&self, time: u64) -> bool {
         let segment = &self.measured.segment;
         segment.before < time && time - segment.before <= segment.length
     }
 
-    /// Moves to the node that contains block T, which must be in the segment.
+    /// Moves to the node that contains block `time`, which must be in the segment.
     fn seek(&mut self, time: u64) {
         self.locate(time - self.measured.segment.before - 1);
     }
 
-    /// The execution of the node, if the symbol is one.
+    /// Returns the execution of the node, if the symbol is a node.
     #[inline]
     fn visit(&self) -> Option<Visit> {
         Some(Visit {
@@ -250,13 +255,13 @@ impl Place {
         })
     }
 
-    /// The time of the symbol's first block.
+    /// Returns the time of the symbol's first block.
     #[inline]
     fn time(&self) -> u64 {
         self.measured.segment.before + self.start + 1
     }
 
-    /// The time of the first block after the segment.
+    /// Returns the time of the first block after the segment.
     #[inline]
     fn end(&self) -> u64 {
         self.measured.segment.before + self.measured.segment.length + 1

@@ -20,14 +20,14 @@ const PARTIAL: u64 = 2;
 /// The place where an activation continues after a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Continuation {
-    /// The vertex (after the call, if the node ends with a call); `None` if the activation ends.
+    /// The vertex (after the call, if the node ends with a call), or `None` if the activation ends.
     pub next: Option<BlockId>,
     /// Whether the node ends with a call.
     pub calls: bool,
 }
 
-/// Assigns to each node the context with which segments are coded. Writer and reader do this
-/// identically.
+/// Assigns to each node the context with which segments are coded. The writer and the reader do
+/// this identically.
 #[derive(Clone, Debug, Default)]
 pub struct Contexts {
     contexts: Vec<NodeContext>,
@@ -48,7 +48,7 @@ impl Contexts {
         });
     }
 
-    /// The contexts, one for each node.
+    /// Returns the contexts, one for each node.
     pub fn contexts(&self) -> &[NodeContext] {
         &self.contexts
     }
@@ -57,7 +57,7 @@ impl Contexts {
 /// The directory of a stored path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directory {
-    /// The nodes.
+    /// The nodes of the path, by number.
     pub nodes: PrimaryMap<NodeId, Node>,
     /// The place where the activation continues after each node.
     pub continuations: Vec<Continuation>,
@@ -65,30 +65,30 @@ pub struct Directory {
     pub summaries: Vec<Summary>,
     /// The number of bits that the run wrote for its path.
     pub bits: u64,
-    /// A description of the parts left out at the user's request; empty if there are none.
+    /// A description of the parts left out at the user's request. It is empty if there are none.
     pub left_out: String,
-    /// The functions of which a part was left out, by ascending index. `None` if something was left
-    /// out but its function is unknown.
+    /// The functions that were left out in part, ascending. It is `None` if something was left out
+    /// but its function is unknown.
     pub partial: Option<Vec<Partial>>,
 }
 
-/// A function of which a filter left out a part.
+/// A function that a filter left out in part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partial {
-    /// The function.
+    /// The function that was left out in part.
     pub function: FuncId,
-    /// The number of its blocks that were left out.
+    /// The number of the function's blocks that were left out.
     pub blocks: u64,
-    /// The number of its activations that were left out entirely.
+    /// The number of the function's activations that were left out entirely.
     pub calls: u64,
     /// The numbers of the activations that are present. A pair (k, n) says that the k-th present
     /// activation is the n-th of all activations. Until the next pair, both numbers increase by
-    /// one. They count from 1. `None` if there would be too many pairs.
+    /// one. The numbers count from 1. It is `None` if there would be too many pairs.
     pub numbers: Option<Vec<(u64, u64)>>,
 }
 
 impl Default for Directory {
-    /// The directory of an empty path from which nothing was left out.
+    /// Returns the directory of an empty path from which nothing was left out.
     fn default() -> Self {
         Self {
             nodes: PrimaryMap::new(),
@@ -115,7 +115,7 @@ pub struct DirectoryLimits {
 }
 
 impl Directory {
-    /// The contexts of the nodes.
+    /// Returns the contexts of the nodes.
     pub fn contexts(&self) -> Contexts {
         let mut contexts = Contexts::default();
         for (node, &continuation) in self.nodes.values().zip(&self.continuations) {
@@ -124,7 +124,8 @@ impl Directory {
         contexts
     }
 
-    /// The number of the last function that the directory names, plus 1. O(nodes + segments).
+    /// Returns the number of the last function that the directory names, plus 1. Time: O(nodes +
+    /// segments).
     pub fn functions(&self) -> u32 {
         let nodes = self.nodes.values().map(|node| node.function);
         // The counts ascend by function.
@@ -138,7 +139,7 @@ impl Directory {
             .unwrap_or(0)
     }
 
-    /// Encodes the directory. Linear.
+    /// Encodes the directory. Time: linear.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let partial = self.partial.as_deref();
@@ -169,7 +170,7 @@ impl Directory {
     /// Decodes a directory. Time and memory are bounded by the number of bytes and by the limits.
     ///
     /// # Errors
-    /// If the bytes are not a directory.
+    /// Returns an error if the bytes are not a directory.
     pub fn decode(encoded: &[u8], limits: &DirectoryLimits) -> Result<Self, CodecError> {
         let input = &mut &*encoded;
         let version = varint::get(input)?;
@@ -232,7 +233,7 @@ pub struct StretchDirectory {
     pub directory: Directory,
     /// The value of the stop clock at the beginning of each stretch except the first, ascending.
     pub clocks: Vec<u64>,
-    /// The activations open at the beginning of each stretch except the first, the outermost first.
+    /// The activations open at the beginning of each stretch except the first, outermost first.
     /// Activations that already waited for the same call at the beginning of the previous stretch
     /// are omitted; see [`known_before`](Self::known_before).
     pub open: Vec<Vec<OpenActivation>>,
@@ -241,13 +242,13 @@ pub struct StretchDirectory {
 /// An activation that is open at the beginning of a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenActivation {
-    /// The function.
+    /// The function of the activation.
     pub function: FuncId,
-    /// The block with the call for which the activation waits; `None` if it does not wait.
+    /// The block with the call for which the activation waits, or `None` if it does not wait.
     pub call: Option<BlockId>,
-    /// The time of its first block.
+    /// The time of the activation's first block.
     pub entered: u64,
-    /// The time of the call's block; the same as `entered` if the activation does not wait.
+    /// The time of the call's block. It equals `entered` if the activation does not wait.
     pub called: u64,
 }
 
@@ -282,13 +283,13 @@ impl OpenActivation {
 }
 
 impl StretchDirectory {
-    /// The number of activations that wait for the same call at the end of a stretch as at its
-    /// beginning.
+    /// Returns the number of activations that wait for the same call at the end of a stretch as at
+    /// its beginning.
     pub fn known_before(stretch: &Summary) -> usize {
         (stretch.kept as usize).saturating_sub(1)
     }
 
-    /// Encodes the directory. Linear.
+    /// Encodes the directory. Time: linear.
     pub fn encode(&self) -> Vec<u8> {
         let directory = self.directory.encode();
         let mut out = Vec::new();
@@ -302,7 +303,7 @@ impl StretchDirectory {
         out
     }
 
-    /// Encodes the open activations. Linear.
+    /// Encodes the open activations. Time: linear.
     pub fn encode_open(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let summaries = self.directory.summaries.iter().skip(1);
@@ -318,7 +319,7 @@ impl StretchDirectory {
     /// bytes and by the limits.
     ///
     /// # Errors
-    /// If the bytes are invalid, or belong to different paths.
+    /// Returns an error if the bytes are invalid, or belong to different paths.
     pub fn decode(
         encoded: &[u8],
         encoded_open: &[u8],

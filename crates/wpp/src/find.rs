@@ -15,7 +15,7 @@ use crate::{PathError, Root, Segments, Summary, WholePath};
 
 /// A pattern of blocks, in parts. An activation of the first part's function executes that part's
 /// blocks consecutively. Then it directly calls the next part's function, which begins with the
-/// next part's blocks. Alternatively it ends, and its caller directly continues with those blocks.
+/// next part's blocks. Alternatively, it ends, and its caller directly continues with those blocks.
 /// Each further part follows in the same way.
 ///
 /// Blocks that an activation's callees execute do not interrupt its own blocks.
@@ -31,21 +31,21 @@ pub struct Part {
     pub function: FuncId,
     /// The blocks, at least one.
     pub blocks: Vec<BlockId>,
-    /// How the part follows the previous part. Ignored for the first part.
+    /// The way in which the part follows the previous part. It is ignored for the first part.
     pub link: Link,
 }
 
-/// How a part of a pattern follows the previous one.
+/// The way in which a part of a pattern follows the previous part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// By a call: the activation of this part begins.
+    /// A call, with which the activation of this part begins.
     Call,
-    /// By a return or an exception: the previous part's activation ends, and this part continues in
-    /// its caller.
+    /// A return or an exception, which ends the previous part's activation. This part continues in
+    /// the caller.
     Return,
 }
 
-/// Why parts do not form a pattern.
+/// The reason why parts do not form a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// There are no parts, or a part has no blocks.
@@ -63,7 +63,7 @@ impl Pattern {
     /// Creates a pattern.
     ///
     /// # Errors
-    /// If there are no parts or too many, or if a part has no blocks.
+    /// Returns an error if there are no parts or too many, or if a part has no blocks.
     pub fn new(parts: Vec<Part>) -> Result<Self, PatternError> {
         if parts.is_empty() || parts.iter().any(|part| part.blocks.is_empty()) {
             return Err(PatternError::Empty);
@@ -74,7 +74,7 @@ impl Pattern {
         Ok(Self { parts })
     }
 
-    /// The parts, in order of time.
+    /// Returns the parts, in order of time.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
@@ -88,9 +88,9 @@ impl Pattern {
 /// An occurrence of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Match {
-    /// The time of its last block.
+    /// The time of the occurrence's last block.
     pub last: u64,
-    /// The time of its first block.
+    /// The time of the occurrence's first block.
     pub first: u64,
     /// The time at which the activation of the occurrence's first block begins.
     pub entered: u64,
@@ -105,7 +105,7 @@ pub struct PatternOccurrences {
     pub first: Vec<Match>,
 }
 
-/// Why a search for a pattern fails. `E` is the error of loading a segment.
+/// The reason why a search for a pattern fails. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindError<E> {
     /// The path cannot be read.
@@ -122,15 +122,15 @@ impl<S: Segments> WholePath<S> {
     /// combination of rule and state that arises, the resulting state and the number of occurrences
     /// are computed once, so the run is not expanded. In practice, few states reach a rule, and
     /// time is linear in the grammars. In the worst case, it is proportional to the grammar's size
-    /// times the pattern's length. To list an occurrence, the symbols of each rule on the way down
-    /// to it are examined. Segments in which the pattern's functions are neither called nor
-    /// executed are not opened.
+    /// times the pattern's length. Listing an occurrence examines the symbols of each rule on the
+    /// way down to it. Segments in which the pattern's functions are neither called nor executed
+    /// are not opened.
     ///
     /// Left-out blocks count as not executed. The caller must make sure that no filter affects the
     /// pattern's functions.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn find(
         &self,
         pattern: &Pattern,
@@ -180,7 +180,7 @@ impl<S: Segments> WholePath<S> {
                     }
                 }
             }
-            // Do this now, while the segment is open.
+            // List the occurrences now, while the segment is open.
             for last in times {
                 found.first.push(beginning(&mut cursor, pattern, last)?);
             }

@@ -7,11 +7,11 @@ use crate::Symbol;
 /// The kind of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Its symbols, one after another, within one activation.
+    /// The rule's symbols, one after another, within one activation.
     Sequence,
-    /// Its only symbol, repeated this many times, at least twice.
+    /// The rule's only symbol, repeated this many times, at least twice.
     Repeat(u64),
-    /// A whole activation of a function, from the call to the return. Its symbols follow one
+    /// A whole activation of a function, from the call to the return. The rule's symbols follow one
     /// another. In the caller's sequence, the callee's activation comes right after the path that
     /// ends with the call.
     Call(FuncId),
@@ -20,22 +20,22 @@ pub enum Kind {
 /// A rule's kind, and the location of its symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The kind of its contents.
+    /// The kind of the rule.
     pub kind: Kind,
-    /// Its first symbol's position in [`Grammar::symbols`].
+    /// The position of the rule's first symbol in [`Grammar::symbols`].
     pub start: u32,
-    /// The number of its symbols: exactly one for a `Repeat`, at least two for a `Sequence`, any
-    /// number for a `Call`.
+    /// The number of the rule's symbols. It is one for a `Repeat`, at least two for a `Sequence`,
+    /// and any number for a `Call`.
     pub len: u32,
 }
 
-/// The rules of a segment. Children come before parents: a rule's symbols name only rules with
+/// The rules of a segment. Children come before parents, so a rule's symbols name only rules with
 /// smaller numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grammar {
     /// The rules. Their symbols are in `symbols` without gaps, in the order of the rules.
     pub rules: PrimaryMap<RuleId, Rule>,
-    /// The right-hand sides.
+    /// The right-hand sides of the rules, one after another.
     pub symbols: Vec<Symbol>,
 }
 
@@ -50,28 +50,28 @@ pub enum Root {
     Leave,
 }
 
-/// A stretch of a run: a grammar, and facts derived from it.
+/// A stretch of a run, as a grammar and facts derived from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// The number of blocks executed before it.
+    /// The number of blocks executed before the segment.
     pub before: u64,
-    /// The number of blocks executed in it.
+    /// The number of blocks executed in the segment.
     pub length: u64,
-    /// The functions whose activations are open at its beginning, the outermost first.
+    /// The functions whose activations are open at the segment's beginning, outermost first.
     pub open: Vec<FuncId>,
-    /// The top level of its path.
+    /// The top level of the segment's path.
     pub root: Vec<Root>,
-    /// The rules.
+    /// The rules to which the root refers.
     pub grammar: Grammar,
     /// The number of executions of each node that occurs, ascending by node.
     pub node_counts: Vec<(NodeId, u64)>,
-    /// The number of activations of each function that begin in the segment, if any, ascending by
-    /// function.
+    /// The number of activations of each function that begin in the segment, ascending by function.
+    /// Functions without such activations are omitted.
     pub call_counts: Vec<(FuncId, u64)>,
 }
 
 impl Grammar {
-    /// The right-hand side of a rule.
+    /// Returns the right-hand side of a rule.
     pub fn symbols_of(&self, rule: RuleId) -> &[Symbol] {
         let rule = &self.rules[rule];
         &self.symbols[rule.start as usize..(rule.start + rule.len) as usize]

@@ -1,5 +1,5 @@
-//! Finds the k-th event that depends on an execution and on the previous one in the same
-//! activation.
+//! Finds the k-th mark of a run. Marks depend on an execution and on the previous execution in the
+//! same activation.
 
 mod tally;
 
@@ -11,19 +11,19 @@ use crate::{PathError, Segments, WholePath};
 
 /// Defines the marks to search for, at the blocks of nodes.
 pub trait Marking {
-    /// The positions of the node's blocks that have marks regardless of what was executed before,
-    /// ascending. The position of a block with several marks is repeated.
+    /// Returns the positions of the node's blocks that have marks regardless of what was executed
+    /// before, ascending. The position of a block with several marks is repeated.
     fn inside(&self, node: NodeId) -> &[u64];
 
-    /// The number of additional marks on the node's first block if the same activation executed
-    /// `before` just before it. `None` means that the activation begins with the block.
+    /// Returns the number of additional marks on the node's first block if the same activation
+    /// executed `before` just before it. `None` means that the activation begins with the block.
     fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64;
 }
 
 /// All marks of a run, in order of time.
 ///
-/// Like [`Occurrences`](crate::Occurrences), but marks may depend on the activation's earlier
-/// executions. All segments are counted at construction.
+/// These are like [`Occurrences`](crate::Occurrences), but marks may depend on the activation's
+/// previous execution. All segments are counted at construction.
 pub struct Marks<'a, S, M> {
     path: &'a WholePath<S>,
     marking: M,
@@ -34,7 +34,7 @@ pub struct Marks<'a, S, M> {
     open: Vec<Vec<Option<NodeId>>>,
 }
 
-/// Why marks cannot be counted. `E` is the error of loading a segment.
+/// The reason why marks cannot be counted. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MarksError<E> {
     /// The path cannot be read.
@@ -46,10 +46,10 @@ pub enum MarksError<E> {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Counts marks. Linear in the size of all grammars.
+    /// Counts marks. Time: linear in the size of all grammars.
     ///
     /// # Errors
-    /// If a segment cannot be read, or there are 2^64 - 1 marks or more.
+    /// Returns an error if a segment cannot be read, or there are 2^64 - 1 marks or more.
     pub fn marks<M: Marking>(&self, marking: M) -> Result<Marks<'_, S, M>, MarksError<S::Error>> {
         let mut marks = Marks {
             path: self,
@@ -74,16 +74,16 @@ impl<S: Segments> WholePath<S> {
 }
 
 impl<S: Segments, M: Marking> Marks<'_, S, M> {
-    /// The number of marks.
+    /// Returns the number of marks.
     pub fn count(&self) -> u64 {
         self.before[self.before.len() - 1]
     }
 
-    /// The time of the k-th mark, counted from 1, if there is one. Linear in the grammar of the
-    /// mark's segment.
+    /// Returns the time of the k-th mark, counted from 1, if there is one. Time: linear in the
+    /// grammar of the mark's segment.
     ///
     /// # Errors
-    /// If the segment cannot be read.
+    /// Returns an error if the segment cannot be read.
     pub fn select(&self, number: u64) -> Result<Option<u64>, PathError<S::Error>> {
         if number == 0 || number > self.count() {
             return Ok(None);

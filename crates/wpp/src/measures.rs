@@ -1,4 +1,4 @@
-//! Facts computed when a segment is opened: lengths, counts, and whether it is sound.
+//! Checks and measures a segment when it is opened.
 
 mod call_rules;
 mod check;
@@ -26,7 +26,8 @@ pub(crate) struct Measured {
     pub(crate) segment: Arc<Segment>,
     /// The rules, laid out for searching.
     pub(crate) layout: Layout,
-    /// The symbol of each item of the root, or none if the item has none. Ends with an empty word.
+    /// The symbol of each item of the root. The word is empty if the item has no symbol, and one
+    /// more empty word ends the list.
     pub(crate) words: Vec<Word>,
     /// Whether each rule is an activation or contains one.
     pub(crate) calls: PrimaryMap<RuleId, bool>,
@@ -43,7 +44,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Checks a segment and measures it. Linear.
+    /// Checks a segment and measures it. Time: linear.
     pub(crate) fn new(
         segment: Arc<Segment>,
         nodes: &PrimaryMap<NodeId, Node>,
@@ -85,7 +86,7 @@ impl Measured {
         self.uses.get_or_init(|| Uses::new(self))
     }
 
-    /// The approximate memory use, in bytes.
+    /// Returns the approximate memory use, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         const RULE: usize = size_of::<Rule>() + 1 + size_of::<u32>();
         const ITEM: usize = size_of::<Root>() + 4 + 8 + 4 + size_of::<Option<FuncId>>();
@@ -104,17 +105,17 @@ impl Measured {
 }
 
 impl Segment {
-    /// Verifies everything on which a reader relies, including the counts. Linear.
+    /// Verifies everything on which a reader relies, including the counts. Time: linear.
     ///
     /// # Errors
-    /// The first error found.
+    /// Returns the first error found.
     pub fn check(&self, nodes: &PrimaryMap<NodeId, Node>) -> Result<(), CheckError> {
         let rules = check::rules(&self.grammar, nodes)?;
         check::root(self, nodes, &rules)?;
         check::counts(self)
     }
 
-    /// The functions whose activations are open at the segment's end, the outermost first. The
+    /// Returns the functions whose activations are open at the segment's end, outermost first. The
     /// segment must be sound.
     pub fn open_after(&self) -> Vec<FuncId> {
         let mut open = self.open.clone();
@@ -135,8 +136,8 @@ impl Segment {
 pub(crate) type Tallies = (Vec<(NodeId, u64)>, Vec<(FuncId, u64)>);
 
 /// Returns the number of executions of each node, and the number of activations of each function
-/// that begin. The numbers of rules and nodes must be valid. Linear in the grammar and the number
-/// of nodes, except for sorting the functions. `None` if a count exceeds 64 bits.
+/// that begin. The numbers of rules and nodes must be valid. Time: linear in the grammar and the
+/// number of nodes, except for sorting the functions. Returns `None` if a count exceeds 64 bits.
 pub(crate) fn tally(grammar: &Grammar, root: &[Root]) -> Option<Tallies> {
     let mut rules: Vec<u64> = vec![0; grammar.rules.len()];
     let mut nodes: Vec<u64> = Vec::new();

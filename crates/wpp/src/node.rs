@@ -1,15 +1,16 @@
-//! Nodes: the executed paths.
+//! Defines nodes, which are executed paths.
 
 use afterimage_ids::{BlockId, FuncId};
 
-/// An executed path: consecutive blocks of one activation, without a call between them.
+/// An executed path, which consists of consecutive blocks of one activation without a call between
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     /// The function of these blocks.
     pub function: FuncId,
-    /// The blocks, at least one; empty for a stretch that a filter left out.
+    /// The blocks, at least one. They are empty for a stretch that a filter left out.
     pub blocks: Box<[BlockId]>,
-    /// The number of blocks left out; 0 for a path.
+    /// The number of blocks left out, or 0 for a path.
     pub left_out: u64,
 }
 
@@ -26,7 +27,7 @@ impl Node {
 pub struct Shape {
     /// The number of executed blocks that the node represents, at least 1.
     pub length: u64,
-    /// The headers of the loops around its first block, the outermost first. Their numbers are
+    /// The headers of the loops around its first block, outermost first. Their numbers are
     /// meaningful only within its function.
     pub loops: Box<[u32]>,
     /// Whether its first block is the header of the last of these loops, so that an iteration

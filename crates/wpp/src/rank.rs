@@ -1,4 +1,4 @@
-//! Rank and select: the number of an occurrence, and the position of the k-th occurrence.
+//! Finds the number of an occurrence (rank), and the time of the k-th occurrence (select).
 
 mod error;
 mod sparse;
@@ -23,7 +23,7 @@ const SHARE: usize = 4;
 /// An element of [`Occurrences`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Occurrence {
-    /// Its number, from 1.
+    /// The number of the occurrence, from 1.
     pub number: u64,
     /// The time of the block, or of the activation's first block.
     pub time: u64,
@@ -49,27 +49,28 @@ struct Positions {
 /// All executions of a block, or of some nodes, or all activations of a function, in the order of
 /// time.
 ///
-/// Nothing is stored for this. The occurrences in each rule are counted bottom-up, once for each
-/// segment queried. Nodes that occur in few rules are counted only in those. Otherwise, the time is
-/// linear in the segment's grammar. After that, a query takes O(log n) for each rule on the way
-/// down to the answer. Segments without occurrences are not opened.
+/// Nothing is stored in the file for these queries. The occurrences in each rule are counted
+/// bottom-up, once for each segment queried. Nodes that occur in few rules are counted only in
+/// those rules. Otherwise, the time is linear in the segment's grammar. After that, a query takes
+/// O(log n) for each rule on the way down to the answer. Segments without occurrences are not
+/// opened.
 pub struct Occurrences<'a, S> {
     path: &'a WholePath<S>,
     target: Target,
     /// The number of occurrences before each segment, and in total.
     before: Vec<u64>,
-    /// The counts of segments.
+    /// The counts of recently queried segments.
     cache: Mutex<Recent<Tally>>,
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Finds the executions of nodes. The time of an execution is that of one of the node's blocks,
-    /// which is given by its position in the node, from 0. To find the executions of a block, pass
-    /// all nodes that contain it, with its positions. Position 0 gives the executions of the nodes
-    /// themselves.
+    /// Finds the executions of nodes. The time of an execution is the time of one of the node's
+    /// blocks. The block is given by its position in the node, from 0. To find the executions of a
+    /// block, pass all nodes that contain it, with its positions. Position 0 gives the executions
+    /// of the nodes themselves.
     ///
     /// # Errors
-    /// If a node is unknown, is given twice, or does not have the block.
+    /// Returns an error if a node is unknown, is given twice, or does not have the block.
     pub fn executions(
         &self,
         nodes: impl IntoIterator<Item = (NodeId, u64)>,
@@ -85,12 +86,13 @@ impl<S: Segments> WholePath<S> {
         Occurrences::new(self, Target::Nodes(positions))
     }
 
-    /// Like [`executions`](Self::executions), for any number of positions per node, in ascending
-    /// order, possibly repeated. The position after the node's last block means the next block
+    /// Works like [`executions`](Self::executions), for any number of positions per node. They must
+    /// ascend, and may be repeated. The position after the node's last block means the next block
     /// executed after the node, in any node.
     ///
     /// # Errors
-    /// If a node is unknown or given twice, or its positions do not ascend or do not exist.
+    /// Returns an error if a node is unknown or given twice, or its positions do not ascend or do
+    /// not exist.
     pub fn executions_of_each<P: AsRef<[u64]>>(
         &self,
         nodes: impl IntoIterator<Item = (NodeId, P)>,
@@ -108,10 +110,10 @@ impl<S: Segments> WholePath<S> {
         Occurrences::new(self, Target::Nodes(all))
     }
 
-    /// The activations of a function, each at the time of its first block.
+    /// Returns the activations of a function, each at the time of its first block.
     ///
     /// # Errors
-    /// If there are 2^64 activations or more.
+    /// Returns an error if there are 2^64 activations or more.
     pub fn activations(&self, function: FuncId) -> Result<Occurrences<'_, S>, TargetError> {
         Occurrences::new(self, Target::Calls(function))
     }
@@ -134,12 +136,12 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         })
     }
 
-    /// The path.
+    /// Returns the path.
     pub fn path(&self) -> &'a WholePath<S> {
         self.path
     }
 
-    /// The number of occurrences.
+    /// Returns the number of occurrences.
     pub fn count(&self) -> u64 {
         self.before[self.before.len() - 1]
     }
@@ -150,10 +152,10 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         here.is_some_and(|here| here[0] < here[1])
     }
 
-    /// The number of occurrences at or before block T.
+    /// Returns the number of occurrences at or before block `time`.
     ///
     /// # Errors
-    /// If the segment cannot be read.
+    /// Returns an error if the segment cannot be read.
     pub fn rank(&self, time: u64) -> Result<u64, PathError<S::Error>> {
         if time == 0 {
             return Ok(0);
@@ -172,10 +174,10 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         Ok(before + tally.rank(&measured, &self.target, offset))
     }
 
-    /// The k-th occurrence, counted from 1, if there is one.
+    /// Returns the k-th occurrence, counted from 1, if there is one.
     ///
     /// # Errors
-    /// If the segment cannot be read.
+    /// Returns an error if the segment cannot be read.
     pub fn select(&self, number: u64) -> Result<Option<Occurrence>, PathError<S::Error>> {
         if number == 0 || number > self.count() {
             return Ok(None);
@@ -188,25 +190,25 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         Ok(Some(Occurrence { number, time }))
     }
 
-    /// The first occurrence after block T.
+    /// Returns the first occurrence after block `time`.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn next_after(&self, time: u64) -> Result<Option<Occurrence>, PathError<S::Error>> {
         let rank = self.rank(time)?;
         rank.checked_add(1)
             .map_or(Ok(None), |next| self.select(next))
     }
 
-    /// The last occurrence before block T.
+    /// Returns the last occurrence before block `time`.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn previous_before(&self, time: u64) -> Result<Option<Occurrence>, PathError<S::Error>> {
         self.select(self.rank(time.saturating_sub(1))?)
     }
 
-    /// The counts for each rule of a segment.
+    /// Returns the counts for each rule of a segment.
     fn tally(&self, segment: usize, measured: &Measured) -> Arc<Tally> {
         let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tally) = cache().get(segment) {
@@ -220,8 +222,8 @@ impl<'a, S: Segments> Occurrences<'a, S> {
 }
 
 impl Target {
-    /// The number of occurrences in each segment. `None` if a number exceeds 64 bits. O(segments +
-    /// occurrences of its nodes in summaries).
+    /// Returns the number of occurrences in each segment. Returns `None` if a number exceeds 64
+    /// bits. Time: O(segments + occurrences of its nodes in summaries).
     fn counts<S: Segments>(&self, path: &WholePath<S>) -> Option<Vec<u64>> {
         let summaries = path.segments().summaries();
         match self {
@@ -246,7 +248,7 @@ impl Target {
         }
     }
 
-    /// The counted positions in a node.
+    /// Returns the counted positions in a node.
     fn positions(&self, node: NodeId) -> &[u64] {
         match self {
             Self::Nodes(positions) => positions.get(node),
@@ -273,7 +275,7 @@ impl Positions {
         })
     }
 
-    /// The nodes, and the number of positions of each.
+    /// Returns the nodes, and the number of positions of each.
     fn weights(&self) -> impl Iterator<Item = (NodeId, u64)> {
         self.of
             .iter()
@@ -281,7 +283,7 @@ impl Positions {
     }
 }
 
-/// The number of positions up to a block.
+/// Returns the number of positions up to a block.
 fn up_to(positions: &[u64], within: u64) -> u64 {
     positions.partition_point(|&position| position <= within) as u64
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use afterimage_ids::{NodeId, RuleId};
 
-/// A terminal, which is a node, or a rule, in one word.
+/// A node, which is a terminal of the grammar, or a rule, in one word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Symbol(u32);
 
@@ -12,29 +12,29 @@ impl Symbol {
     /// The limit on the number of nodes, and on the number of rules.
     pub const LIMIT: u32 = 1 << 31;
 
-    /// The terminal of a node, whose number must be below [`Symbol::LIMIT`].
+    /// Returns the terminal of a node, whose number must be below [`Symbol::LIMIT`].
     pub fn node(node: NodeId) -> Self {
         debug_assert!(node.as_u32() < Self::LIMIT);
         Self(node.as_u32() << 1)
     }
 
-    /// The symbol of a rule, whose number must be below [`Symbol::LIMIT`].
+    /// Returns the symbol of a rule, whose number must be below [`Symbol::LIMIT`].
     pub fn rule(rule: RuleId) -> Self {
         debug_assert!(rule.as_u32() < Self::LIMIT);
         Self(rule.as_u32() << 1 | 1)
     }
 
-    /// The node, if this is a terminal.
+    /// Returns the node, if this is a terminal.
     pub fn as_node(self) -> Option<NodeId> {
         (self.0 & 1 == 0).then(|| NodeId::from_u32(self.0 >> 1))
     }
 
-    /// The rule, if this is a rule.
+    /// Returns the rule, if this is a rule.
     pub fn as_rule(self) -> Option<RuleId> {
         (self.0 & 1 == 1).then(|| RuleId::from_u32(self.0 >> 1))
     }
 
-    /// The symbol as a word.
+    /// Returns the symbol as a word.
     pub fn bits(self) -> u32 {
         self.0
     }

@@ -29,11 +29,11 @@ pub struct WholePath<S> {
     room: usize,
     /// The open segments.
     cache: Mutex<Recent<Measured>>,
-    /// The activations that begin in a segment and are open at its end, for segments for which they
-    /// have been requested.
+    /// The activations that begin in a segment and are open at its end, for each segment for which
+    /// they have been requested.
     begun: Mutex<HashMap<usize, Arc<[Activation]>, FxBuildHasher>>,
-    /// For each node, the segments in which it is executed, ascending, and how often. Built at the
-    /// first request.
+    /// For each node, the segments in which it is executed, ascending, and how often. The lists are
+    /// built at the first request.
     inside: OnceLock<Vec<Vec<(u32, u64)>>>,
 }
 
@@ -41,8 +41,8 @@ impl<S: Segments> WholePath<S> {
     /// Creates a path from its segments.
     ///
     /// # Errors
-    /// [`PathError::Follow`] if, according to the summaries, a segment does not follow the previous
-    /// one.
+    /// Returns [`PathError::Follow`] if, according to the summaries, a segment does not follow the
+    /// previous one.
     pub fn new(
         segments: S,
         nodes: Arc<PrimaryMap<NodeId, Node>>,
@@ -73,8 +73,8 @@ impl<S: Segments> WholePath<S> {
         })
     }
 
-    /// The segments in which a node is executed, ascending, and how often in each. O(1); the first
-    /// call is linear in the summaries.
+    /// Returns the segments in which a node is executed, ascending, and the number of its
+    /// executions in each. Time: O(1), but the first call is linear in the summaries.
     pub fn segments_with(&self, node: NodeId) -> &[(u32, u64)] {
         let inside = self.inside.get_or_init(|| {
             let mut inside = vec![Vec::new(); self.nodes.len()];
@@ -101,26 +101,26 @@ impl<S: Segments> WholePath<S> {
         }
     }
 
-    /// The number of blocks executed.
+    /// Returns the number of blocks executed.
     pub fn length(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// The nodes.
+    /// Returns the nodes.
     pub fn nodes(&self) -> &PrimaryMap<NodeId, Node> {
         &self.nodes
     }
 
-    /// The segments.
+    /// Returns the segments.
     pub fn segments(&self) -> &S {
         &self.segments
     }
 
     /// Verifies that every segment is sound, matches its summary, and continues the previous
-    /// segment. Linear in the size of the grammars.
+    /// segment. Time: linear in the size of the grammars.
     ///
     /// # Errors
-    /// The first fault, or the error of loading a segment.
+    /// Returns the first fault, or the error of loading a segment.
     pub fn check(&self) -> Result<(), PathError<S::Error>> {
         let mut open = Vec::new();
         for segment in 0..self.segments.summaries().len() {
@@ -133,12 +133,12 @@ impl<S: Segments> WholePath<S> {
         Ok(())
     }
 
-    /// The segment that contains block T, which must be from 1 to the length.
+    /// Returns the segment that contains block `time`, which must be from 1 to the length.
     pub(crate) fn segment_of(&self, time: u64) -> usize {
         self.ends.partition_point(|&end| end < time)
     }
 
-    /// The limit on the memory of open segments, in bytes.
+    /// Returns the limit on the memory of open segments, in bytes.
     pub(crate) fn room(&self) -> usize {
         self.room
     }
@@ -154,8 +154,8 @@ impl<S: Segments> WholePath<S> {
         Ok(measured)
     }
 
-    /// The activations that begin in a segment and are open at its end, the outermost first. The
-    /// segment is opened at most once for this.
+    /// Returns the activations that begin in a segment and are open at its end, outermost first.
+    /// The segment is opened at most once for this.
     pub(crate) fn begun(&self, segment: usize) -> Result<Arc<[Activation]>, PathError<S::Error>> {
         let mut known = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(begun) = known.get(&segment) {

@@ -51,7 +51,7 @@ proptest! {
         prop_assert_eq!(weight(&chords), least);
     }
 
-    /// Ball and Larus 1992, section 3.1.
+    /// This is from Ball and Larus 1992, section 3.1.
     #[test]
     fn edges_are_determined_exactly_if_the_others_are_a_forest((graph, measured) in with_subset(SMALL)) {
         let chosen: Vec<EdgeId> = graph.edges().filter(|e| measured[e.index()]).collect();
@@ -67,7 +67,7 @@ proptest! {
         prop_assert_eq!(forest.edges().count() + 1, graph.vertex_count() - 1);
     }
 
-    /// Ball and Larus 1992, Theorem 3.1.
+    /// This is Theorem 3.1 of Ball and Larus 1992.
     #[test]
     fn placements_that_determine_vertices_leave_no_ambiguity((graph, measured) in with_subset(SMALL_CONTROL_FLOW)) {
         let chosen: Vec<EdgeId> = graph.edges().filter(|e| measured[e.index()]).collect();

@@ -79,7 +79,8 @@ proptest! {
 
 #[test]
 fn deep_nests_take_near_linear_time() {
-    // Loop k is k → k + 1 → … → back to k. So there are as many nested loops as vertices.
+    // Loop k is k → k + 1 → … → back to k. So the number of nested loops equals the number of
+    // vertices.
     let n = 100_000;
     let half = n / 2;
     let mut edges: Vec<(usize, usize)> = (1..n).map(|v| (v - 1, v)).collect();

@@ -34,14 +34,14 @@ macro_rules! accesses {
                 }
             }
 
-            /// The operator's name in the text format.
+            /// Returns the operator's name in the text format.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                 }
             }
 
-            /// The number of bytes of memory that the operator accesses.
+            /// Returns the number of bytes of memory that the operator accesses.
             pub fn bytes(self) -> usize {
                 match self {
                     $(Self::$variant => $bytes,)*
@@ -95,9 +95,9 @@ impl VectorLoad {
         )
     }
 
-    /// The result, from the bytes read, in little-endian order. Bytes above [`bytes`](Self::bytes)
-    /// are ignored. If the operator [`keeps`](Self::keeps) lanes, the other lanes are those of
-    /// `into`. A lane number counts modulo the number of lanes.
+    /// Returns the result for the bytes read, which are in little-endian order. Bytes above
+    /// [`bytes`](Self::bytes) are ignored. If the operator [`keeps`](Self::keeps) lanes, the other
+    /// lanes come from `into`. A lane number counts modulo the number of lanes.
     pub fn make(self, loaded: u128, into: u128, lane: u8) -> u128 {
         use crate::Vector::{self, *};
 
@@ -132,8 +132,8 @@ impl VectorLoad {
 }
 
 impl VectorStore {
-    /// The bytes to write, in little-endian order. Bytes above [`bytes`](Self::bytes) are zero. A
-    /// lane number counts modulo the number of lanes.
+    /// Returns the bytes to write, in little-endian order. Bytes above [`bytes`](Self::bytes) are
+    /// zero. A lane number counts modulo the number of lanes.
     pub fn value(self, vector: u128, lane: u8) -> u128 {
         let lane = usize::from(lane);
         match self {

@@ -2,8 +2,8 @@
 
 use afterimage_numeric::{Scalar, Vector, VectorLoad, VectorStore};
 
-/// An operator of wasmparser's list: its proposal, its name, its immediates, the visitor's name,
-/// and its operands and results.
+/// An operator of wasmparser's list, with its proposal, name, immediates, visitor, operands and
+/// results.
 type Listed = (
     &'static str,
     &'static str,
@@ -26,7 +26,7 @@ macro_rules! list {
 
 wasmparser::for_each_operator!(list);
 
-/// The operator's name in the text format, from the visitor's name.
+/// Returns the operator's name in the text format, from the visitor's name.
 fn text(visit: &str) -> String {
     visit.trim_start_matches("visit_").replacen('_', ".", 1)
 }

@@ -1,12 +1,12 @@
-//! Operators on floats of any format, and conversions, computed with exact numbers.
+//! Computes operators on floats of any format, and conversions, with exact numbers.
 
 use afterimage_numeric::Trap;
 
 use crate::integers::{read, saturate, write};
 use crate::soft::{Exact, F32, F64, Format, Number, add, divide, multiply, square_root};
 
-/// The integer that a number becomes when its fraction is removed. `away` decides whether it is
-/// rounded away from zero or towards it.
+/// Returns the integer that a number becomes when its fraction is removed. `away` decides whether
+/// it is rounded away from zero or towards it.
 fn integer(number: Exact, away: impl Fn(u128, Fraction) -> bool) -> Exact {
     if number.exponent >= 0 {
         return number;
@@ -39,8 +39,8 @@ enum Fraction {
     AboveHalf,
 }
 
-/// The number without its fraction. For a number beyond all 64-bit integers, some integer that is
-/// also beyond them.
+/// Returns the number without its fraction. For a number that no 64-bit integer reaches, returns
+/// some such integer.
 fn whole(number: Exact) -> i128 {
     let number = integer(number, |_, _| false);
     let magnitude = match number.significand {
@@ -65,7 +65,7 @@ fn rank(format: Format, bits: u64) -> i128 {
     }
 }
 
-/// The result of the operator called `name`, without its type. Comparisons yield 1 or 0.
+/// Returns the result of the operator called `name`, without its type. Comparisons yield 1 or 0.
 pub fn eval(name: &str, format: Format, [a, b, c]: [u64; 3]) -> Option<u64> {
     use Number::{Finite, Infinite, Nan};
 
@@ -207,7 +207,7 @@ fn format(name: &str) -> Format {
     }
 }
 
-/// The result of converting `a` to `to`. `name` is the operator's name, without its type.
+/// Returns the result of converting `a` to `to`. `name` is the operator's name, without its type.
 pub fn convert(name: &str, to: &str, a: u64) -> Option<Result<u64, Trap>> {
     let width = to[1..].parse().unwrap();
     let (name, signed) = match name.rsplit_once('_') {

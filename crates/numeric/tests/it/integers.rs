@@ -1,8 +1,8 @@
-//! Operators on integers of any width, computed with unbounded numbers.
+//! Computes operators on integers of any width with unbounded numbers.
 
 use afterimage_numeric::Trap;
 
-/// A value of `width` bits, read as two's complement if `signed`.
+/// Returns a value of `width` bits, read as two's complement if `signed`.
 pub fn read(bits: u64, width: u32, signed: bool) -> i128 {
     let bits = i128::from(bits) % (1 << width);
     if signed && bits >> (width - 1) == 1 {
@@ -12,12 +12,12 @@ pub fn read(bits: u64, width: u32, signed: bool) -> i128 {
     }
 }
 
-/// The value modulo two to the power of `width`.
+/// Returns the value modulo two to the power of `width`.
 pub fn write(value: i128, width: u32) -> u64 {
     value.rem_euclid(1 << width) as u64
 }
 
-/// The nearest value that the type has.
+/// Returns the nearest value that the type has.
 pub fn saturate(value: i128, width: u32, signed: bool) -> u64 {
     let (least, greatest) = if signed {
         (-(1 << (width - 1)), (1 << (width - 1)) - 1)
@@ -31,7 +31,7 @@ fn bit(bits: u64, i: u32) -> bool {
     bits / 2u64.pow(i) % 2 == 1
 }
 
-/// A value whose bit `i` is bit `from(i)` of `bits`, or 0 if there is no such bit.
+/// Returns a value whose bit `i` is bit `from(i)` of `bits`, or 0 if there is no such bit.
 fn permute(bits: u64, width: u32, from: impl Fn(i128) -> i128) -> u64 {
     let set = (0..width).filter(|&i| {
         let from = from(i.into());
@@ -40,8 +40,9 @@ fn permute(bits: u64, width: u32, from: impl Fn(i128) -> i128) -> u64 {
     set.map(|i| 2u64.pow(i)).sum()
 }
 
-/// The result of the operator called `name` (without its type) on operands of `width` bits. `None`
-/// if it is not an operator whose operands and result have that type. Comparisons yield 1 or 0.
+/// Returns the result of the operator called `name` (without its type) on operands of `width` bits.
+/// Returns `None` if it is not an operator whose operands and result have that type. Comparisons
+/// yield 1 or 0.
 pub fn eval(name: &str, width: u32, a: u64, b: u64) -> Option<Result<u64, Trap>> {
     let (stem, signed) = match name.rsplit_once('_') {
         Some((stem, "s")) => (stem, true),

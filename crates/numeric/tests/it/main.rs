@@ -1,5 +1,5 @@
 //! Checks every operator against its definition. The definitions are written separately, are slow,
-//! and are driven by the operator's name. Integers are unbounded numbers, and floats are exact
+//! and depend only on the operator's name. Integers are unbounded numbers, and floats are exact
 //! fractions that are rounded once.
 
 mod complete;

@@ -4,7 +4,7 @@ use wasmparser::ValType;
 use crate::soft::{F32, F64};
 use crate::{Random, floats, integers};
 
-/// The result of an operator by its definition.
+/// Returns the result of an operator by its definition.
 fn expected(scalar: Scalar, a: u64, b: u64) -> Result<u64, Trap> {
     let (result, name) = scalar.name().split_once('.').unwrap();
     if let Some(converted) = floats::convert(name, result, a) {

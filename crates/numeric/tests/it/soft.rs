@@ -1,4 +1,4 @@
-//! Binary floating point (IEEE 754-2019), implemented from its definition, with exact numbers that
+//! Implements binary floating point (IEEE 754-2019) from its definition, with exact numbers that
 //! are rounded once.
 
 /// A binary floating-point format.
@@ -80,9 +80,9 @@ impl Format {
         })
     }
 
-    /// The float nearest to the number, ties to even. `more` says that the true magnitude is
-    /// slightly greater, by less than one unit of the significand. The significand must then have
-    /// bits to spare.
+    /// Returns the float nearest to the number, ties to even. `more` says that the true magnitude
+    /// is slightly greater, by less than one unit of the significand. The significand must then
+    /// have bits to spare.
     pub fn round(self, number: Exact, more: bool) -> u64 {
         let sign = self.sign(number.negative);
         if number.significand == 0 {
@@ -116,8 +116,8 @@ impl Format {
     }
 }
 
-/// The sum, and whether the true magnitude is slightly greater. Both significands have at most 106
-/// bits. A zero sum of numbers with different signs is positive.
+/// Returns the sum, and whether the true magnitude is slightly greater. Both significands have at
+/// most 106 bits. A zero sum of numbers with different signs is positive.
 pub fn add(a: Exact, b: Exact) -> (Exact, bool) {
     let top = |n: Exact| n.exponent + 128 - n.significand.leading_zeros() as i32;
     if a.significand == 0 || b.significand == 0 {
@@ -168,7 +168,7 @@ pub fn add(a: Exact, b: Exact) -> (Exact, bool) {
     )
 }
 
-/// The product.
+/// Returns the exact product.
 pub fn multiply(a: Exact, b: Exact) -> Exact {
     Exact {
         negative: a.negative != b.negative,
@@ -177,7 +177,8 @@ pub fn multiply(a: Exact, b: Exact) -> Exact {
     }
 }
 
-/// The quotient by a number that is not 0, and whether the true magnitude is slightly greater.
+/// Returns the quotient by a number that is not 0, and whether the true magnitude is slightly
+/// greater.
 pub fn divide(a: Exact, b: Exact) -> (Exact, bool) {
     let up = a.significand.leading_zeros();
     let dividend = a.significand.checked_shl(up).unwrap_or(0);
@@ -189,7 +190,8 @@ pub fn divide(a: Exact, b: Exact) -> (Exact, bool) {
     (quotient, !dividend.is_multiple_of(b.significand))
 }
 
-/// The square root of a number that is not negative, and whether the true root is slightly greater.
+/// Returns the square root of a number that is not negative, and whether the true root is slightly
+/// greater.
 pub fn square_root(a: Exact) -> (Exact, bool) {
     let up = a.significand.leading_zeros() & !1;
     let up = if (a.exponent - up as i32) % 2 == 0 {

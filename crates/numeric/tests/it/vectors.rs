@@ -16,7 +16,8 @@ fn vector(width: u32, lanes: impl IntoIterator<Item = u64>) -> u128 {
         .sum()
 }
 
-/// The kind of a shape's lanes (`i` or `f`) and their width. For `f32x4`, these are `f` and 32.
+/// Returns the kind of a shape's lanes (`i` or `f`) and their width. For `f32x4`, these are `f` and
+/// 32.
 fn shape(name: &str) -> (&str, u32) {
     let (lane, _) = name.split_once('x').unwrap();
     (&lane[..1], lane[1..].parse().unwrap())
@@ -36,7 +37,7 @@ fn other_shape(name: &str) -> Option<(&str, &str, u32, bool)> {
         .then(|| (verb, &from[..1], shape(from).1, signed))
 }
 
-/// The result of an operator by its definition.
+/// Returns the result of an operator by its definition.
 fn expected(operator: Vector, immediate: u128, [a, b, c]: [u128; 3]) -> u128 {
     let (of, name) = operator.name().split_once('.').unwrap();
     match name {
@@ -151,8 +152,7 @@ fn expected(operator: Vector, immediate: u128, [a, b, c]: [u128; 3]) -> u128 {
                 .map(|pair| write(pair[0] + pair[1], width)),
         ),
         _ => {
-            // Converts as many lanes as both types have, from the lowest on. The other lanes are
-            // zero.
+            // Convert the lanes that both types have, from the lowest on. The other lanes are zero.
             let sign = match name.trim_end_matches("_zero") {
                 name if name.ends_with("_s") => "_s",
                 name if name.ends_with("_u") => "_u",
@@ -172,7 +172,7 @@ fn expected(operator: Vector, immediate: u128, [a, b, c]: [u128; 3]) -> u128 {
     }
 }
 
-/// For each lane of `c`, the sum of the lane and of `many` products of signed lanes.
+/// Returns, for each lane of `c`, the sum of the lane and of `many` products of signed lanes.
 fn dot(a: u128, b: u128, width: u32, many: usize, c: &[u64]) -> u128 {
     let [x, y] = [a, b].map(|operand| lanes(operand, width));
     let products = x

@@ -1,8 +1,9 @@
 //! Adds starts that make path numbers shorter.
 //!
-//! Five paths need three bits each, four paths need two. Suppose that two of five paths pass
-//! through a rarely reached vertex. It pays to end paths there. Then four paths are left, which
-//! need two bits. The two paths that begin at the vertex need one more bit, but they rarely run.
+//! Five paths need three bits each, but four paths need only two. Suppose that two of five paths
+//! pass through a rarely reached vertex. Ending paths there saves bits. Then four paths are left,
+//! which need two bits. The two paths that begin at the vertex need one more bit, but they are
+//! rarely executed.
 
 use afterimage_ids::{BlockId, EntityRef};
 use afterimage_placement::Weights;
@@ -14,7 +15,7 @@ use crate::width_of;
 const REACH: usize = 256;
 
 /// Finds vertices that should be starts, at most one per start. At most one path in `seldom`
-/// reaches each. O([`REACH`] log [`REACH`]) for each start.
+/// reaches each of them. Time: O([`REACH`] log [`REACH`]) for each start.
 pub(super) fn starts(
     cfg: &Cfg,
     weights: &Weights,

@@ -9,12 +9,12 @@ pub(super) struct Bits {
     /// The rest of the current word, and the number of bits left in it.
     word: u64,
     left: u32,
-    /// The next word, which has at least one bit; 0 for none.
+    /// The next word, which has at least one bit, or 0 for none.
     next: u64,
 }
 
 impl Bits {
-    /// Takes a word and returns the previous one, if there was one.
+    /// Takes a word and returns the previous word, if there was one.
     pub(super) fn push(&mut self, word: u64) -> Result<Option<u64>, RegenerateError> {
         if word == 0 {
             return Err(RegenerateError::Bits);
@@ -27,7 +27,7 @@ impl Bits {
         Ok((ready != 0).then_some(ready))
     }
 
-    /// Takes the word that was held back, if any.
+    /// Takes the word that was held back, if there is one.
     pub(super) fn last(&mut self) -> Option<u64> {
         let last = std::mem::take(&mut self.next);
         (last != 0).then_some(last)
@@ -39,7 +39,8 @@ impl Bits {
         self.left = 63 - word.leading_zeros();
     }
 
-    /// Holds back this word; 0 for none. `None` if the word is invalid.
+    /// Creates a reader that holds back this word, or no word if it is 0. Returns `None` if the
+    /// word is invalid.
     pub(super) fn keeping(word: u64) -> Option<Self> {
         (word != 1).then_some(Self {
             next: word,
@@ -47,7 +48,7 @@ impl Bits {
         })
     }
 
-    /// The word held back, or 0.
+    /// Returns the word held back, or 0.
     pub(super) fn kept(&self) -> u64 {
         self.next
     }
@@ -57,7 +58,7 @@ impl Bits {
         (self.word, self.left) = (word, left);
     }
 
-    /// The number of bits left in the word.
+    /// Returns the number of bits left in the word.
     pub(super) fn remaining(&self) -> u32 {
         self.left
     }
@@ -76,7 +77,7 @@ impl Bits {
         Ok(number)
     }
 
-    /// Like [`take`](Self::take), without consuming the bits.
+    /// Reads like [`take`](Self::take), without consuming the bits.
     #[inline]
     pub(super) fn peek(&self, width: u8) -> Result<u32, RegenerateError> {
         let width = u32::from(width);

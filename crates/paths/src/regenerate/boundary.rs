@@ -6,22 +6,23 @@ use super::stack::Activation;
 use super::tables::Target;
 use super::{FinalFrame, RegenerateError, Regenerator, Sink};
 
-/// A moment when an activation is about to execute a block where paths begin: a loop's header, or a
-/// function's first block.
+/// A moment when an activation is about to execute a block where paths begin. The block is a loop's
+/// header or a function's first block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boundary {
-    /// The activations that wait for a call, the outermost first.
+    /// The activations that wait for a call, outermost first.
     pub waiting: Vec<FinalFrame>,
     /// The function that is active.
     pub function: FuncId,
-    /// The header that the function has reached; `None` if it was called and has executed nothing.
+    /// The header that the function has reached, or `None` if it was called and has executed
+    /// nothing.
     pub header: Option<BlockId>,
 }
 
 impl Regenerator<'_> {
     /// Continues to a boundary, at which the words fed so far end.
     ///
-    /// As at the end of a run, the first state that agrees is the right one. After the last bits,
+    /// The first state that agrees is the right state, as at the end of a run. After the last bits,
     /// everything is determined, and no state recurs.
     pub(super) fn go_to<S: Sink>(
         &mut self,

@@ -16,7 +16,7 @@ pub trait Tally: Sink {
     /// Whether the tally counts anything.
     const COUNTS: bool;
 
-    /// A path was executed `times` more times.
+    /// Records `times` further executions of a path.
     fn add(&mut self, node: NodeId, times: u64);
 }
 
@@ -27,8 +27,8 @@ impl Tally for NullSink {
 }
 
 /// Counts the blocks in a run's bits, several paths at a time. Tables show where the next few bits
-/// lead from the start of a path. A [`Regenerator`] handles cases outside the tables. O(1) per
-/// path; three to seven times as fast as regenerating the paths.
+/// lead from the start of a path. A [`Regenerator`] handles cases outside the tables. Time: O(1)
+/// per path. Counting is three to seven times as fast as regenerating the paths.
 pub struct Counter<'a, T = NullSink> {
     run: Regenerator<'a>,
     looks: LookupTables,
@@ -38,7 +38,7 @@ pub struct Counter<'a, T = NullSink> {
     /// The start of the next path's table. If this is the unknown place, `run` holds the run's
     /// position.
     place: u32,
-    /// When the innermost activation began.
+    /// The time at which the innermost activation began.
     entered: u64,
 }
 
@@ -63,18 +63,18 @@ impl<'a, T: Tally> Counter<'a, T> {
         }
     }
 
-    /// Adds a call of a function by the host.
+    /// Adds a call by the host to a function.
     pub fn host_call(&mut self, function: FuncId) {
         self.run.host_call(function);
     }
 
-    /// The number of blocks executed so far. A path that takes no bits may be counted only when
-    /// more bits arrive.
+    /// Returns the number of blocks executed so far. A path that takes no bits may be counted only
+    /// when more bits arrive.
     pub fn time(&self) -> u64 {
         self.run.time
     }
 
-    /// The number of open activations.
+    /// Returns the number of open activations.
     pub fn depth(&self) -> usize {
         self.run.outer.len() + usize::from(self.is_active())
     }
@@ -83,12 +83,12 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.current.is_some() || self.looks.start(self.place).is_some()
     }
 
-    /// Passes all paths executed since the last call to the tally. Returns the tally, and how many
-    /// of the activations that were open at the last call are still open. O(distinct looks since
-    /// then).
+    /// Passes all paths executed since the last call to the tally. Returns the tally, and the
+    /// number of activations that were open at the last call and still are. Time: O(distinct table
+    /// entries used since then).
     ///
     /// # Errors
-    /// If the plan belongs to another program.
+    /// Returns an error if the plan belongs to another program.
     pub fn take(&mut self) -> Result<(&mut T, usize), RegenerateError> {
         self.looks.report(&mut self.run.tables, &mut self.tally)?;
         let kept = self.fewest;
@@ -104,7 +104,7 @@ impl<'a, T: Tally> Counter<'a, T> {
     /// Continues to the run's end, as [`Regenerator::finish`] does. All words must have been fed.
     ///
     /// # Errors
-    /// If the run does not reach its end.
+    /// Returns an error if the run does not reach its end.
     pub fn finish(&mut self, finish: &Finish) -> Result<(), RegenerateError> {
         self.tell_place();
         self.watched(|run, sink| run.finish(finish, sink))?;
@@ -129,10 +129,10 @@ impl<'a, T: Tally> Counter<'a, T> {
         result
     }
 
-    /// The run's position. O(open activations).
+    /// Returns the run's position. Time: O(open activations).
     ///
     /// # Errors
-    /// If the words do not continue the run.
+    /// Returns an error if the words do not continue the run.
     pub fn waypoint(&mut self) -> Result<Waypoint, RegenerateError> {
         self.tell_place();
         let waypoint = self.watched(|run, sink| run.waypoint(sink))?;
@@ -141,10 +141,11 @@ impl<'a, T: Tally> Counter<'a, T> {
     }
 
     /// Continues to a boundary at the end of the words fed so far, the last of which is complete.
-    /// Returns the number of blocks executed. O(open activations), plus the steps after the word.
+    /// Returns the number of blocks executed. Time: O(open activations), plus the steps after the
+    /// word.
     ///
     /// # Errors
-    /// If the run does not reach its end.
+    /// Returns an error if the run does not reach its end.
     pub fn close(&mut self, boundary: &Boundary) -> Result<u64, RegenerateError> {
         self.tell_place();
         self.watched(|run, sink| run.go_to(boundary, sink))?;
@@ -152,11 +153,11 @@ impl<'a, T: Tally> Counter<'a, T> {
         Ok(self.run.time)
     }
 
-    /// Processes more words. The last word is held back until more arrive, as in
+    /// Processes more words. The last word is held back until more words arrive, as in
     /// [`Regenerator::feed`].
     ///
     /// # Errors
-    /// If the words do not continue the run.
+    /// Returns an error if the words do not continue the run.
     pub fn feed(&mut self, words: &[u64]) -> Result<(), RegenerateError> {
         for &word in words {
             if let Some(ready) = self.run.bits.push(word)? {
@@ -254,8 +255,9 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.outer.push(at);
     }
 
-    /// For each open activation, the outermost first, the times of its first block and of the block
-    /// of the call for which it waits. If it does not wait, both are the time of its first block.
+    /// Returns, for each open activation, outermost first, the times of its first block and of the
+    /// block with the call for which it waits. If the activation does not wait, both are the time
+    /// of its first block.
     pub fn opened(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let waiting = self.run.outer.iter().map(|at| (at.entered, at.called));
         let active = self.is_active();

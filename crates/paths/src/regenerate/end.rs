@@ -10,17 +10,17 @@ use super::{Next, RegenerateError, Regenerator, Sink};
 pub struct FinalFrame {
     /// The activation's function.
     pub function: FuncId,
-    /// The block in which it was.
+    /// The block in which the activation was.
     pub block: BlockId,
 }
 
-/// How a run ended.
+/// The way in which a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// No activation was open: every call by the host had returned, or an exception left the last
-    /// one.
+    /// No activation was open. Every call by the host had returned, or an exception had left the
+    /// last activation.
     Done,
-    /// These activations were open, the outermost first.
+    /// These activations were open. The outermost comes first.
     Open(Vec<FinalFrame>),
 }
 
@@ -32,7 +32,7 @@ impl Regenerator<'_> {
     /// end.
     ///
     /// # Errors
-    /// If the run does not reach its end.
+    /// Returns an error if the run does not reach its end.
     pub fn finish<S: Sink>(
         &mut self,
         finish: &Finish,

@@ -7,7 +7,7 @@ use super::stack::{Activation, LEAVES, NOWHERE};
 use super::tables::{PathEnd, Tables, Target};
 use super::{RegenerateError, Sink};
 
-/// The number of bits that one look reads. Seven or nine make counting slower.
+/// The number of bits that one look reads. Seven or nine bits make counting slower.
 const BITS: u32 = 8;
 /// The number of entries of a table. There is one for each number of bits up to [`BITS`] and each
 /// value of these bits.
@@ -20,16 +20,16 @@ const FAR: usize = 64;
 /// A start gets a table after this many visits. Most starts are visited less often, and would take
 /// most of the memory.
 const WARM: u32 = 16;
-/// The maximum number of entries of all tables together: 128 MiB.
+/// The maximum number of entries of all tables together, which take 128 MiB.
 const MOST: usize = 1 << 23;
 
-/// The maximum size of the lists of paths: 64 MiB. Beyond it, the lists are rebuilt.
+/// The maximum length of the lists of paths, which then take 64 MiB. Longer lists are rebuilt.
 const MOST_NODES: usize = 1 << 24;
 
 /// The place of the table for unknown starts.
 pub(super) const UNKNOWN_PLACE: u32 = 0;
 
-/// Where some bits lead.
+/// The result of following some bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     /// The start of the next path's table.
@@ -89,7 +89,7 @@ pub(super) struct LookupTables {
     used: Vec<u64>,
     /// The entries used since the last report.
     met: Vec<u32>,
-    /// For each entry, 1 plus the position of its list of paths in `nodes`; 0 if it has no list
+    /// For each entry, 1 plus the position of its list of paths in `nodes`, or 0 if it has no list
     /// yet.
     listed: Vec<u32>,
     /// Lists of paths. Each consists of the number of paths, followed by the paths.
@@ -188,8 +188,8 @@ impl LookupTables {
         Ok(())
     }
 
-    /// The state before the paths that begin at the start to which the table at a place belongs,
-    /// with `bits` bits of this value. `None` if no start has this table.
+    /// Returns the state in which a look begins at the start with the table at `place`. The look
+    /// has `bits` bits of `value`. Returns `None` if no start has this table.
     fn way(&self, place: u32, value: u32, bits: u32) -> Option<Way> {
         let (function, start) = self.start(place)?;
         Some(Way {
@@ -203,8 +203,8 @@ impl LookupTables {
         })
     }
 
-    /// The entry for the next bits, and the number of bits that it covers. The next bits are the
-    /// `left` topmost bits of `rest`.
+    /// Returns the entry for the next bits, and the number of bits that it covers. The next bits
+    /// are the `left` topmost bits of `rest`.
     #[inline]
     pub(super) fn entry(place: u32, rest: u64, left: u32) -> (usize, u32) {
         let bits = left.min(BITS);
@@ -217,25 +217,25 @@ impl LookupTables {
         &self.entries[entry]
     }
 
-    /// The activation that begins to wait with a call. Its `called` counts blocks from the look's
-    /// beginning.
+    /// Returns the activation that begins to wait with a call. Its `called` counts blocks from the
+    /// look's beginning.
     #[inline]
     pub(super) fn site(&self, look: &Look) -> Activation {
         self.sites[look.site as usize]
     }
 
-    /// Like [`site`](Self::site), for several activations.
+    /// Returns all activations that begin to wait.
     pub(super) fn sites(&self, look: &Look) -> &[Activation] {
         &self.sites[look.site as usize..][..usize::from(look.waiting)]
     }
 
-    /// The function and the start whose table begins at a place.
+    /// Returns the function and the start whose table begins at a place.
     pub(super) fn start(&self, place: u32) -> Option<(u32, u32)> {
         let start = self.starts[place as usize / TABLE];
         (start.0 != NOWHERE).then_some(start)
     }
 
-    /// Counts a visit of a start and returns the place of its table.
+    /// Counts a visit to a start and returns the place of its table.
     pub(super) fn meet(&mut self, tables: &mut Tables<'_>, function: u32, start: u32) -> u32 {
         // An invalid start is refused when its path is looked up.
         let Some(place) = tables.place(function, start) else {
@@ -254,7 +254,7 @@ impl LookupTables {
         }
     }
 
-    /// The place of a start's table, if it has one.
+    /// Returns the place of a start's table, if it has one.
     fn place(&self, tables: &mut Tables<'_>, function: u32, start: u32) -> TableState {
         match tables.place(function, start) {
             Some(&mut place) if place > WARM => TableState::At(place),
@@ -299,7 +299,7 @@ impl LookupTables {
         };
         let mut sites = Vec::new();
         for _ in 0..FAR {
-            // It is unknown whether more bits follow, and so whether more paths follow.
+            // The number of further bits is unknown, so further paths are unknown, too.
             if way.left == 0 {
                 break;
             }
@@ -390,7 +390,7 @@ impl Way {
         }
     }
 
-    /// Like [`step`](Self::step), with `None` for [`Step::End`].
+    /// Does the same as [`step`](Self::step), with `None` for [`Step::End`].
     fn path<S: Sink>(
         &mut self,
         looks: &LookupTables,
@@ -458,7 +458,7 @@ impl Way {
         Some(step)
     }
 
-    /// The callee; `Some(None)` for an import that writes nothing.
+    /// Returns the callee, or `Some(None)` for an import that writes nothing.
     fn callee(&self, tables: &Tables<'_>, target: Target, left: u32) -> Option<Option<u32>> {
         let ids = tables.entry_ids();
         match target {

@@ -14,12 +14,12 @@ use crate::{EntryIds, PathPlan};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path {
     pub node: NodeId,
-    /// The number of its blocks: 0 if it leads from one dispatch vertex to the next.
+    /// The number of the path's blocks, or 0 if it leads from one dispatch vertex to the next.
     pub length: u32,
     pub end: PathEnd,
 }
 
-/// How a path ends.
+/// The end of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PathEnd {
     /// The next path of this activation begins at this start.
@@ -108,7 +108,7 @@ impl<'a> Tables<'a> {
         self.program.functions[function as usize].id
     }
 
-    /// The position of a defined function; `None` for an import.
+    /// Returns the position of a defined function, or `None` for an import.
     pub(super) fn defined(&self, function: FuncId) -> Option<u32> {
         let position = function.index().checked_sub(self.program.imports.len())?;
         (position < self.functions.len()).then_some(position as u32)
@@ -122,7 +122,7 @@ impl<'a> Tables<'a> {
         (table.root, table.entry)
     }
 
-    /// The index of a block among the starts, if paths begin at it.
+    /// Returns the index of a block among the starts, if paths begin at it.
     pub(super) fn start_of(&mut self, function: u32, block: BlockId) -> Option<u32> {
         let known = self.function(function).of_block.get(block.index()).copied();
         known.filter(|&start| start != NOWHERE)
@@ -133,12 +133,13 @@ impl<'a> Tables<'a> {
         (function as usize) < self.functions.len()
     }
 
-    /// A type, if the program has it.
+    /// Returns a type, if the program has it.
     pub(super) fn ty(&self, ty: TypeId) -> Option<TypeId> {
         self.program.types.is_valid(ty).then_some(ty)
     }
 
-    /// The place of the table of several paths of a start; `None` if the start is invalid.
+    /// Returns the place of the table of several paths of a start, or `None` if the start is
+    /// invalid.
     pub(super) fn place(&mut self, function: u32, start: u32) -> Option<&mut u32> {
         let table = self.function(function);
         table.starts.get_mut(start as usize).map(|s| &mut s.place)
@@ -153,7 +154,7 @@ impl<'a> Tables<'a> {
             .map_or(0, |s| s.width)
     }
 
-    /// The path from a start that has this number.
+    /// Returns the path from a start that has this number.
     #[inline]
     pub(super) fn path<S: Sink>(
         &mut self,
@@ -206,8 +207,8 @@ impl<'a> Tables<'a> {
         Ok(path)
     }
 
-    /// Defines the path that was walked last, or what remains of it after
-    /// [`shorten`](Self::shorten). `end` says how the path ends, if it was walked to its end.
+    /// Defines the path that was walked last, or the rest of it after [`shorten`](Self::shorten).
+    /// `end` says how the path ends, if it was walked to its end.
     pub(super) fn define<S: Sink>(
         &mut self,
         function: u32,
@@ -331,7 +332,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// The blocks of the path that was walked last.
+    /// Returns the blocks of the path that was walked last.
     pub(super) fn walked(&self) -> &[BlockId] {
         &self.blocks
     }
@@ -346,7 +347,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// The table of a function, created when the function is first entered.
+    /// Returns the table of a function, created when the function is first entered.
     #[inline]
     fn function(&mut self, function: u32) -> &mut Function {
         let position = function as usize;

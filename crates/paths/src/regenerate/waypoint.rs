@@ -14,12 +14,12 @@ use crate::PathPlan;
 /// A waypoint is a list of numbers, most of them small, in this order:
 ///
 /// - the number of blocks executed so far;
-/// - the word held back until the next one arrives, or 0;
+/// - the word held back until the next word arrives, or 0;
 /// - the number of calls by the host that have not begun, and their functions;
 /// - the number of waiting activations and, for each, its function, start, start for exceptions and
 ///   block;
 /// - the next event: 0 for a call by the host; 1 for a path, with its function and start; 2 to 4
-///   for a call of a defined function, of an import, or through a table, with the function or type
+///   for a call to a defined function, to an import, or through a table, with the function or type
 ///   and the calling function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waypoint(Vec<u64>);
@@ -30,12 +30,12 @@ impl Waypoint {
         Self(numbers)
     }
 
-    /// The numbers.
+    /// Returns the numbers.
     pub fn numbers(&self) -> &[u64] {
         &self.0
     }
 
-    /// The number of blocks executed before the waypoint.
+    /// Returns the number of blocks executed before the waypoint.
     pub fn time(&self) -> u64 {
         self.0.first().copied().unwrap_or(0)
     }
@@ -55,8 +55,8 @@ fn by_number(start: u32) -> u64 {
 }
 
 impl<'a> Regenerator<'a> {
-    /// The run's position after the words fed so far. A call that needs no more bits begins and is
-    /// reported to the sink. O(open activations).
+    /// Returns the run's position after the words fed so far. A call that needs no more bits begins
+    /// and is reported to the sink. Time: O(open activations).
     pub fn waypoint<S: Sink>(&mut self, sink: &mut S) -> Result<Waypoint, RegenerateError> {
         self.settle(sink)?;
         Ok(self.waypoint_here())
@@ -90,7 +90,7 @@ impl<'a> Regenerator<'a> {
     /// is the given boundary if the run reaches it, and another place otherwise.
     ///
     /// # Errors
-    /// If the words do not continue the run.
+    /// Returns an error if the words do not continue the run.
     pub fn close<S: Sink>(
         &mut self,
         said: &Waypoint,
@@ -140,7 +140,8 @@ impl<'a> Regenerator<'a> {
     /// [`Regenerator::open`] to a sink that has not observed the run so far.
     ///
     /// # Errors
-    /// [`RegenerateError::Waypoint`] if this is no moment of a run of this program under this plan.
+    /// Returns [`RegenerateError::Waypoint`] if this is no moment of a run of this program under
+    /// this plan.
     pub fn resumed(
         program: &'a Program,
         plan: &'a PathPlan,

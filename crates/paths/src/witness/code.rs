@@ -11,15 +11,15 @@ const SHORT: u8 = 8;
 pub(super) struct Code {
     /// The tokens of a canonical code, ascending by width and value.
     tokens: Vec<Token>,
-    /// For each value of the next bits, as many as the longest short token has: the rank and width
-    /// of the token at their beginning.
+    /// The rank and width of the token with which the next bits begin, indexed by these bits. The
+    /// longest short token determines their number.
     short: Vec<(u32, u8)>,
     short_width: u8,
     longest: u8,
 }
 
 impl Code {
-    /// The code with these tokens, which may be in any order and repeated.
+    /// Returns the code with these tokens, which may be in any order and repeated.
     pub(super) fn new(mut tokens: Vec<Token>) -> Self {
         tokens.sort_unstable_by_key(|t| (t.width, t.value));
         tokens.dedup();
@@ -41,14 +41,14 @@ impl Code {
         }
     }
 
-    /// The rank of a token.
+    /// Returns the rank of a token.
     pub(super) fn rank(&self, token: Token) -> Option<u32> {
         let key = |t: &Token| (t.width, t.value);
         let found = self.tokens.binary_search_by_key(&key(&token), key);
         found.ok().map(|rank| rank as u32)
     }
 
-    /// The rank of the next token; `None` if the next bits are not a token.
+    /// Returns the rank of the next token, or `None` if the next bits are not a token.
     #[inline]
     pub(super) fn read<R: TokenReader>(&self, reader: &mut R) -> Option<u32> {
         let (rank, width) = self.short[reader.peek(self.short_width) as usize];
@@ -58,7 +58,8 @@ impl Code {
         reader.take(width).then_some(rank)
     }
 
-    /// Words of one width are consecutive numbers, below the prefixes of longer words.
+    /// Reads a token of more than [`SHORT`] bits. Tokens of one width are consecutive numbers,
+    /// below the prefixes of longer tokens.
     #[cold]
     fn read_long<R: TokenReader>(&self, reader: &mut R) -> Option<u32> {
         let next = reader.peek(self.longest);

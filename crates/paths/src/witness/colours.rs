@@ -11,9 +11,9 @@ const WORK_PER_EDGE: usize = 64;
 /// The minimum number of steps, whatever the number of edges.
 const LEAST_WORK: usize = 1 << 20;
 
-/// Colours greedily: witnesses that a branch sees through different edges get different colours.
-/// The heaviest witnesses come first, and each takes the smallest possible colour, so that much of
-/// the weight has few colours. Returns the colours by edge. Near-linear.
+/// Colours greedily, so that witnesses that a branch sees through different edges get different
+/// colours. The heaviest witnesses come first, and each takes the smallest possible colour, so that
+/// much of the weight has few colours. Returns the colours by edge. Time: near-linear.
 ///
 /// The placement must solve the tracing problem.
 pub(super) fn colours(
@@ -76,8 +76,8 @@ struct Colouring<'v, 'g> {
 }
 
 impl Colouring<'_, '_> {
-    /// Returns the smallest colour for a witness that differs from those of conflicting witnesses.
-    /// `None` if the step limit is reached.
+    /// Returns the smallest colour for a witness that no conflicting witness has. Returns `None` if
+    /// the step limit is reached.
     fn colour(&mut self, e: EdgeId) -> Option<u32> {
         let ways = self.seen(e)?;
         let graph = self.view.graph();
@@ -103,7 +103,7 @@ impl Colouring<'_, '_> {
         Some(colour)
     }
 
-    /// The edges that leave branches and through which a witness is seen.
+    /// Returns the edges that leave branches and through which a witness is seen.
     fn seen(&mut self, e: EdgeId) -> Option<Vec<EdgeId>> {
         let graph = self.view.graph();
         let mut ways = Vec::new();

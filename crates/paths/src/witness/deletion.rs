@@ -1,10 +1,11 @@
 //! Deletes witnesses that distinguish nothing.
 //!
 //! A spanning tree leaves no undirected cycle silent. Theorem 4.2 of Ball and Larus 1992 requires
-//! less: no directed cycle and no diamond. Finding the cheapest set is NP-complete, so each witness
-//! is tried once, hottest first. On ten real programs this saves 0 to 3 % of the witnesses with
-//! heuristic weights, and less than 0.5 % with weights from the same run: the spanning tree is
-//! nearly optimal. Starting without a tree, with all edges writing, gave the same result.
+//! less. It forbids only directed cycles and diamonds. Finding the cheapest set is NP-complete, so
+//! each witness is tried once, hottest first. On ten real programs, this saves 0 to 3 % of the
+//! witnesses with heuristic weights, and less than 0.5 % with weights from the same run, so the
+//! spanning tree is nearly optimal. Starting without a tree, with all edges writing, gave the same
+//! result.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
@@ -14,7 +15,7 @@ use super::{Placement, TraceGraph};
 /// limit covers all but the largest functions.
 const WORK: usize = 4096;
 
-/// Deletes witnesses, the heaviest first, as long as the remaining witnesses suffice:
+/// Deletes witnesses, heaviest first, as long as the remaining witnesses suffice:
 /// - no branch sees a vertex after which other functions write;
 /// - no branch reaches a vertex along two silent paths, so the last path is known wherever a run
 ///   ends;
@@ -79,14 +80,14 @@ struct Trial<'v, 'g> {
     before: Region,
     /// The vertices that the edge's target reaches silently.
     behind: Region,
-    /// The vertices that silently reach any of those in `behind`.
+    /// The vertices that silently reach any vertex in `behind`.
     meeting: Region,
     /// The number of edges that may still be examined.
     work: usize,
 }
 
 impl Trial<'_, '_> {
-    /// Whether the edge need not write; `None` if finding out takes too long.
+    /// Returns whether the edge need not write, or `None` if finding out takes too long.
     fn can_be_silent(&mut self, placement: &Placement, e: EdgeId) -> Option<bool> {
         self.work = WORK;
         let (view, graph) = (self.view, self.view.graph());
@@ -126,8 +127,8 @@ impl Trial<'_, '_> {
         }
         backwards(view, placement, &mut self.meeting, &mut self.work)?;
         // A branch before the edge has one silent path to the edge. If another path from the branch
-        // meets a vertex after the edge, there would be a diamond. If one path leads to both, they
-        // part later.
+        // meets a vertex after the edge, there would be a diamond. If one path leads to both, the
+        // paths diverge later.
         for &p in self.before.list.iter().filter(|&&p| view.is_branch(p)) {
             for &out in graph.out_edges(p) {
                 self.work = self.work.checked_sub(1)?;

@@ -1,4 +1,4 @@
-//! The modified spanning tree.
+//! Chooses edges by a modified spanning tree.
 
 use afterimage_graph::UnionFind;
 use afterimage_ids::{EdgeId, EntityRef};
@@ -6,9 +6,9 @@ use afterimage_ids::{EdgeId, EntityRef};
 use super::{Placement, TraceGraph};
 
 /// Makes more edges write, so that the silent edges contain no undirected cycle. Uses Kruskal's
-/// algorithm: edges that cannot carry a witness come first, then the other edges by decreasing
+/// algorithm. Edges that cannot carry a witness come first, then the other edges by decreasing
 /// weight. Edges that are already in the placement stay in it (Ball and Larus 1992, section 4.2).
-/// EXIT→root is not an edge here. O(E log E).
+/// EXIT→root is not an edge here. Time: O(E log E).
 pub fn chords(view: &TraceGraph<'_>, placement: &mut Placement, weight: &[f64]) {
     let graph = view.graph();
     let mut order: Vec<EdgeId> = graph.edges().filter(|&e| !placement.writes(e)).collect();

@@ -1,15 +1,15 @@
-//! Code lengths by weight (Huffman 1952).
+//! Computes code lengths from weights (Huffman 1952).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Weights are rounded to multiples of this fraction of their sum, and to at least one such part.
-/// The length of a word in a Huffman code is at most log_φ of its inverse probability (Buro 1993),
-/// which is below 32 for 2^22 words.
+/// The sum of the weights is divided into this many parts. Each weight is rounded to a whole number
+/// of parts, at least one. The length of a word in a Huffman code is at most log_φ of its inverse
+/// probability (Buro 1993), which is below 32 for 2^22 words.
 const PARTS: f64 = 65_536.0;
 
-/// The word lengths of an optimal prefix-free code for these nonnegative weights. Lengths are from
-/// 1 to 32 for up to 2^22 words. O(n log n).
+/// Returns the word lengths of an optimal prefix-free code for these nonnegative weights. Lengths
+/// are from 1 to 32 for up to 2^22 words. Time: O(n log n).
 pub(super) fn code_lengths(weights: &[f64]) -> Vec<u8> {
     let n = weights.len();
     if n == 1 {
@@ -36,7 +36,7 @@ pub(super) fn code_lengths(weights: &[f64]) -> Vec<u8> {
             break;
         }
     }
-    // Parents have higher numbers than their children; the last number is the root.
+    // Parents have higher numbers than their children, and the last number is the root.
     let mut depth = vec![0u8; parent.len()];
     for i in (0..parent.len().saturating_sub(1)).rev() {
         depth[i] = depth[parent[i]] + 1;

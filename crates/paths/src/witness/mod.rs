@@ -7,9 +7,9 @@
 //! turns them back into the path. For a whole [`Program`](afterimage_program::Program), use a
 //! [`WitnessPlan`] and read the output of a run with a [`Regenerator`].
 //!
-//! This goes beyond the paper in three ways. Spanning-tree witnesses that distinguish nothing are
-//! deleted. Calls of functions that write nothing are transparent. Codes are as short as the
-//! required distinctions allow.
+//! This module goes beyond the paper in three ways. Spanning-tree witnesses that distinguish
+//! nothing are deleted. Calls to functions that write nothing are transparent. Codes are as short
+//! as the required distinctions allow.
 
 mod blocking;
 mod code;

@@ -3,14 +3,15 @@
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{EdgeId, EntityRef};
 
-/// A set of edges that write witnesses: *epl* in Ball and Larus 1992. The other edges are *silent*.
+/// A set of edges that write witnesses, called *epl* in Ball and Larus 1992. The other edges are
+/// *silent*.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     writes: Vec<bool>,
 }
 
 impl Placement {
-    /// The placement with these edges.
+    /// Returns the placement with these edges.
     pub fn new(graph: &FlowGraph, edges: impl IntoIterator<Item = EdgeId>) -> Self {
         let mut this = Self {
             writes: vec![false; graph.edge_count()],
@@ -31,7 +32,7 @@ impl Placement {
         self.writes[edge.index()] = writes;
     }
 
-    /// The edges that write, ascending.
+    /// Returns the edges that write, ascending.
     pub fn edges(&self) -> impl Iterator<Item = EdgeId> + '_ {
         let edges = self.writes.iter().enumerate();
         edges.filter(|(_, w)| **w).map(|(i, _)| EdgeId::new(i))

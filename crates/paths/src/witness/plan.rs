@@ -15,7 +15,7 @@ use crate::{EntryIds, Spot, Step};
 /// fewer bits than the unchanged weights.
 const GUESSES: f64 = 0.6;
 
-/// How witnesses are chosen.
+/// The options for choosing witnesses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WitnessOptions {
     /// The cost of a witness on an edge.
@@ -38,38 +38,40 @@ impl Default for WitnessOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionWitnesses {
     edges: Vec<(EdgeId, Token)>,
-    /// For each entry of `edges`, the group to whose code the token belongs.
+    /// For each entry of `edges`, the group with the code to which the token belongs.
     groups: Vec<u32>,
     entry: Option<Token>,
     may_write: bool,
 }
 
 impl FunctionWitnesses {
-    /// The edges that write, ascending, with their tokens.
+    /// Returns the edges that write, ascending, with their tokens.
     ///
-    /// Edges out of blocks that end with a tail call or a throw never write: such an operator can
-    /// still fail.
+    /// Edges out of blocks that end with a tail call or a throw never write, because these
+    /// operators can still fail.
     pub fn edges(&self) -> &[(EdgeId, Token)] {
         &self.edges
     }
 
-    /// The edges that write, with their tokens and the group to whose code each token belongs.
+    /// Returns the edges that write, each with its token and the group with the code to which the
+    /// token belongs.
     pub(super) fn coded(&self) -> impl Iterator<Item = (EdgeId, Token, u32)> + '_ {
         let edges = self.edges.iter().zip(&self.groups);
         edges.map(|(&(edge, token), &group)| (edge, token, group))
     }
 
-    /// The token that the function writes first when it is entered by any caller, before its root.
+    /// Returns the token that the function writes first when it is entered by any caller, before
+    /// its root.
     pub fn entry(&self) -> Option<Token> {
         self.entry
     }
 
-    /// Whether anything may be written between a call of this function and its return.
+    /// Whether anything may be written between a call to this function and its return.
     pub fn may_write(&self) -> bool {
         self.may_write
     }
 
-    /// The widest token on an edge, in bits.
+    /// Returns the widest token on an edge, in bits.
     pub fn width(&self) -> u8 {
         self.edges.iter().map(|(_, t)| t.width).max().unwrap_or(0)
     }
@@ -108,11 +110,11 @@ fn probes(cfg: &Cfg, witnesses: &FunctionWitnesses, writers: &Writers) -> Vec<(S
 }
 
 impl WitnessPlan {
-    /// Plans a program's witnesses. The counts of an earlier run serve as weights if given.
-    /// Near-linear.
+    /// Plans a program's witnesses. The counts of an earlier run serve as weights if given. Time:
+    /// near-linear.
     ///
     /// # Errors
-    /// If the counts belong to another program.
+    /// Returns an error if the counts belong to another program.
     pub fn new(
         program: &Program,
         feedback: Option<&Counts>,
@@ -151,8 +153,8 @@ impl WitnessPlan {
         })
     }
 
-    /// The probes of the `i`-th defined function. Steps that share an operator must be placed in
-    /// this order.
+    /// Returns the probes of the `i`-th defined function. Steps that share an operator must be
+    /// placed in this order.
     pub fn steps(&self, i: usize) -> &[(Spot, Step)] {
         &self.steps[i]
     }
@@ -162,22 +164,22 @@ impl WitnessPlan {
         &self.functions
     }
 
-    /// The numbers of functions that may be called through a table.
+    /// Returns the numbers of functions that may be called through a table.
     pub fn entry_ids(&self) -> &EntryIds {
         &self.entry_ids
     }
 }
 
-/// A function's number among those of its type that may be called through a table, if there are
-/// several.
+/// Returns a function's number among the functions of its type that may be called through a table,
+/// if there are several.
 pub(super) fn number(entry_ids: &EntryIds, function: FuncId) -> Option<Token> {
     let (value, width) = entry_ids.of(function)?;
     (width > 0).then_some(Token { value, width })
 }
 
-/// The token that a function writes at its entry. This is its number, or a mere mark of entry if it
-/// may make a tail call without writing anything else. Without such marks, functions could replace
-/// each other silently forever.
+/// Returns the token that a function writes at its entry. This is its number, or a mere mark of
+/// entry if it may make a tail call without writing anything else. Without such marks, functions
+/// could replace each other silently forever.
 fn entry_token(function: &Function, entry_ids: &EntryIds) -> Option<Token> {
     let tick = Token { value: 0, width: 1 };
     number(entry_ids, function.id).or_else(|| tail_calls_silently(&function.cfg).then_some(tick))
@@ -216,8 +218,8 @@ fn has_cycle(graph: &FlowGraph) -> bool {
         || Components::compute(&adjacency).count() < graph.vertex_count()
 }
 
-/// A function's graph with the roles of its calls. EXIT is foreign, because the caller continues
-/// after it.
+/// Returns a function's graph with the roles of its calls. EXIT is foreign, because the caller
+/// continues after it.
 fn view<'g>(cfg: &'g Cfg, writes: impl Fn(Callee) -> bool) -> TraceGraph<'g> {
     TraceGraph::new(
         &cfg.graph,

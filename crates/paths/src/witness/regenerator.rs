@@ -26,8 +26,8 @@ struct Activation {
     function: u32,
     /// The vertex that the activation has reached.
     at: BlockId,
-    /// A token that has been read for a branch, but whose edge is still to come: `wit` of Ball and
-    /// Larus 1992, Figure 7.
+    /// A token that has been read for a branch, but whose edge is still to come. This is `wit` of
+    /// Ball and Larus 1992, Figure 7.
     pending: Option<u32>,
 }
 
@@ -36,7 +36,7 @@ struct Activation {
 enum Phase {
     /// The activation executes its current vertex.
     Arrives,
-    /// The call at its current vertex has returned, or thrown an exception.
+    /// The call at the activation's current vertex has returned, or thrown an exception.
     Returned { thrown: bool },
 }
 
@@ -49,9 +49,9 @@ enum Progress {
     Read,
 }
 
-/// Regenerates the path of a run from its tokens, piece by piece: `regenerate` of Ball and Larus
-/// 1992, Figure 7, with a stack (section 4.2) and tables. O(1) for every stretch of blocks without
-/// a decision.
+/// Regenerates the path of a run from its tokens, piece by piece. This is `regenerate` of Ball and
+/// Larus 1992, Figure 7, with a stack (section 4.2) and tables. Time: O(1) for every stretch of
+/// blocks without a decision.
 #[derive(Debug)]
 pub struct Regenerator<'a> {
     program: &'a Program,
@@ -80,12 +80,12 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Adds a call of a function by the host, which begins when all earlier ones have ended.
+    /// Adds a call by the host to a function. The call begins when all earlier calls have ended.
     pub fn host_call(&mut self, function: FuncId) {
         self.host_calls.push_back(function);
     }
 
-    /// The functions whose activations are open, the outermost first.
+    /// Returns the functions whose activations are open, outermost first.
     pub fn open(&self) -> impl Iterator<Item = FuncId> + '_ {
         let program = self.program;
         let open = self.stack.iter();
@@ -96,7 +96,8 @@ impl<'a> Regenerator<'a> {
     /// the last token.
     ///
     /// # Errors
-    /// If the tokens do not continue the run. The regenerator is unusable afterwards.
+    /// Returns an error if the tokens do not continue the run. The regenerator is unusable
+    /// afterwards.
     pub fn advance<R: TokenReader, S: PathSink>(
         &mut self,
         reader: &mut R,
@@ -110,7 +111,7 @@ impl<'a> Regenerator<'a> {
         Ok(())
     }
 
-    /// The innermost activation, and its function's table.
+    /// Returns the innermost activation, and its function's table.
     #[inline]
     fn top(&mut self) -> Option<(&mut Activation, &mut Table, &'a Cfg)> {
         let top = self.stack.last_mut()?;
@@ -267,7 +268,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// The error if the next bits are not a token, or no bits are left.
+    /// Returns the error if the next bits are not a token, or no bits are left.
     #[cold]
     fn no_token<R: TokenReader>(&self, reader: &R) -> WitnessError {
         if reader.is_empty() {

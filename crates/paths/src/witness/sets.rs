@@ -1,5 +1,5 @@
-//! Witness sets, and two ways to decide whether a placement solves the tracing problem: by
-//! definition and by theorem.
+//! Computes witness sets, and decides by definition and by theorem whether a placement solves the
+//! tracing problem.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 use super::{Placement, TraceGraph};
 
-/// The possible first event in the trace once control has passed over an edge.
+/// A possible first event in the trace after control has passed over an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Witness {
     /// The witness of an edge.
@@ -20,10 +20,10 @@ pub enum Witness {
 }
 
 /// Returns the witness set of an edge (Ball and Larus 1992, section 4.1), by walking over
-/// everything that is reachable without a write. O(E).
+/// everything that is reachable without a write. Time: O(E).
 ///
-/// `may_end` says where a run may end. In a single procedure that is EXIT. In a program it is every
-/// block, because the host or a trap may end the run anywhere.
+/// `may_end` says where a run may end. In a single procedure, this is EXIT. In a program, it is
+/// every block, because the host or a trap may end the run anywhere.
 pub fn witness_set(
     view: &TraceGraph<'_>,
     placement: &Placement,
@@ -56,7 +56,7 @@ pub fn witness_set(
 }
 
 /// Completes the graph so that every vertex reaches EXIT. Adds an edge to EXIT, after the other
-/// edges, from one vertex of every region that cannot be left. O(V + E).
+/// edges, from one vertex of every region that cannot be left. Time: O(V + E).
 ///
 /// Without these virtual exits, the events of an endless region would be in no witness set, and the
 /// definition and Theorem 4.2 would disagree.
@@ -71,10 +71,10 @@ pub fn completed(graph: &FlowGraph) -> FlowGraph {
     )
 }
 
-/// Whether the witness sets of the edges that leave a vertex are disjoint, for every vertex:
-/// Trace(G, epl) of Ball and Larus 1992, section 4.1, on a graph without calls. O(E²).
+/// Whether the witness sets of the edges that leave a vertex are disjoint, for every vertex. This
+/// is Trace(G, epl) of Ball and Larus 1992, section 4.1, on a graph without calls. Time: O(E²).
 ///
-/// Virtual exits are added, which write nothing.
+/// Adds virtual exits, which write nothing.
 pub fn solves_by_definition(graph: &FlowGraph, placement: &Placement) -> bool {
     let completed = completed(graph);
     let placement = Placement::new(&completed, placement.edges());
@@ -90,7 +90,7 @@ pub fn solves_by_definition(graph: &FlowGraph, placement: &Placement) -> bool {
     })
 }
 
-/// Decides by Theorem 4.2 whether a placement solves the tracing problem: the silent edges must
+/// Decides by Theorem 4.2 whether a placement solves the tracing problem. The silent edges must
 /// contain no directed cycle and no diamond. See [`find_ambiguity`] for the cost.
 pub fn solves_by_theorem(graph: &FlowGraph, placement: &Placement) -> bool {
     let completed = completed(graph);

@@ -1,11 +1,11 @@
-//! Regeneration as in the paper, with witness sets computed from their definition.
+//! Regenerates a path as in the paper, with witness sets computed from their definition.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId};
 
 use super::{Placement, TraceGraph, Witness, witness_set};
 
-/// Why a trace does not fit the graph.
+/// The reason why a trace does not fit the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimpleError {
     /// The next witness is in no edge's witness set, or in several.
@@ -16,19 +16,19 @@ pub enum SimpleError {
     DeadEnd(BlockId),
 }
 
-/// The witnesses that a path writes, without the end of the trace: `trace_record` of Ball and Larus
-/// 1992, section 4.1.
+/// Returns the witnesses that a path writes, without the end of the trace. This is `trace_record`
+/// of Ball and Larus 1992, section 4.1.
 pub fn trace_record(placement: &Placement, path: &[EdgeId]) -> Vec<EdgeId> {
     let edges = path.iter().copied();
     edges.filter(|&e| placement.writes(e)).collect()
 }
 
-/// Regenerates the path that wrote a trace: `regenerate` of Ball and Larus 1992, Figure 7, on a
-/// graph without calls. The path begins with the root and ends with EXIT. O(path · E). This is the
-/// reference for faster algorithms.
+/// Regenerates the path that wrote a trace. This is `regenerate` of Ball and Larus 1992, Figure 7,
+/// on a graph without calls. The path begins with the root and ends with EXIT. Time: O(path · E).
+/// This is the reference for faster algorithms.
 ///
 /// # Errors
-/// If no path that ends at EXIT writes this trace.
+/// Returns an error if no path that ends at EXIT writes this trace.
 pub fn regenerate_simple(
     graph: &FlowGraph,
     placement: &Placement,
@@ -39,7 +39,7 @@ pub fn regenerate_simple(
     let mut rest = trace.iter().map(|&e| Witness::Edge(e));
     let mut pc = graph.root();
     let mut path = vec![pc];
-    // The paper's `wit`: a witness that has been read, but whose edge is still to come.
+    // The paper's `wit`, which is a witness that has been read but whose edge is still to come.
     let mut pending = None;
     while pc != exit {
         let way = if let [only] = graph.out_edges(pc) {

@@ -11,7 +11,7 @@ use afterimage_program::{BlockEnd, Callee, Cfg, EdgeKind, Program};
 use super::code::Code;
 use super::{FunctionWitnesses, Token, TokenReader};
 
-/// What the decoder knows about an edge.
+/// The facts about an edge that the decoder needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     pub to: BlockId,
@@ -24,13 +24,13 @@ pub(super) struct Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leads {
     On,
-    /// To EXIT, by a return.
+    /// The edge leads to EXIT by a return.
     Returns,
-    /// To EXIT, by an exception.
+    /// The edge leads to EXIT by an exception.
     Throws,
 }
 
-/// What happens at the end of a vertex.
+/// The way in which control continues at the end of a vertex.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     /// Only one edge leads on.
@@ -91,7 +91,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Builds the table of a function. O(V + E).
+    /// Builds the table of a function. Time: O(V + E).
     pub(super) fn new(program: &Program, cfg: &Cfg, witnesses: &FunctionWitnesses) -> Self {
         let (codes, tokens) = codes(cfg, witnesses);
         let ways: Vec<Way> = cfg
@@ -140,7 +140,8 @@ impl Table {
         self.ways[edge.index()]
     }
 
-    /// The rank of the next token of a code; `None` if the next bits are not such a token.
+    /// Returns the rank of the next token of a code, or `None` if the next bits are not a token of
+    /// this code.
     #[inline]
     pub(super) fn read<R: TokenReader>(&self, code: u32, reader: &mut R) -> Option<u32> {
         self.codes[code as usize].read(reader)
@@ -151,8 +152,8 @@ impl Table {
         self.steps[v.index()]
     }
 
-    /// The blocks that are executed from a vertex on without any decision, and the vertex where
-    /// this ends.
+    /// Returns the blocks that are executed from a vertex on without any decision, and the vertex
+    /// where this ends.
     #[inline]
     pub(super) fn run(&self, v: BlockId) -> (&[BlockId], BlockId) {
         let run = self.runs[v.index()];
@@ -164,7 +165,8 @@ impl Table {
 /// A code and the rank of a token in it.
 pub(super) type Coded = (u32, u32);
 
-/// The codes of a function, one per group, and for each edge the code and the rank of its token.
+/// Returns the codes of a function, one per group, and for each edge the code and the rank of its
+/// token.
 fn codes(cfg: &Cfg, witnesses: &FunctionWitnesses) -> (Vec<Code>, Vec<Option<Coded>>) {
     let mut groups: BTreeMap<u32, Vec<Token>> = BTreeMap::new();
     for (_, token, group) in witnesses.coded() {
@@ -180,7 +182,8 @@ fn codes(cfg: &Cfg, witnesses: &FunctionWitnesses) -> (Vec<Code>, Vec<Option<Cod
     (codes, tokens)
 }
 
-/// For each vertex, the code of the tokens that it sees, which all belong to one code.
+/// Returns, for each vertex, the code of the tokens that it sees. These tokens all belong to one
+/// code.
 fn codes_at(cfg: &Cfg, ways: &[Way]) -> Vec<Option<u32>> {
     let graph = &cfg.graph;
     let mut codes = vec![None; graph.vertex_count()];

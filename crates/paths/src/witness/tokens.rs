@@ -1,4 +1,4 @@
-//! Short codes for witnesses.
+//! Assigns short codes to witnesses.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::colours::colours;
 use super::huffman::code_lengths;
 use super::{Placement, TraceGraph};
 
-/// The output of an edge: a number and its width in bits.
+/// The output of an edge, which is a number and its width in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token {
     /// The number, which is less than 2^`width`.
@@ -21,7 +21,7 @@ pub struct Token {
 /// The tokens of a placement.
 ///
 /// Witnesses that are connected by silent edges form a *group*. The reader of a token knows its
-/// position in the graph, and so the group. Within a group no token is a prefix of another. Two
+/// position in the graph, and so the group. Within a group, no token is a prefix of another. Two
 /// witnesses of a group may have the same token if no branch needs to distinguish them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tokens {
@@ -30,20 +30,21 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// The token that an edge writes, if it writes one.
+    /// Returns the token that an edge writes, if it writes one.
     pub fn of(&self, edge: EdgeId) -> Option<Token> {
         self.tokens[edge.index()].map(|(token, _)| token)
     }
 
-    /// The edges that write, ascending, with their tokens and groups.
+    /// Returns the edges that write, ascending, with their tokens and groups.
     pub fn iter(&self) -> impl Iterator<Item = (EdgeId, Token, u32)> + '_ {
         let edges = self.tokens.iter().enumerate();
         edges.filter_map(|(i, t)| t.map(|(token, group)| (EdgeId::new(i), token, group)))
     }
 }
 
-/// Chooses short tokens. Witnesses that a branch sees through different edges get different tokens,
-/// and those written most often, by `weight`, get the shortest (Huffman 1952). Near-linear.
+/// Chooses short tokens. Witnesses that a branch sees through different edges get different tokens.
+/// The witnesses with the greatest weights get the shortest tokens (Huffman 1952). Time:
+/// near-linear.
 ///
 /// The placement must solve the tracing problem.
 pub fn assign_tokens(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64]) -> Tokens {
@@ -79,7 +80,7 @@ pub fn assign_tokens(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64
     }
 }
 
-/// The canonical code of a group: tokens in ascending order of width.
+/// Returns the canonical code of a group, with tokens in ascending order of width.
 fn code(colours: &BTreeMap<u32, f64>) -> BTreeMap<u32, Token> {
     let weights: Vec<f64> = colours.values().copied().collect();
     let lengths = code_lengths(&weights);

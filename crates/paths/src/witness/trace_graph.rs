@@ -8,10 +8,10 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 pub enum Role {
     /// Witnesses determine how control continues, if several edges leave it.
     Plain,
-    /// A call of a function that writes nothing: it is transparent. The callee determines how
-    /// control continues.
+    /// A call to a function that writes nothing. The call is transparent, and the callee determines
+    /// how control continues.
     SilentCall,
-    /// Other functions may write after this vertex: it is EXIT, or a call of a function that may
+    /// Other functions may write after this vertex, which is EXIT or a call to a function that may
     /// write. A witness of this graph cannot determine the next part of the trace, so no branch may
     /// see this vertex (the blocking property, Ball and Larus 1992, section 4.2). The callee
     /// determines how control continues.
@@ -31,13 +31,13 @@ pub struct TraceGraph<'a> {
 }
 
 impl<'a> TraceGraph<'a> {
-    /// A single procedure without calls: every vertex is plain.
+    /// Returns the graph of a single procedure without calls, in which every vertex is plain.
     pub fn single(graph: &'a FlowGraph) -> Self {
         Self::new(graph, |_| Role::Plain, |_| false)
     }
 
-    /// A graph with roles. `mute` selects the edges that cannot carry a witness. No cycle, directed
-    /// or not, may consist only of these edges, and no branch may have one.
+    /// Returns a graph with roles. `mute` selects the edges that cannot carry a witness. No cycle,
+    /// directed or not, may consist only of these edges, and no branch may have such an edge.
     pub fn new(
         graph: &'a FlowGraph,
         role: impl FnMut(BlockId) -> Role,
@@ -50,12 +50,12 @@ impl<'a> TraceGraph<'a> {
         }
     }
 
-    /// The graph.
+    /// Returns the graph.
     pub fn graph(&self) -> &'a FlowGraph {
         self.graph
     }
 
-    /// The role of a vertex.
+    /// Returns the role of a vertex.
     pub fn role(&self, vertex: BlockId) -> Role {
         self.roles[vertex.index()]
     }

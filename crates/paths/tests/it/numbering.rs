@@ -1,4 +1,4 @@
-//! Checks path numbers against their definition: every path from a start to an end has its own
+//! Checks path numbers against their definition. Every path from a start to an end has its own
 //! number, which fits the width.
 
 use afterimage_ids::{BlockId, EntityRef};
@@ -19,7 +19,7 @@ const NO_CUTS: Cuts = Cuts {
     shorter: 0.0,
 };
 
-/// The numbers of all paths from a start; `None` if there are too many.
+/// Returns the numbers of all paths from a start, or `None` if there are too many.
 fn numbers(cfg: &Cfg, numbering: &Numbering, start: BlockId) -> Option<Vec<u64>> {
     let graph = &cfg.graph;
     let mut found = Vec::new();
@@ -86,7 +86,8 @@ fn all_cuts() -> [Cuts; 5] {
     ]
 }
 
-/// The number of bits that all paths take, according to the weights on which the plan is based.
+/// Returns the number of bits that all paths take, according to the weights on which the plan is
+/// based.
 fn expected_bits(program: &Program, cuts: Cuts) -> f64 {
     let weights = function_weights(program, None).expect("weights");
     let plan = PathPlan::new(program, None, cuts).expect("no counts that could be wrong");
@@ -124,8 +125,8 @@ proptest! {
     }
 }
 
-/// Four edges leave the root, and one of them leads to a fork. That makes five paths, or four if
-/// the paths through the fork end there.
+/// Four edges leave the root, and one of them leads to a fork. So there are five paths, or four if
+/// the paths to the fork end there.
 #[test]
 fn a_fifth_path_is_cut_off() {
     let fork = 4;

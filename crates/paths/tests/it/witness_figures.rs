@@ -1,4 +1,4 @@
-//! Ball and Larus 1992, Figure 6: the traced function.
+//! Tests the traced function of Ball and Larus 1992, Figure 6.
 
 use std::collections::BTreeSet;
 

@@ -15,8 +15,8 @@ use proptest::prelude::*;
 /// An upper bound for the number of edges of a graph in these tests.
 const EDGES: usize = 64;
 
-/// Checks the requirements for a program by definition: the witness sets of a branch's edges are
-/// disjoint wherever the run may end, they contain nothing foreign, and no directed cycle is
+/// Checks the requirements for a program by definition. The witness sets of a branch's edges must
+/// be disjoint wherever the run may end, and contain nothing foreign. No directed cycle may be
 /// silent.
 fn solves_in_program(view: &TraceGraph<'_>, placement: &Placement) -> bool {
     let graph = view.graph();
@@ -38,8 +38,8 @@ fn solves_in_program(view: &TraceGraph<'_>, placement: &Placement) -> bool {
     branches_fine && no_silent_cycle
 }
 
-/// Checks the same requirements for tokens: the sets of tokens that a branch's edges may see first
-/// are disjoint, and no token that the branch may see is a prefix of another.
+/// Checks the same requirements for tokens. The sets of tokens that a branch's edges may see first
+/// must be disjoint. No token that the branch may see may be a prefix of another.
 fn tokens_tell_apart(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64]) -> bool {
     let graph = view.graph();
     let tokens = assign_tokens(view, placement, weight);
@@ -67,7 +67,7 @@ fn tokens_tell_apart(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64
         })
 }
 
-/// A graph with random calls, and EXIT as in a program.
+/// Returns a graph with random calls, and EXIT as in a program.
 fn program_view<'g>(graph: &'g FlowGraph, roles: &[u8]) -> TraceGraph<'g> {
     TraceGraph::new(
         graph,

@@ -1,4 +1,5 @@
-//! Random runs of programs. The regenerated path must be the executed path, however the run ends.
+//! Checks on random runs of programs that the regenerated path is the executed path, however the
+//! run ends.
 
 use crate::witness_walk::{Event, EventLog, Random, Recorded, Rules, Run, walk};
 use afterimage_ids::{BlockId, EntityRef, EntitySet};
@@ -52,7 +53,7 @@ fn frames(finish: &Finish) -> Vec<FinalFrame> {
     }
 }
 
-/// The activations that are open after all events.
+/// Returns the activations that are open after all events.
 fn open_at_end(events: &[Event]) -> Vec<FinalFrame> {
     let mut stack: Vec<FinalFrame> = Vec::new();
     for &event in events {
@@ -191,8 +192,8 @@ proptest! {
 }
 
 /// The function calls itself through a table in which no other function has its type, so it writes
-/// nothing. Each time before that, it calls another function, which is open below the deepest of
-/// the final activations.
+/// nothing. Before each such call, it calls another function. So an activation of that function is
+/// open below the deepest final activation.
 #[test]
 fn calls_from_a_stack_that_is_full_are_regenerated() {
     let module = wat::parse_str(

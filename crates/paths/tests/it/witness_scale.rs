@@ -46,7 +46,7 @@ fn plan_and_regenerate(program: &Program, steps: usize) {
     assert!(planned + start.elapsed() < LIMIT);
 }
 
-/// A row of diamonds in nested loops.
+/// Tests a row of diamonds in nested loops.
 #[test]
 fn a_function_of_200_000_edges() {
     let diamonds = 40_000;
@@ -62,7 +62,7 @@ fn a_function_of_200_000_edges() {
     plan_and_regenerate(&without_calls(4 * diamonds + 2, &edges), 400_000);
 }
 
-/// A row of bounds checks, in which every branch sees all later ones.
+/// Tests a row of bounds checks, in which every branch sees all later branches.
 #[test]
 fn a_row_of_50_000_checks() {
     let checks = 50_000;
@@ -72,7 +72,7 @@ fn a_row_of_50_000_checks() {
     plan_and_regenerate(&without_calls(checks + 2, &edges), 400_000);
 }
 
-/// A row of checks that lead back, in loops nested sixteen deep.
+/// Tests a row of checks that lead back, in loops nested sixteen deep.
 #[test]
 fn a_nest_of_50_000_loops() {
     let states = 50_000;

@@ -1,4 +1,4 @@
-//! The heuristic of ten iterations per loop, loop by loop.
+//! Computes weights by the heuristic of ten iterations per loop, one loop after another.
 
 use afterimage_graph::{DepthFirst, FlowGraph, Loop, LoopForest};
 use afterimage_ids::{BlockId, EdgeId, EntityRef, LoopId};
@@ -8,7 +8,7 @@ use super::{Likelihood, Weights};
 /// The executions of a loop's body per entry, including the last, incomplete iteration.
 const TURNS: f64 = 11.0;
 
-/// The largest meaningful weight. Beyond it, the product of nested loops says nothing.
+/// The largest meaningful weight. Larger products over nested loops say nothing.
 const LARGEST: f64 = 1e100;
 
 pub(super) fn weights(graph: &FlowGraph, likelihood: &dyn Fn(EdgeId) -> Likelihood) -> Weights {
@@ -33,8 +33,8 @@ pub(super) fn weights(graph: &FlowGraph, likelihood: &dyn Fn(EdgeId) -> Likeliho
     one_path(graph, &search)
 }
 
-/// Weights for one execution along a depth-first path. The path leads to EXIT if EXIT is reached,
-/// and otherwise to the end of the search.
+/// Returns the weights of one execution along a depth-first path. The path leads to EXIT if EXIT is
+/// reached, and otherwise to the end of the search.
 fn one_path(graph: &FlowGraph, search: &DepthFirst) -> Weights {
     let mut edges = vec![0.0; graph.edge_count()];
     let mut leaks = vec![0.0; graph.vertex_count()];
@@ -184,9 +184,9 @@ impl<'a> Heuristic<'a> {
         self.items[level] = items;
     }
 
-    /// The weight of an exit edge that leaves only this loop: one entry divided by the number of
-    /// likely exits. Exits that leave further loops count less. Returns `None` if there is no
-    /// likely exit.
+    /// Returns the weight of an exit edge that leaves only this loop, which is one entry divided by
+    /// the number of likely exits. Exits that leave further loops count less. Returns `None` if
+    /// there is no likely exit.
     fn exit_share(&self, l: Option<LoopId>, items: &[Item]) -> Option<f64> {
         let count = |e: EdgeId| match self.target(l, e) {
             Target::Outside(further) if (self.likelihood)(e).share().is_none() => {
@@ -365,7 +365,7 @@ impl<'a> Heuristic<'a> {
             if arriving.is_empty() {
                 continue;
             }
-            // Searches breadth-first against the edges, within the loop.
+            // Search breadth-first against the edges, within the loop.
             let mut order = vec![l.header];
             let mut next = 0;
             while let Some(&v) = order.get(next) {
@@ -393,7 +393,7 @@ impl<'a> Heuristic<'a> {
     }
 }
 
-/// The factor by which an exit is less likely if it also leaves `further` outer loops.
+/// Returns the factor by which an exit is less likely if it also leaves `further` outer loops.
 fn further_share(further: u32) -> f64 {
     TURNS.powi(-(further.min(64) as i32))
 }

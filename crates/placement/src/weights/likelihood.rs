@@ -6,7 +6,7 @@ use afterimage_graph::{FlowGraph, PostDominatorTree};
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 use afterimage_program::{BlockEnd, Callee, Cfg, EdgeKind, Program};
 
-/// How likely an edge is to be taken, apart from loops and the number of branches.
+/// The likelihood that an edge is taken, apart from loops and the number of branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likelihood {
     /// Nothing is known.
@@ -16,14 +16,14 @@ pub enum Likelihood {
     Calls,
     /// The edge leads to a return. This is the return heuristic of Ball and Larus (1993).
     Returns,
-    /// The edge is that of an exception. It is rare, but may be part of how a program works.
+    /// The edge is taken by an exception. It is rare, but may be part of how a program works.
     Exceptional,
     /// The edge leads to the end of the program, so it is executed at most about once in a run.
     Cold,
 }
 
 impl Likelihood {
-    /// The share of its source's executions that an unlikely edge gets.
+    /// Returns the share of its source's executions that the edge gets, if it is unlikely.
     pub(super) fn share(self) -> Option<f64> {
         match self {
             Self::Normal | Self::Calls | Self::Returns => None,
@@ -32,7 +32,7 @@ impl Likelihood {
         }
     }
 
-    /// An edge's part of a branch's remaining weight, relative to a normal edge.
+    /// Returns an edge's part of a branch's remaining weight, relative to a normal edge.
     pub(super) fn part(self) -> f64 {
         match self {
             Self::Calls => CALL_PART,
@@ -67,10 +67,10 @@ enum Prospect {
 }
 
 /// Computes the likelihood of every edge of a function. `returns` says, by index, which functions
-/// can return. O(V + E).
+/// can return. Time: O(V + E).
 ///
-/// An edge is unlikely if it leads from a better prospect to a worse one, if it is the exception
-/// edge of a call, or if it is the return from a function that does not return.
+/// An edge is unlikely if it leads from a better prospect to a worse prospect. The exception edge
+/// of a call is also unlikely, and so is the return from a function that does not return.
 pub(crate) fn likelihoods(cfg: &Cfg, returns: &[bool]) -> Vec<Likelihood> {
     let never: Vec<bool> = cfg
         .edges
@@ -183,7 +183,7 @@ fn mark_reaching_exit(
     }
 }
 
-/// The likelihoods of all functions of a program.
+/// Returns the likelihoods of all functions of a program.
 pub(crate) fn program_likelihoods(program: &Program) -> Vec<Vec<Likelihood>> {
     let returns = super::returning_functions(program);
     program

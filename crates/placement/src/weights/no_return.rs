@@ -3,13 +3,13 @@
 use afterimage_ids::{BlockId, EntityRef, FuncId};
 use afterimage_program::{BlockEnd, Callee, EdgeKind, Program};
 
-/// For each function by index, imports included: whether it may return, normally or through an
-/// exception.
+/// Returns, for each function by index, imports included, whether it may return, normally or
+/// through an exception.
 ///
 /// `proc_exit` of WASI does not return. A defined function may return if its EXIT can be reached
 /// from its root without the return of a function that does not return. The result is the least
 /// solution, so a recursion without an exit does not return. Compilers mark only some of these
-/// functions themselves. O(program).
+/// functions themselves. Time: O(program).
 pub(crate) fn returning_functions(program: &Program) -> Vec<bool> {
     let imports = program.imports.len();
     let mut state = Search {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use afterimage_testkit::graphs::programs::{Ending, call_chain, regular};
 
-    /// Builds a chain of functions that only call the next one.
+    /// Builds a chain of functions each of which only calls the next function.
     fn straight(functions: usize, callee: impl Fn(usize) -> usize) -> Program {
         let ending = |f, v| {
             if v == 0 {

@@ -1,4 +1,4 @@
-//! The worked examples of Ball and Larus 1992, each named after its figure.
+//! Tests the worked examples of Ball and Larus 1992. Each test is named after its figure.
 
 use afterimage_graph::{FlowGraph, SpanningForest};
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
@@ -68,7 +68,7 @@ fn figure_1_maximum_spanning_tree() {
 #[test]
 fn figure_3a_a_suboptimal_placement() {
     let (graph, weights) = (figure_1(), heuristic(&figure_1()));
-    // One of the placements of cost 16.75.
+    // This is one of the placements of cost 16.75.
     let counters = edges(&["P→Q", "P→EXIT", "Q→A", "R→EXIT"]);
     assert_eq!(cost(&graph, &weights, &counters, &[]), 16.75);
     assert!(determines_edges(&graph, &counters));
@@ -120,8 +120,8 @@ fn section_3_2_flow_equations() {
     assert_eq!(w("EXIT"), (w("P") + w("R")) - (w("C") + w("Q")));
 }
 
-/// A graph like that of Figure 5, whose text is lost: the smallest that a random search found.
-/// Vertices 1, 2 and 3 are entered and left at both ends of 1 ⇄ 2 ⇄ 3.
+/// Tests a graph like the one in Figure 5, whose text is lost. It is the smallest graph that a
+/// random search found. Vertices 1, 2 and 3 are entered and left at both ends of 1 ⇄ 2 ⇄ 3.
 #[test]
 fn figure_5_vertices_alone_can_be_cheaper() {
     let edges = [
@@ -135,7 +135,7 @@ fn figure_5_vertices_alone_can_be_cheaper() {
         (3, 4),
     ];
     let graph = flow_graph(5, &edges);
-    // Five activations.
+    // The weights are those of five activations.
     let weights = Weights::given(&graph, 5.0, vec![1.0, 4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 4.0]);
     let for_edges = optimal_edges(&graph, &weights);
     assert_eq!(cost(&graph, &weights, &for_edges, &[]), 8.0);
@@ -158,11 +158,12 @@ fn figure_5_vertices_alone_can_be_cheaper() {
     assert_eq!(best.map(|b| b.0), Some(7.0));
 }
 
-/// Three functions deep, the innermost call ends the program: without the edges "call → EXIT" the
-/// counts come out wrong, with them right.
+/// The innermost call, three functions deep, ends the program. The counts are right only with the
+/// edges "call → EXIT".
 #[test]
 fn figure_4_a_call_that_never_returns() {
-    // Each function branches over a call of the next; the last one calls the import that exits.
+    // Each function branches over a call to the next. The last function calls the import that
+    // exits.
     let program = call_chain(3);
     let quick = plan(&program, &PlanOptions::new(Mode::Quick)).expect("a plan");
     let frames = program.functions.iter().map(|f| OpenFrame {
@@ -174,8 +175,8 @@ fn figure_4_a_call_that_never_returns() {
         open: frames.collect(),
         ..RunFacts::default()
     };
-    // Edges of each function: 0→1 (the call), 0→2, 1→2, 2→EXIT. One activation bypasses the call;
-    // one makes it.
+    // The edges of each function are 0→1 (the call), 0→2, 1→2 and 2→EXIT. One activation bypasses
+    // the call, and one makes it.
     let truth = [[1, 1, 0, 1], [1, 1, 0, 1], [1, 1, 0, 1]];
     let mut counters = vec![0; quick.counters as usize];
     for (f, function) in quick.functions.iter().enumerate() {
@@ -191,7 +192,7 @@ fn figure_4_a_call_that_never_returns() {
         assert_eq!((counts.entries, &counts.edges[..]), (2, &truth[f][..]));
         assert_eq!(counts.open, [(BlockId::new(1), 1)]);
     }
-    // Blind to the frames, the solver either notices or is wrong.
+    // Without the frames, the solver either reports an error or is wrong.
     match solve(&program, &quick, &counters, &RunFacts::default()) {
         Ok(wrong) => assert_ne!(wrong, counts),
         Err(error) => assert!(matches!(error, SolveError::Impossible { .. })),

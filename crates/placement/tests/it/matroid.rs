@@ -1,5 +1,5 @@
-//! The whole-program placement is optimal by definition: no cheaper set of counters determines
-//! all counts under the flow equations and the equations between functions.
+//! Checks that the whole-program placement is optimal. No cheaper set of counters may determine all
+//! counts under the flow equations and the equations between functions.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId, EntityRef, FuncId};
@@ -9,9 +9,9 @@ use afterimage_testkit::graphs::programs::programs;
 use afterimage_testkit::graphs::walk::{Rules, walk};
 use proptest::prelude::*;
 
-/// All equations of a program, dense. There is a row for each vertex of every function, and one for
-/// each function that only direct calls and the host enter. Columns are the edges of all functions,
-/// then their EXIT→root.
+/// All equations of a program, as dense rows. There is a row for each vertex of every function, and
+/// one for each function that only direct calls and the host enter. The columns are the edges of
+/// all functions, followed by the edges EXIT→root.
 struct Equations {
     rows: Vec<Vec<f64>>,
     edge_column: Vec<usize>,
@@ -65,7 +65,8 @@ impl Equations {
         }
     }
 
-    /// Indirect entries are unknowns of their own, one column each, tied together per type.
+    /// Adds the indirect entries. Each is an unknown with its own column, and the unknowns of one
+    /// type are tied together.
     fn add_entries(&mut self, program: &Program) {
         let imports = program.imports.len();
         let types = program
@@ -121,7 +122,7 @@ impl Equations {
             self.add_calls(program, &mut row, of_type);
             self.rows.push(row);
         }
-        // Calls of a type that nothing has.
+        // Calls through a type that no function has.
         for ty in program.types.values().filter(|ty| !types.contains(ty)) {
             let mut row = vec![0.0; self.columns];
             let of_type =
@@ -143,7 +144,7 @@ impl Equations {
         }
     }
 
-    /// The rank of the equations restricted to some columns.
+    /// Returns the rank of the equations restricted to some columns.
     fn rank(&self, columns: &[usize]) -> usize {
         let mut rows: Vec<Vec<f64>> = self
             .rows
@@ -202,7 +203,7 @@ proptest! {
                 counted.push(equations.edge(i, e));
             }
         }
-        // The values that no counter measures: entries, and the indirect call behind each.
+        // The values that no counter measures, which are entries and the indirect call behind each.
         let is_edge = |c: &usize| edges.iter().any(|(_, edge)| edge == c);
         let hidden: Vec<usize> = (0..equations.columns).filter(|c| !is_edge(c)).collect();
         let used = |c: &usize| equations.rows.iter().any(|row| row[*c] != 0.0);
@@ -214,7 +215,7 @@ proptest! {
         let hidden_rank = equations.rank(&hidden);
         prop_assert_eq!(equations.rank(&uncounted), hidden_rank + uncounted.len() - hidden.len());
 
-        // The greedy algorithm on the definition does no better.
+        // The greedy algorithm on the definition finds nothing cheaper.
         edges.sort_by_key(|e| std::cmp::Reverse(e.0));
         let mut chosen = hidden;
         let mut rank = hidden_rank;

@@ -26,7 +26,7 @@ fn chosen_vertices(chosen: &[usize]) -> Vec<BlockId> {
     chosen.iter().map(|&i| BlockId::new(i)).collect()
 }
 
-/// The weighting that some activations are: whole numbers that conserve flow.
+/// Returns the weights of some activations, which are whole numbers that conserve flow.
 fn executions(graph: &FlowGraph, choices: &[Index]) -> Weights {
     let mut edges = vec![0.0; graph.edge_count()];
     let mut entry = 0.0;
@@ -38,7 +38,7 @@ fn executions(graph: &FlowGraph, choices: &[Index]) -> Weights {
             let out = graph.out_edges(v);
             let e = match choices.next() {
                 Some(choice) => out[choice.index(out.len())],
-                // Every vertex but EXIT has an edge to a higher one.
+                // Every vertex except EXIT has an edge to a higher vertex.
                 None => *out
                     .iter()
                     .max_by_key(|e| graph.to(**e))
@@ -66,7 +66,7 @@ fn edge_weights(graph: &FlowGraph, weights: &Weights) -> Vec<f64> {
     graph.edges().map(|e| weights.edge(e)).collect()
 }
 
-/// The optimum of the vertex frequency problem with counters on edges.
+/// Returns the optimum of the vertex frequency problem with counters on edges.
 fn best_for_vertices(graph: &FlowGraph, weights: &Weights) -> f64 {
     let best = cheapest_subset(&edge_weights(graph, weights), |c| {
         linear::determines_vertices(graph, &chosen_edges(c), &[])
@@ -108,8 +108,8 @@ proptest! {
         prop_assert_eq!(determines_vertices(&graph, &chosen), by_definition);
     }
 
-    /// Section 3.2: no placement on vertices, and none that determines edges, is better than the
-    /// best on edges that determines vertices.
+    /// This is from section 3.2. No placement on vertices, and no placement that determines edges,
+    /// is better than the best placement on edges that determines vertices.
     #[test]
     fn the_three_problems_compare_as_in_figure_2((graph, weights) in weighted(SMALL)) {
         let best = best_for_vertices(&graph, &weights);
@@ -117,7 +117,7 @@ proptest! {
         prop_assert!(best <= cost(&graph, &weights, &optimal_edges(&graph, &weights), &[]));
     }
 
-    /// Section 3.3.
+    /// This is from section 3.3.
     #[test]
     fn in_g_star_the_edge_problem_is_the_vertex_problem((graph, weights) in in_g_star_and_simple()) {
         let edges = cost(&graph, &weights, &optimal_edges(&graph, &weights), &[]);
@@ -125,8 +125,8 @@ proptest! {
     }
 }
 
-/// Graphs of the class G* without parallel edges, which are different edges between the same
-/// vertices.
+/// Generates graphs of the class G* without parallel edges, which are different edges between the
+/// same vertices.
 fn in_g_star_and_simple() -> impl Strategy<Value = (FlowGraph, Weights)> {
     let simple = edge_lists(SMALL).prop_map(|(n, mut edges)| {
         edges.sort_unstable();

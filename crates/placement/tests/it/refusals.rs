@@ -1,4 +1,4 @@
-//! Inconsistent input is refused by name.
+//! Checks that inconsistent input is refused by name.
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
 use afterimage_placement::{
@@ -97,7 +97,7 @@ fn counters_must_be_as_many_as_planned() {
 
 #[test]
 fn blocks_alone_do_not_determine_edges() {
-    // Two ways to get from one pair of blocks to another, crosswise.
+    // Edges that lead from one pair of blocks to another, crosswise.
     let edges = [
         (0, 1),
         (0, 2),
@@ -244,7 +244,7 @@ fn entries_that_nothing_explains_are_refused() {
     let counters = vec![0; whole.counters as usize];
     let error = SolveError::BadHostEntry(FuncId::new(0));
     assert_eq!(solve(&program, &whole, &counters, &facts), Err(error));
-    // More calls of the import than any function can have made.
+    // There are more calls to the import than any function can have made.
     facts.host_entries.clear();
     facts.import_calls = Some(vec![1]);
     let result = solve(&program, &whole, &counters, &facts);

@@ -1,4 +1,4 @@
-//! Random executions of random programs: the derived counts are the true ones.
+//! Checks that the derived counts of random executions of random programs are the true counts.
 
 use afterimage_ids::{Counts, EntityRef};
 use afterimage_placement::{

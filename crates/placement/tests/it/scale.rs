@@ -1,4 +1,4 @@
-//! Large functions and large programs take seconds, not hours.
+//! Checks that large functions and large programs take seconds, not hours.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use afterimage_placement::{Mode, PlanOptions, RunFacts, Site, plan, solve};
 use afterimage_program::Program;
 use afterimage_testkit::graphs::programs::{Ending, call_chain, regular};
 
-/// Generous: machines differ, and quadratic behaviour takes hours.
+/// The time limit. It is generous, because machines differ and quadratic behaviour takes hours.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Plans, and solves for a run in which nothing happened.
@@ -40,7 +40,7 @@ fn plan_and_solve(program: &Program, mode: Mode) {
     );
 }
 
-/// Diamonds in a row, in nested loops, with calls on the arms.
+/// Tests a row of diamonds in nested loops, with calls on the arms.
 #[test]
 fn a_function_of_200_000_edges() {
     let diamonds = 40_000;
@@ -75,7 +75,7 @@ fn a_function_of_200_000_edges() {
     }
 }
 
-/// Calls go all over the place, some of them back, so that most of the program is one recursion.
+/// Calls lead everywhere, and some lead back, so that most of the program is one recursion.
 #[test]
 fn a_program_of_100_000_functions() {
     let functions = 100_000;

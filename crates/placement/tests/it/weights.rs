@@ -1,4 +1,4 @@
-//! Weights conserve flow on every graph, and follow their documented rules.
+//! Checks that weights conserve flow on every graph, and follow their documented rules.
 
 use afterimage_graph::{FlowGraph, virtual_exits};
 use afterimage_ids::{BlockId, EdgeId, EntityRef, FunctionCounts};
@@ -110,7 +110,7 @@ fn what_leaks_in_an_inner_loop_does_not_come_back_to_the_outer_one() {
 
 #[test]
 fn what_enters_an_irreducible_loop_in_the_middle_is_led_to_its_header() {
-    // 1 ⇄ 2 is entered at both.
+    // The loop 1 ⇄ 2 is entered at both vertices.
     let graph = flow_graph(4, &[(0, 1), (0, 2), (1, 2), (2, 1), (1, 3)]);
     let weights = Weights::heuristic(&graph, |_| Likelihood::Normal);
     let all: Vec<f64> = (0..5).map(|e| edge(&weights, e)).collect();

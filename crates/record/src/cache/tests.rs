@@ -10,7 +10,7 @@ const MODULE: &str = r#"(module (func (export "f") (param i32) (result i32)
     (local i32) (loop $l (local.set 1 (i32.add (local.get 1) (i32.mul (local.get 0) (i32.const 7))))
     (br_if $l (local.tee 0 (i32.sub (local.get 0) (i32.const 1))))) (local.get 1)))"#;
 
-/// Fills a cache with it and returns the cached file's path.
+/// Fills a cache with the module and returns the cached file's path.
 fn filled() -> (TempDir, Engine, Vec<u8>, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let engine = Engine::default();
@@ -91,7 +91,7 @@ fn files_that_are_not_ours_stay() {
         file.set_times(FileTimes::new().set_modified(time)).unwrap();
         kept.push(path);
     }
-    // Of our four files, the two oldest go; one of them is half-written.
+    // Trimming removes the two oldest of our four files. One of them is half-written.
     let limited = |limit| Kind { limit, ..CODE };
     trim(&path, &limited(2 * ours.len() as u64)).unwrap();
     let left = kept.iter().map(|path| path.exists());

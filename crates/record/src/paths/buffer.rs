@@ -1,10 +1,10 @@
-//! The ring between the guest and the consumer: two halves of the probes' memory.
+//! The ring between the guest and the consumer, which consists of two halves of the probes' memory.
 //!
 //! The guest writes one half while the consumer reads the other in place. Each half belongs to
-//! exactly one of them at a time. It goes to the consumer as a [`FullHalf`] and returns when that
-//! is dropped. If the guest is faster, it waits. The guest never tests whether its half is full.
-//! Instead, the beginning of the other half is read-only; the first store there faults, and the
-//! fault handler exchanges the halves ([`Producer::fault`]).
+//! exactly one of them at a time. A full half goes to the consumer as a [`FullHalf`] and returns to
+//! the guest when the consumer drops it. If the guest is faster, the guest waits. The guest never
+//! tests whether its half is full. Instead, the beginning of the other half is read-only. The first
+//! store there faults, and the fault handler exchanges the halves ([`Producer::fault`]).
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,8 @@ use crate::snapshots::{Captured, Lines};
 
 /// At a cut, the guest waits while the consumer has this many cuts left to read.
 const MOST_CUTS: usize = 256;
-/// At a snapshot, it waits while this many are left, because their copies take memory.
+/// At a snapshot, the guest waits while this many cuts are left to read, because the copies in
+/// snapshots take memory.
 const MOST_SNAPSHOTS: usize = 8;
 /// The interval at which the waiting guest checks.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -30,14 +31,14 @@ pub(crate) enum Message {
     Words(FullHalf),
     /// The last word, which was not full.
     Last(u64),
-    /// A cut of the path: the words since the last message, of which the last may be incomplete,
-    /// and the state of the engine.
+    /// A cut of the path, with the words since the last message and the state of the engine. The
+    /// last word may be incomplete.
     Cut(Vec<u64>, Box<Captured>),
-    /// The end of the run: the lines of memory written since the last cut.
+    /// The end of the run, with the lines of memory written since the last cut.
     Written(Vec<Lines>),
 }
 
-/// Which halves are being read.
+/// The halves that are being read.
 #[derive(Default)]
 struct Reading {
     halves: Mutex<[bool; 2]>,
@@ -99,7 +100,8 @@ struct Shared {
     reading: Arc<Reading>,
     /// The number of words in a half.
     half_words: usize,
-    /// A counter of the captured states that the consumer has not read: each holds a clone.
+    /// Counts the captured states that the consumer has not read, because each of them holds a
+    /// clone.
     waiting: Arc<()>,
     state: Mutex<State>,
 }
@@ -108,17 +110,17 @@ struct Shared {
 /// host.
 #[derive(Default)]
 struct State {
-    /// Set once the memory exists.
+    /// The ring, once its memory exists.
     ring: Option<Ring>,
-    /// The half that the guest writes to.
+    /// The half to which the guest writes.
     current: usize,
-    /// The number of its words already handed over.
+    /// The number of words of that half already handed over.
     cut: usize,
-    /// Why the halves could not be exchanged.
+    /// The reason why the halves could not be exchanged.
     failed: Option<HandOverError>,
 }
 
-/// On drop, waits until no half is being read. Must be dropped before the memory.
+/// Waits on drop until no half is being read. It must be dropped before the memory.
 pub(crate) struct Quiet(Producer);
 
 impl Drop for Quiet {
@@ -128,10 +130,10 @@ impl Drop for Quiet {
     }
 }
 
-/// Why the guest cannot continue.
+/// The reason why the guest cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum HandOverError {
-    /// The consumer failed; its own error says why.
+    /// The consumer failed. Its own error says why.
     #[error("the recorder of the path has stopped")]
     ConsumerGone,
     /// The system does not let us protect memory.
@@ -186,10 +188,11 @@ impl Producer {
     /// halves, so that the guest can retry the store. Otherwise, or if the exchange fails, returns
     /// `false`.
     ///
-    /// A signal handler calls this on the guest's thread. It allocates and takes locks, which a
-    /// handler must not do if it interrupts code that does the same. But if the address is the
-    /// ring's, the handler interrupts only guest code, which does neither. For other addresses it
-    /// never blocks: it tries the lock, which only this thread can hold.
+    /// A signal handler calls this on the guest's thread. This function allocates and takes locks,
+    /// which a handler must not do if it interrupts code that does the same. But if the address is
+    /// in the ring, the handler has interrupted guest code, which does neither. For other
+    /// addresses, the handler never blocks, because it only tries a lock that no other thread
+    /// takes.
     pub(crate) fn fault(&self, address: usize) -> bool {
         let Ok(mut state) = self.0.state.try_lock() else {
             return false;
@@ -203,7 +206,7 @@ impl Producer {
         }
         match self.exchange(&mut state) {
             Ok(()) => true,
-            // The guest traps; the error is reported at its end.
+            // The guest traps, and the error is reported at its end.
             Err(error) => {
                 state.failed = Some(error);
                 false
@@ -250,7 +253,7 @@ impl Producer {
             std::thread::sleep(PAUSE);
         }
         captured.waits(&self.0.waiting);
-        // Without pending bits it is 1.
+        // `pending` is 1 if it holds no bits.
         if pending != 1 {
             words.push(pending);
         }

@@ -1,4 +1,4 @@
-//! The paths lens: the whole path of a recorded execution, in the trace file.
+//! The paths lens, which stores the whole path of a recorded execution in the trace file.
 
 use std::sync::mpsc::sync_channel;
 
@@ -44,10 +44,10 @@ pub struct BuiltPaths {
 /// Adds the whole path of a recorded execution to a file. It compacts the words written during the
 /// live run, or re-executes the recording if there are none. The caller commits.
 ///
-/// For a run that was cut off, it compacts the words written before that.
+/// For a run that was cut off, it compacts the words written until then.
 ///
 /// # Errors
-/// If the recording cannot be repeated exactly, or the file cannot be written.
+/// Returns an error if the recording cannot be repeated exactly, or the file cannot be written.
 pub fn build_paths(
     run: &RecordedRun<'_>,
     feedback: Option<&Counts>,
@@ -88,8 +88,8 @@ pub fn build_paths(
     })
 }
 
-/// Opens the path words of a run or re-execution, if they are complete. They are not if the run
-/// ended in the middle of code, which loses the bits held in a local.
+/// Opens the path words of a run or re-execution, if they are complete. If the run ended in the
+/// middle of a function, the bits that the function held in a local are missing.
 pub(super) fn live_words(
     file: &TraceFile,
     program: &Program,
@@ -160,7 +160,7 @@ pub(crate) fn recorded_finish(
     Ok(Finish::Open(frames.collect::<Result<_, RecordError>>()?))
 }
 
-/// The result of writing a section of segments: their summaries and bytes.
+/// The result of writing a section of segments, which is their summaries and bytes.
 type Coded = (Vec<Summary>, u64);
 /// The nodes that a sink received, and the functions that it received only in part.
 type Kept = (Nodes, Vec<Partial>);
@@ -178,7 +178,7 @@ fn coded<R>(
         stored: 0,
         end: 0,
     };
-    // A segment waits for the previous one.
+    // One segment can wait while the coder works on the previous one.
     let (segments, queue) = sync_channel::<Cut>(1);
     std::thread::scope(|scope| {
         let coder = scope.spawn(move || {
@@ -189,7 +189,7 @@ fn coded<R>(
         });
         let told = |segment: Segment, contexts: &[NodeContext]| {
             let contexts = contexts.to_vec();
-            // If the coder has failed, nobody receives this; the error is reported below.
+            // If the coder has failed, nobody receives this. The error is reported below.
             let _ = segments.send(Cut { segment, contexts });
         };
         let told: Box<SegmentFn<'_>> = Box::new(told);

@@ -1,8 +1,7 @@
 //! Filters that omit parts of a path.
 //!
-//! Omitted blocks still count: a gap with their number replaces them, so all times stay the same.
-//! An activation that keeps nothing is omitted with its blocks; all activations around kept blocks
-//! are kept.
+//! A gap replaces omitted blocks and holds their number, so all times stay the same. An activation
+//! without kept blocks is omitted, too. All activations around kept blocks are kept.
 
 use std::collections::HashMap;
 
@@ -25,7 +24,7 @@ pub struct Mark {
 /// The code in a function that counts as an arrival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkedCode {
-    /// The function.
+    /// The function that contains the code.
     pub function: FuncId,
     /// Blocks, and the number of arrivals in each.
     pub inside: Vec<(BlockId, u64)>,
@@ -81,18 +80,18 @@ impl Mark {
     }
 }
 
-/// The parts of a path to keep; by default, everything.
+/// The parts of a path to keep. The default is everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Keep only the blocks of these functions, or of all functions if this is empty.
+    /// The functions whose blocks are kept. If this is empty, the blocks of all functions are kept.
     pub include: Vec<FuncId>,
-    /// Omit the blocks of these functions.
+    /// The functions whose blocks are omitted.
     pub exclude: Vec<FuncId>,
-    /// Keep paths with a block between these two times, inclusive.
+    /// The first and the last time to keep. A path is kept if one of its blocks is in this window.
     pub window: Option<(u64, u64)>,
-    /// Keep nothing before the path with this mark.
+    /// The mark of the first path to keep.
     pub start: Option<Mark>,
-    /// Keep nothing after the path with this mark.
+    /// The mark of the last path to keep.
     pub stop: Option<Mark>,
 }
 
@@ -108,7 +107,7 @@ impl Filter {
     }
 }
 
-/// A node, from the filter's perspective.
+/// The filter's facts about a node.
 #[derive(Clone, Copy)]
 struct NodeFacts {
     function: FuncId,
@@ -133,7 +132,7 @@ pub(super) struct FilterSink<F> {
     loops: Vec<Box<[BlockId]>>,
     /// Paths not kept so far, with the data to define them in the grammar.
     waiting: HashMap<NodeId, Waiting>,
-    /// The open activations; the grammar knows the first `entered` of them.
+    /// The open activations. The grammar knows the first `entered` of them.
     open: Vec<Open>,
     entered: usize,
     /// The last kept node of the host and of each activation that the grammar knows.
@@ -142,7 +141,7 @@ pub(super) struct FilterSink<F> {
     /// grammar was last informed.
     left_out: Vec<u64>,
     /// Gap nodes, by the surrounding function and path and the binary logarithm of the length.
-    /// Other lengths are sums of gaps, so there are few nodes.
+    /// Several gaps make up other lengths, so there are few nodes.
     gaps: HashMap<(FuncId, Option<NodeId>, u32), NodeId>,
     numbering: Numbering,
     time: u64,
@@ -165,7 +164,7 @@ struct Open {
 /// Records which activations are kept.
 #[derive(Default)]
 struct Numbering {
-    /// Indexed by function.
+    /// The activations of each function, indexed by function.
     functions: Vec<Numbered>,
     /// The number of known pairs of numbers.
     pairs: usize,
@@ -178,14 +177,14 @@ struct Numbered {
     kept: u64,
     /// The number of omitted blocks.
     left_out: u64,
-    /// Pairs as in [`Partial`].
+    /// The numbers of the kept activations, as pairs like those in [`Partial`].
     numbers: Vec<(u64, u64)>,
     /// Whether there were too many pairs.
     lost: bool,
 }
 
 impl Numbering {
-    /// The largest number of pairs over all functions; this many take 16 MiB.
+    /// The maximum number of pairs over all functions. They take 16 MiB.
     const MOST: usize = 1 << 20;
 
     fn of(&mut self, function: FuncId) -> &mut Numbered {
@@ -221,7 +220,7 @@ impl Numbering {
         }
     }
 
-    /// Returns the functions of which something was omitted.
+    /// Returns the functions that were kept only in part.
     fn partial(self) -> Vec<Partial> {
         let all = self.functions.into_iter().enumerate();
         let some = all.filter(|(_, numbered)| numbered.left_out > 0);
@@ -266,8 +265,7 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
         }
     }
 
-    /// Begins at a time at which these activations are open. Nothing is known about the time
-    /// before.
+    /// Begins at `time`, when these activations are open. Nothing is known about earlier times.
     pub(super) fn begin(&mut self, time: u64, open: impl Iterator<Item = FuncId>) {
         self.time = time;
         self.skip(time);
@@ -281,7 +279,7 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
         }
     }
 
-    /// Ends the run. Returns the nodes, and the functions of which something was omitted.
+    /// Ends the run. Returns the nodes, and the functions that were kept only in part.
     pub(super) fn finish(mut self) -> (Nodes, Vec<Partial>) {
         // Blocks omitted by activations that never end belong to the innermost known activation.
         while self.open.len() > self.entered {
@@ -309,7 +307,7 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
         }
     }
 
-    /// Whether a path is kept, judged by its time.
+    /// Whether a path lies in the time window and between the marks. Counts the marks in the path.
     fn is_time(&mut self, known: &NodeFacts) -> bool {
         let (first, last) = (self.time + 1, self.time + known.length);
         let before = self

@@ -19,10 +19,10 @@ pub struct GrammarSink<F> {
 /// The number of paths between these checks.
 const ASK: u32 = 1 << 12;
 
-/// The nodes of a run, and the facts that coding them relies on.
+/// The nodes of a run, and the facts needed to code them.
 #[derive(Debug, Default)]
 pub struct Nodes {
-    /// The nodes.
+    /// The nodes of the run, by number.
     pub nodes: PrimaryMap<NodeId, Node>,
     /// The continuation of each node.
     pub continuations: Vec<Continuation>,
@@ -41,7 +41,7 @@ impl<F: FnMut(Segment, &[NodeContext])> GrammarSink<F> {
         }
     }
 
-    /// Ends the run: passes on the last segment and returns the nodes.
+    /// Ends the run. Passes on the last segment, and returns the nodes.
     pub fn finish(mut self) -> Nodes {
         if let Some(segment) = self.builder.finish() {
             (self.segment)(segment, self.contexts.contexts());

@@ -7,7 +7,7 @@ use std::ops::Range;
 use rustix::mm::{MprotectFlags, mprotect};
 
 /// The protected bytes at the beginning of a half. The guest writes words in order, so protecting
-/// the first word would suffice. This is a multiple of every system's page size.
+/// the first word would suffice. This size is a multiple of every system's page size.
 const GUARD: usize = 65536;
 
 /// The memory of the two halves. It is mapped for the guest alone until this is dropped.
@@ -91,8 +91,7 @@ impl Drop for Ring {
         if !self.guarded {
             return;
         }
-        // The next owner of the memory may write to it. If this fails, its writes fault, as after a
-        // bug.
+        // Make the memory writable for its next owner. If that fails, the owner's writes fault.
         for half in [0, 1] {
             let _ = self.protect(half, MprotectFlags::READ | MprotectFlags::WRITE);
         }

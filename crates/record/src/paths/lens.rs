@@ -18,18 +18,18 @@ use crate::{Cache, RecordError};
 /// A recorded run, and everything needed to re-execute it.
 #[derive(Clone, Copy)]
 pub struct RecordedRun<'a> {
-    /// The recording.
+    /// The file with the recording.
     pub file: &'a TraceFile,
     /// The bytes of the program's module.
     pub bytes: &'a [u8],
-    /// The program.
+    /// The program parsed from these bytes.
     pub program: &'a Program,
     /// The cache of compiled code.
     pub cache: &'a Cache,
-    /// The progress callback.
+    /// The callback that receives the progress of a re-execution.
     pub progress: &'a Progress,
-    /// Once this is set, the re-execution stops with [`RecordError::Interrupted`]. This costs a stop
-    /// clock in the module, so leave it out if nobody can set it.
+    /// Once this is set, the re-execution stops with [`RecordError::Interrupted`]. This requires a
+    /// stop clock in the module, which costs time. Use `None` if nobody can set it.
     pub cancel: Option<&'a AtomicBool>,
 }
 
@@ -55,7 +55,7 @@ pub struct Traced<S> {
 /// Re-executes a recording and sends every executed path to a sink, in order, on another thread.
 ///
 /// # Errors
-/// If the recording cannot be repeated exactly.
+/// Returns an error if the recording cannot be repeated exactly.
 pub fn trace_paths<S: Sink + Send>(
     run: &RecordedRun<'_>,
     feedback: Option<&Counts>,
@@ -69,7 +69,7 @@ pub fn trace_paths<S: Sink + Send>(
         in_memory: ends_inside(&job.end),
         half: HALF_WORDS,
     };
-    // Finding a stack overflow may take several attempts; the sink must see only one.
+    // Finding a stack overflow may take several attempts, but the sink must see only one.
     let skip = match job.end.ending {
         Ending::StackOverflow => job.repeat(None)?.0.skip,
         _ => 0,
@@ -89,7 +89,8 @@ pub fn trace_paths<S: Sink + Send>(
                 let consumer = scope.spawn(|| consume(program, &plan, messages, sink));
                 let host = PathHost::new(producer, plan.entry_ids().clone());
                 let replayed = job.replay(engine, rewritten, stop, Some(host), None);
-                // Prefer its reason: the guest only learns that the consumer is gone.
+                // Prefer the consumer's error, because the guest only learns that the consumer is
+                // gone.
                 let result = match consumer.join() {
                     Ok(result) => result?,
                     Err(panic) => std::panic::resume_unwind(panic),
@@ -113,8 +114,8 @@ pub fn trace_paths<S: Sink + Send>(
     })
 }
 
-/// Returns the function in whose code the run ends, if any. The bits that it holds in locals are
-/// lost.
+/// Returns the function whose code was running when the run ended, if there was one. The bits that
+/// it held in a local are lost.
 pub(crate) fn ends_inside(end: &End) -> Option<FuncId> {
     let in_host = matches!(
         end.ending,

@@ -1,5 +1,5 @@
-//! Reads the path of a live run without compacting it: during the run, after it, or after it was
-//! cut off.
+//! Reads the path of a live run without compacting it. This works during the run, after it, or
+//! after it was cut off.
 
 use afterimage_paths::{NullSink, PathPlan, Regenerator, Sink};
 use afterimage_program::{OperatorIndex, Program};
@@ -39,7 +39,7 @@ impl<'a> LivePath<'a> {
     /// or if the path lacks the bits that the run held in a local when it ended.
     ///
     /// # Errors
-    /// If the file is damaged or does not fit the program.
+    /// Returns an error if the file is damaged or does not fit the program.
     pub fn open(
         file: &'a TraceFile,
         bytes: &'a [u8],
@@ -68,7 +68,7 @@ impl<'a> LivePath<'a> {
     /// O(log length), plus a million blocks before the first, plus the result.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Returns an error if the file is damaged.
     pub fn stretch(&self, first: u64, last: u64) -> Result<Stretch, RecordError> {
         let mut segments = Vec::new();
         let filter = Filter {
@@ -86,10 +86,10 @@ impl<'a> LivePath<'a> {
         self.in_memory(segments, nodes, None)
     }
 
-    /// Returns all blocks. `progress` now and then receives the number of blocks so far.
+    /// Returns the whole path. `progress` receives the number of blocks so far from time to time.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Returns an error if the file is damaged.
     pub fn whole(&self, progress: impl Fn(u64)) -> Result<Stretch, RecordError> {
         let mut segments = Vec::new();
         let told = |segment: Segment, _: &[_]| {
@@ -172,7 +172,8 @@ pub struct CheckedWords {
     pub moments: u64,
     /// The number of bits in the words. The path built from these words has the same number.
     pub bits: u64,
-    /// Whether a re-execution wrote the words; the path may have been built from different words.
+    /// Whether a re-execution wrote the words. If so, the path may have been built from different
+    /// words.
     pub repeated: bool,
 }
 
@@ -180,7 +181,7 @@ pub struct CheckedWords {
 /// that the run reaches its end. Returns `None` if the file has no words.
 ///
 /// # Errors
-/// If the words are damaged, or one of the moments is wrong.
+/// Returns an error if the words are damaged, or one of the moments is wrong.
 pub fn verify_words(
     file: &TraceFile,
     program: &Program,

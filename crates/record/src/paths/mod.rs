@@ -1,5 +1,4 @@
-//! The path of a run: from the words that its probes write to the consumers of the sequence of
-//! paths.
+//! Handles the path of a run, from the words that its probes write to the consumers of its paths.
 
 mod buffer;
 mod build;
@@ -27,5 +26,6 @@ pub(crate) use regenerate::{Consumed, consume};
 pub use stretches::Stretches;
 pub(crate) use words::{SnapshotFn, WordReader, WordWriter};
 
-/// The number of words in each half of the ring: 1 MiB, some ten million blocks.
+/// The number of words in each half of the ring. They take 1 MiB and describe about ten million
+/// blocks.
 pub(crate) const HALF_WORDS: u32 = 1 << 17;

@@ -16,13 +16,13 @@ use crate::snapshots::{Captured, Lines};
 pub(crate) struct PathHost {
     producer: Producer,
     entry_ids: EntryIds,
-    /// Whether the guest faults at the half being read. Otherwise it calls the host when its own
-    /// half is full.
+    /// Whether the guest faults when it reaches the half being read. Otherwise, it calls the host
+    /// when its own half is full.
     guarded: bool,
     places: Option<Places>,
 }
 
-/// The places of the words and of their state.
+/// The globals with the state of the guest's writer of words.
 #[derive(Clone, Copy)]
 struct Places {
     pending: Global,
@@ -55,7 +55,7 @@ impl PathHost {
         }
     }
 
-    /// Handles a full guest half.
+    /// Handles the guest's report that its half is full.
     pub(crate) fn half_is_full<T: HasPaths>(
         mut store: StoreContextMut<'_, T>,
     ) -> Result<(), RecordError> {
@@ -63,7 +63,7 @@ impl PathHost {
         Ok(paths.producer.full()?)
     }
 
-    /// Connects the probes of an instance. Drop the guard before the store.
+    /// Connects the probes of an instance. Drop the returned guard before the store.
     pub(crate) fn connect<T: HasPaths + 'static>(
         store: &mut Store<T>,
         instance: &Instance,
@@ -87,8 +87,8 @@ impl PathHost {
         });
         let (producer, guarded) = (paths.producer.clone(), paths.guarded);
         let quiet = producer.place(Ring::new(start, layout.half, guarded))?;
-        // SAFETY: `Producer::fault` explains what a handler may do and why this one does nothing
-        // else. The address in a fault's signal is valid.
+        // SAFETY: `Producer::fault` explains what a handler may do, and why this handler does
+        // nothing else. The address in a fault's signal is valid.
         #[allow(unsafe_code)]
         unsafe {
             store.set_signal_handler(move |_, info, _| producer.fault((*info).si_addr().addr()));
@@ -101,7 +101,7 @@ impl PathHost {
         Ok(self.producer.host_call(function)?)
     }
 
-    /// Returns the number and its width for an import that a table may hold.
+    /// Returns the number of an import that a table may hold, and the number's width.
     pub(crate) fn number(&self, import: FuncId) -> Option<(u32, u8)> {
         self.entry_ids.of(import).filter(|(_, width)| *width > 0)
     }

@@ -1,4 +1,4 @@
-//! The consumer: regenerates the paths on another thread while the guest continues.
+//! The consumer, which regenerates the paths on another thread while the guest continues.
 
 use std::sync::mpsc::Receiver;
 
@@ -8,7 +8,7 @@ use afterimage_program::Program;
 use super::Message;
 use crate::RecordError;
 
-/// The state of the consumer after all words; it has not yet found the end.
+/// The state of the consumer after it has read all words, before it determines the end of the path.
 pub(crate) struct Consumed<'a, S> {
     pub regenerator: Regenerator<'a>,
     pub sink: S,

@@ -1,7 +1,7 @@
-//! Stretches: parts of a path between cuts of its words, which can be loaded one by one.
+//! Counts and loads stretches, which are the parts of a path between cuts of its words.
 //!
-//! The contents of each are counted while the words are written. So the path of the whole run can
-//! be queried at once, and a stretch is regenerated only when an answer needs it.
+//! The contents of each stretch are counted while the words are written, so the path of the whole
+//! run can be queried at once. A stretch is regenerated only when an answer needs it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -17,7 +17,8 @@ use super::build::{live_words, recorded_finish};
 use super::grammar::Nodes;
 use crate::RecordError;
 
-/// The identity of a path: its function, its blocks, and where its activation continues.
+/// The identity of a path, which is its function, its blocks, and the place where its activation
+/// continues.
 type NodeKey = (FuncId, Box<[BlockId]>, Continuation);
 
 /// Maps each node to its id.
@@ -128,8 +129,9 @@ impl NodeCounts for NodeTally {
     }
 }
 
-/// Builds the directory of a path whose stretches contain these nodes. It completes `summaries`
-/// with the numbers of activations that begin: the executions of nodes at a function's beginning.
+/// Builds the directory of a path whose stretches contain these nodes. Adds to `summaries` the
+/// number of activations that begin in each stretch. This is the number of executions of nodes at a
+/// function's beginning.
 pub(super) fn directory(program: &Program, nodes: Nodes, mut summaries: Vec<Summary>) -> Directory {
     let begins = |node: NodeId| {
         let node = &nodes.nodes[node];
@@ -163,7 +165,7 @@ pub struct Stretches {
     plan: PathPlan,
     /// A reader for the path's words.
     words: WordReader,
-    /// The ids of the directory's nodes, built by the first call of [`load`](Self::load).
+    /// The ids of the directory's nodes, built by the first call to [`load`](Self::load).
     nodes: OnceLock<NodeIds>,
 }
 
@@ -174,10 +176,10 @@ impl std::fmt::Debug for Stretches {
 }
 
 impl Stretches {
-    /// Opens the words of a recording's re-execution; returns `None` if there are none.
+    /// Opens the words that a re-execution of a recording wrote. Returns `None` if there are none.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Returns an error if the file is damaged.
     pub fn open(file: &TraceFile, module: &Arc<Module>) -> Result<Option<Self>, RecordError> {
         let found = live_words(file, &module.program)?;
         let found = found.filter(|(_, words)| words.repeated);
@@ -194,7 +196,7 @@ impl Stretches {
     /// call. Time: linear in the stretch's blocks.
     ///
     /// # Errors
-    /// If the file is damaged or has no such stretch.
+    /// Returns an error if the file is damaged or has no such stretch.
     pub fn load(&self, directory: &Directory, number: usize) -> Result<Segment, RecordError> {
         let program = &self.module.program;
         let summary = directory.summaries.get(number).ok_or(RecordError::Words)?;
@@ -241,7 +243,7 @@ impl Stretches {
 pub(super) struct StretchSink<'a> {
     builder: Builder,
     ids: &'a NodeIds,
-    /// The number of nodes defined in addition to those of the directory.
+    /// The number of defined nodes that the directory does not have.
     unknown: usize,
 }
 

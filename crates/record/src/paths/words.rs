@@ -1,11 +1,10 @@
-//! Words in the trace file: a path written during the live run, which can be read from many
-//! moments.
+//! Stores path words in the trace file, so that a path can be read from many moments.
 //!
 //! Each chunk of the section begins with LEB128 numbers. First comes the state of the run before
-//! its words: a count of numbers, and the numbers of a [`Waypoint`], or none. Then come the host's
-//! calls since the previous chunk: their number and the functions. Words of eight bytes,
-//! little-endian, fill the rest. The chunk's first item is the number of blocks executed before it.
-//! The section's name identifies the plan by which the words were written.
+//! its words: a count, and that many numbers of a [`Waypoint`]. The count may be 0. Then come the
+//! number of the host's calls since the previous chunk, and the called functions. Words of eight
+//! bytes, little-endian, fill the rest. The chunk's first item is the number of blocks executed
+//! before it. The section's name identifies the plan that the words follow.
 
 use std::sync::mpsc::Receiver;
 
@@ -26,16 +25,16 @@ const MOST_CALLS: usize = 1 << 16;
 /// The number of words in a chunk. They hold about a million blocks, which are regenerated in some
 /// milliseconds.
 const CHUNK: usize = 1 << 14;
-/// The state of the run is stored after this many bytes of words per open activation. The state
-/// takes about a tenth of that, so a deep stack does not make the file much longer.
+/// The state of the run is stored again after this many bytes of words per open activation. The
+/// state takes about a tenth of those bytes, so a deep stack does not make the file much longer.
 const BYTES_PER_ACTIVATION: usize = 48;
 
-/// Returns the section name for a plan's words, written by the run itself.
+/// Returns the section name for words of this plan that the live run wrote.
 fn name(plan: &PathPlan) -> String {
     format!("path words {:016x}", plan.fingerprint())
 }
 
-/// Returns the section name for words written by a re-execution, which are complete.
+/// Returns the section name for words of this plan that a re-execution wrote. They are complete.
 fn repeated_name(plan: &PathPlan) -> String {
     format!("path words of a re-execution {:016x}", plan.fingerprint())
 }
@@ -46,9 +45,9 @@ const TOGETHER: usize = 128;
 /// Receives snapshots as they are made.
 pub(crate) type SnapshotFn<'a> = dyn FnMut(Taken) -> Result<(), RecordError> + Send + 'a;
 
-/// Writes the words of a live run on another thread. It also follows them far enough to describe
-/// the state of the run at each chunk. In the file, the log is never behind the words. So a run can
-/// be followed to the end of its path, wherever it is cut off.
+/// Writes the words of a live run on another thread. The writer also follows the words far enough
+/// to describe the state of the run at each chunk. The log reaches the file before the words do, so
+/// a run can be followed to the end of its path, wherever it is cut off.
 pub(crate) struct WordWriter<'a, T = NullSink> {
     section: SectionWriter,
     log: Option<LogFlusher>,
@@ -63,7 +62,7 @@ pub(crate) struct WordWriter<'a, T = NullSink> {
     stretch: Summary,
     /// The stop clock at the beginning of each stretch except the first.
     clocks: Vec<u64>,
-    /// The activations open at these beginnings.
+    /// The activations open at each of these moments.
     open: Vec<Vec<OpenActivation>>,
     counter: Counter<'a, T>,
     calls: Vec<FuncId>,
@@ -110,7 +109,7 @@ impl<'a> WordWriter<'a> {
 }
 
 impl<'a> WordWriter<'a, NodeTally> {
-    /// Creates a writer for a re-execution, which passes its snapshots to `tell`.
+    /// Creates a writer for a re-execution. The writer passes its snapshots to `tell`.
     pub(crate) fn repeating(
         out: &TraceWriter,
         plan: &'a PathPlan,
@@ -223,7 +222,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
                 }
             }
             Message::Words(half) => {
-                // The log that led to them was appended before they were handed over.
+                // The events that led to these words were logged before the words were handed over.
                 self.flush();
                 for words in half.words().chunks(CHUNK) {
                     self.put(words)?;
@@ -291,7 +290,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
                 self.clocks.push(clock);
                 self.open.push(self.open_at(&boundary));
             }
-            // A stretch may have no words: consecutive calls of functions need none.
+            // A stretch may have no words, because consecutive calls to functions need none.
             self.put(&[])?;
         }
         Ok(())
@@ -339,13 +338,13 @@ impl<T: NodeCounts> WordWriter<'_, T> {
 
 /// The contents of a chunk.
 pub(crate) struct Piece {
-    /// The number of blocks executed before, according to the file.
+    /// The number of blocks executed before the words, according to the file.
     pub first: u64,
     /// The state of the run before the words, if stored.
     pub waypoint: Option<Waypoint>,
-    /// Calls by the host, before the words.
+    /// The host's calls before the words.
     pub calls: Vec<FuncId>,
-    /// The words.
+    /// The words of the piece.
     pub words: Vec<u64>,
 }
 
@@ -359,7 +358,7 @@ pub(crate) struct WordReader {
 }
 
 impl WordReader {
-    /// Opens the words in a file that were written by this plan, preferring those of a
+    /// Opens the words in a file that were written by this plan, preferring the words of a
     /// re-execution. The words of a run that was cut off are incomplete.
     pub(crate) fn open(file: &TraceFile, plan: &PathPlan) -> Result<Option<Self>, RecordError> {
         let repeated = Self::named(file, &repeated_name(plan), true)?;
@@ -370,7 +369,7 @@ impl WordReader {
     }
 
     fn named(file: &TraceFile, name: &str, repeated: bool) -> Result<Option<Self>, RecordError> {
-        // Other sections may be damaged; that may be why the path is being rebuilt.
+        // Other sections may be damaged, which may be the reason for rebuilding the path.
         let sections = (0..).map_while(|position| file.section(position));
         let mut words = Vec::from_iter(sections.filter(|of| of.kind() == Kind::PATH_WORDS));
         while let Some(section) = words.pop() {
@@ -409,8 +408,8 @@ impl WordReader {
         low
     }
 
-    /// Seeks the last piece before block T that stores the state of the run. Time: O(log pieces),
-    /// plus the pieces between it and T.
+    /// Seeks the last piece before `time` that stores the state of the run. Time: O(log pieces),
+    /// plus the number of pieces between that piece and `time`.
     pub(crate) fn seek(&mut self, time: u64) -> Result<(), RecordError> {
         let mut low = self.first_from(time);
         while low > 0 {
@@ -424,8 +423,8 @@ impl WordReader {
         Ok(())
     }
 
-    /// Returns the piece with exactly this many blocks before it and complete words, and the state
-    /// of the run there. Time: O(log pieces).
+    /// Returns the piece that has exactly this many blocks before it and complete words, and the
+    /// state of the run at its beginning. Time: O(log pieces).
     pub(super) fn between(&mut self, time: u64) -> Result<(Waypoint, Piece), RecordError> {
         let low = self.first_from(time);
         self.go(low);

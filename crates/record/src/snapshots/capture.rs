@@ -24,11 +24,11 @@ use crate::paths::{HasPaths, PathHost};
 
 /// The size of a memory page in snapshots, in bytes.
 const PAGE: usize = SNAPSHOT_PAGE as usize;
-/// The largest number of pages that a run may write. The collector of snapshots keeps the newest
-/// copy of each.
+/// The largest number of pages that a run with snapshots may write. The collector of snapshots
+/// keeps the newest copy of each.
 const MOST_PAGES: usize = (128 << 20) / PAGE;
 
-/// The maximum number of captured locals and operands: 256 MiB.
+/// The maximum number of captured locals and operands, which take 256 MiB.
 const MOST_SLOTS: usize = 1 << 24;
 
 /// The state of the engine at a cut of the path, in terms of the rewritten module.
@@ -41,7 +41,7 @@ pub(crate) struct Captured {
     pub(crate) lines: Vec<Lines>,
     /// The rest of the state, if this cut is a snapshot.
     pub(super) state: Option<CapturedState>,
-    /// Held until the consumer reads this.
+    /// A token that exists until the consumer has read this state.
     pub(super) waits: Option<Arc<()>>,
 }
 
@@ -57,7 +57,7 @@ impl Captured {
     }
 }
 
-/// Written lines: the memory, the page, and a bit for each line.
+/// Written lines of a page, as the memory, the page, and a bit for each line.
 pub(crate) type Lines = (u32, u64, u64);
 
 /// The state that a snapshot adds to a cut.
@@ -87,7 +87,7 @@ impl Activation {
         }
     }
 
-    /// Returns its locals and operands, once it has captured itself.
+    /// Returns the activation's locals and operands, once it has captured them.
     pub(super) fn held(&self) -> Option<&Held> {
         self.held.get()
     }
@@ -101,7 +101,7 @@ pub(super) struct Held {
     pub operands: Vec<GlobalBits>,
 }
 
-/// The activations in snapshots that have not captured themselves.
+/// The activations in snapshots that have not yet captured themselves.
 pub(crate) struct Waiting {
     sites: Vec<CaptureSite>,
     /// The address in the probes' memory where these activations capture themselves.
@@ -159,7 +159,7 @@ pub(crate) struct Capturing {
     reshaped: Arc<[FuncId]>,
     /// The address of each memory's marks in the probes' memory.
     marks: Arc<[u64]>,
-    /// Ranges written by the host and not yet marked: memory, address and length.
+    /// Ranges written by the host and not yet marked, each as memory, address and length.
     wrote: Vec<(u32, u64, u64)>,
     /// The functions that a table may hold.
     addressed: Arc<[u32]>,
@@ -168,7 +168,7 @@ pub(crate) struct Capturing {
     places: Option<Places>,
     /// The initial contents of the tables, as the engine's pointers.
     tables: Vec<Vec<usize>>,
-    /// Maps the engine's pointers to functions; filled once a table element changes.
+    /// Maps the engine's pointers to functions. It is filled once a table element changes.
     functions: HashMap<usize, u32>,
     /// The pages written since the last snapshot.
     written: BTreeSet<Page>,
@@ -176,11 +176,12 @@ pub(crate) struct Capturing {
     known: HashSet<Page>,
     /// The reading of the stop clock at the last snapshot, and the time that the snapshot took.
     last: (u64, Duration),
-    /// The guest's running time since then, without waits for the consumer.
+    /// The guest's running time since the last snapshot, without waits for the consumer.
     ran: Duration,
-    /// When the guest resumed after the last cut, and the stop clock at that moment.
+    /// The moment at which the guest resumed after the last cut, and the stop clock's reading at
+    /// that moment.
     cut: (Instant, u64),
-    /// Present if activations capture themselves.
+    /// The activations that are still to capture themselves, if activations do so.
     waiting: Option<Waiting>,
 }
 
@@ -279,14 +280,14 @@ impl Capturing {
                 let rate = polls.max(1) as f64 / before.as_secs_f64().max(1e-6);
                 let wanted = rate * cuts.max(5 * cost).as_secs_f64();
                 let most = 8 * polls.max(FIRST);
-                // In a long run the cuts are further apart.
+                // In a long run, the cuts are further apart.
                 clock + (wanted as u64).clamp(1, most).max(clock / MOST_CUTS)
             }
         }
     }
 
-    /// Takes no more snapshots, but ends all activations at the last snapshot that another instance
-    /// took.
+    /// Creates a collector that takes no snapshots, but ends all activations at the last snapshot
+    /// of an earlier instance.
     pub(crate) fn again(program: &Program, rewritten: &Rewritten, waiting: Waiting) -> Self {
         let (snapshots, cuts) = (waiting.last, waiting.last);
         let spacing = Spacing::Polls { snapshots, cuts };
@@ -348,12 +349,12 @@ impl Capturing {
         waiting.is_some_and(|waiting| waiting.leaving && waiting.open.is_empty())
     }
 
-    /// Returns the activations that have not captured themselves, if there are any.
+    /// Returns the activations that have not yet captured themselves, if there are any.
     pub(crate) fn waiting(self) -> Option<Waiting> {
         self.waiting.filter(|waiting| !waiting.open.is_empty())
     }
 
-    /// Connects an instance before it runs.
+    /// Connects the probes of an instance that has not yet run.
     pub(crate) fn connect<T: HasSnapshots + 'static>(
         store: &mut Store<T>,
         instance: &Instance,
@@ -421,8 +422,8 @@ impl Capturing {
 /// The number of polls before the first cut, while their rate is unknown.
 const FIRST: u64 = 1 << 7;
 
-/// Two cuts are at least the clock divided by this number apart. So a run that is e times as long
-/// has at most this many more cuts.
+/// The distance between two cuts is at least the clock divided by this number. So a run that is e
+/// times as long has at most this many more cuts.
 const MOST_CUTS: u64 = 1 << 12;
 
 pub(crate) fn write(
@@ -471,7 +472,7 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
             state,
             waits: None,
         };
-        // The time excludes what follows, which may wait for the consumer.
+        // The time is measured here, because the steps that follow may wait for the consumer.
         let took = begun.elapsed();
         cost = Some(took);
         let made = captured.is_snapshot();
@@ -571,7 +572,7 @@ fn called_frames<T: HasSnapshots + 'static>(
 }
 
 /// Returns all activations, innermost first. Each activation captures itself when its call returns.
-/// Returns `None` if the activations would capture too much; then no snapshot is taken here.
+/// Returns `None` if the activations would capture too much. No snapshot is then taken here.
 fn waiting_frames<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     clock: u64,
@@ -580,7 +581,7 @@ fn waiting_frames<T: HasSnapshots + 'static>(
     let own = caller.data_mut().snapshots();
     let waiting = own.and_then(|own| own.waiting.as_mut());
     let waiting = waiting.ok_or(RecordError::NoCounters)?;
-    // The activations that wait since an earlier snapshot are the outermost.
+    // The activations that have waited since an earlier snapshot are the outermost.
     let known = waiting.open.len();
     if known > calls.len() {
         return Err(misfit());
@@ -663,7 +664,7 @@ fn bits(value: &Val) -> Option<GlobalBits> {
     })
 }
 
-/// Takes and clears the marks: the lines written since the last call. Time: O(lines of all
+/// Returns the lines written since the last call, and clears their marks. Time: O(lines of all
 /// memories).
 fn take_marks<T: HasSnapshots + 'static>(
     store: &mut impl AsContextMut<Data = T>,
@@ -703,7 +704,7 @@ fn take_marks<T: HasSnapshots + 'static>(
 }
 
 /// Returns the sizes of the memories and copies of the pages written since the last snapshot. Time:
-/// O(these pages).
+/// O(pages returned).
 fn written_pages<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     places: &Places,

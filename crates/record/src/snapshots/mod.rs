@@ -1,11 +1,12 @@
-//! Snapshots of a re-execution: the state of the machine at some moments. A run can be followed
-//! from a snapshot without anything before it. The path is cut at each snapshot, and many times in
-//! between.
+//! Takes snapshots of a re-execution, which are the states of the machine at some moments.
+//! Following a run can begin at any of its snapshots. The path is cut at each snapshot, and many
+//! times in between.
 //!
 //! When a snapshot is due, the rewritten module calls us at a poll of the stop clock, at the
-//! beginning of a block where paths begin. The locals and operands of the activations arrive later:
-//! each activation captures itself after the call that it waits for. Another re-execution ends
-//! those still open at the end of the run, one after another, at its last snapshot.
+//! beginning of a block where paths begin. The locals and operands of the activations arrive later,
+//! because each activation captures itself after the call that it waits for. Some activations are
+//! still open at the end of the run. Another re-execution ends them, one after another, at the
+//! run's last snapshot.
 //!
 //! If a program's activations cannot capture themselves, the engine's debugger shows their
 //! contents. The rewriter adds locals only after the program's own and does not change the operand
@@ -48,7 +49,7 @@ pub type ChangedPage = (Page, Box<[u8]>);
 pub struct Taken {
     /// The reading of the stop clock.
     pub clock: u64,
-    /// When its activations began, outermost first.
+    /// The beginning of each activation, outermost first.
     pub opened: Vec<Opened>,
     /// The memory pages changed since the previous snapshot.
     pub pages: Vec<ChangedPage>,
@@ -64,20 +65,20 @@ pub struct Taken {
 #[derive(Debug)]
 struct Open {
     held: Arc<Activation>,
-    /// The numbers of its locals and operands that can still be read.
+    /// The numbers of the activation's locals and operands that can still be read.
     locals: usize,
     operands: usize,
-    /// Whether the activation has vectors.
+    /// Whether the activation holds vectors.
     wide: bool,
 }
 
 impl Taken {
-    /// Returns the number of blocks executed before it.
+    /// Returns the number of blocks executed before the snapshot.
     pub fn time(&self) -> u64 {
         self.snapshot.time
     }
 
-    /// Returns the approximate size of its activations and globals, in bytes.
+    /// Returns the approximate size of the snapshot's activations and globals, in bytes.
     pub fn bytes(&self) -> usize {
         let slots = self.activations.iter();
         let slots: usize = slots.map(|open| open.locals + open.operands).sum();
@@ -87,7 +88,7 @@ impl Taken {
     /// Completes the state of the machine. Call it after the re-execution.
     ///
     /// # Errors
-    /// If the capture of an activation does not fit the program.
+    /// Returns an error if the capture of an activation does not fit the program.
     pub fn complete(self) -> Result<Snapshot, RecordError> {
         let misfit = || RecordError::Snapshot(MachineError::Checkpoint);
         let mut snapshot = self.snapshot;
@@ -115,23 +116,24 @@ impl Taken {
 pub enum Spacing {
     /// Distances in polls of the stop clock.
     Polls {
-        /// Between snapshots; a snapshot is taken at the first cut at least this far away.
+        /// The distance between snapshots. The next snapshot is taken at the first cut that is at
+        /// least this far away.
         snapshots: u64,
-        /// Between cuts.
+        /// The number of polls between cuts.
         cuts: u64,
     },
     /// Distances in running time of the guest in the re-execution. A distance is at least five
     /// times the cost of the previous snapshot or cut.
     Time {
-        /// Between snapshots.
+        /// The running time between snapshots.
         snapshots: Duration,
-        /// Between cuts. In a long run the distance grows with the clock.
+        /// The running time between cuts. In a long run, the distance grows with the clock.
         cuts: Duration,
     },
 }
 
 impl Spacing {
-    /// Takes a snapshot every `count` polls, without other cuts.
+    /// Returns a spacing with a snapshot every `count` polls and no other cuts.
     pub fn polls(count: u64) -> Self {
         Self::Polls {
             snapshots: count,
@@ -145,7 +147,8 @@ impl Spacing {
 /// `spacing` for the following snapshots. The caller commits.
 ///
 /// # Errors
-/// If the recording cannot be repeated exactly, the file cannot be written, or `tell` fails.
+/// Returns an error if the recording cannot be repeated exactly, the file cannot be written, or
+/// `tell` fails.
 pub fn build_snapshots(
     run: &RecordedRun<'_>,
     spacing: Spacing,
@@ -154,7 +157,7 @@ pub fn build_snapshots(
 ) -> Result<(), RecordError> {
     if can_capture(run.program, run.bytes) {
         let made = build(run, Snapshots::Captured, spacing, out, &mut tell);
-        // In that case nothing was executed.
+        // These errors occur before the run begins, so the debugger can be used instead.
         if !matches!(
             made,
             Err(RecordError::Rewrite(
@@ -167,10 +170,10 @@ pub fn build_snapshots(
     build_debugged(run, spacing, out, tell)
 }
 
-/// Like [`build_snapshots`], but always with the engine's debugger.
+/// Does the same as [`build_snapshots`], but always with the engine's debugger.
 ///
 /// # Errors
-/// As for [`build_snapshots`].
+/// Returns the errors of [`build_snapshots`].
 #[doc(hidden)]
 pub fn build_debugged(
     run: &RecordedRun<'_>,
@@ -211,7 +214,7 @@ fn build(
         in_memory: ends_inside(&job.end),
         half: HALF_WORDS,
     };
-    // Finding a stack overflow may take several attempts; `tell` must see only one.
+    // Finding a stack overflow may take several attempts, but `tell` must see only one.
     let skip = match job.end.ending {
         Ending::StackOverflow => job.repeat(None)?.0.skip,
         _ => 0,
@@ -242,9 +245,10 @@ fn build(
             let consumer = scope.spawn(move || words.write_stretches(messages, finish));
             let replayed = job.replay(engine, rewritten, stop, Some(host), Some(capturing));
             match consumer.join() {
-                // In this case the words end in the middle of the run.
+                // The run stopped early, so the stretches are incomplete.
                 Ok(_) if matches!(replayed, Err(RecordError::NoSnapshots(_))) => replayed,
-                // Prefer the consumer's reason: the guest only learns that the consumer is gone.
+                // Prefer the consumer's error, because the guest only learns that the consumer is
+                // gone.
                 Ok(written) => {
                     stretches = Some(written?);
                     replayed
@@ -295,7 +299,7 @@ const LARGEST: u32 = 50_000;
 /// debugger takes minutes. It is twice the value for SQLite.
 const MOST: u64 = 32_000_000;
 
-/// Returns why the engine's debugger cannot be used for a program, if so.
+/// Returns the reason why the engine's debugger cannot be used for a program, if there is one.
 fn too_large(program: &Program, bytes: &[u8]) -> Option<&'static str> {
     let functions = program.functions.iter();
     if functions
@@ -310,8 +314,8 @@ fn too_large(program: &Program, bytes: &[u8]) -> Option<&'static str> {
     (cost > MOST).then_some("is too large for the engine's debugger")
 }
 
-/// Returns why snapshots of a program are impossible, if so: some of its effects leave no visible
-/// trace.
+/// Returns the reason why snapshots of a program are impossible, if there is one. Some effects of
+/// such a program cannot be observed.
 fn unseen(program: &Program, bytes: &[u8]) -> Option<&'static str> {
     let functions = program.functions.iter();
     let mut all = functions.flat_map(|function| program.operators(bytes, function));

@@ -1,4 +1,4 @@
-//! Translates captured states into the program's terms.
+//! Translates captured states from the rewritten module to the original program.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,13 +16,13 @@ use crate::RecordError;
 /// The size in bytes of the pages by which memories grow.
 const WASM_PAGE: u64 = 65536;
 
-/// A cut of the path, in the program's terms.
+/// A cut of the path, with its place in the original program.
 pub(crate) struct Cut {
     /// The reading of the stop clock.
     pub clock: u64,
-    /// The place in the path.
+    /// The place of the cut in the path.
     pub boundary: Boundary,
-    /// The snapshot, if this cut is one. Its time is not set yet.
+    /// The snapshot, if one was taken at this cut. Its time is not set yet.
     pub taken: Option<Taken>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Reader<'a> {
     index: &'a OperatorIndex<'a>,
     map: &'a OffsetMap,
     bodies: HashMap<FuncId, Body<'a>>,
-    /// The pages of captured states that did not become snapshots.
+    /// The changed pages of captured states that did not become snapshots.
     pages: Vec<ChangedPage>,
 }
 
@@ -107,9 +107,9 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// Builds the snapshot of these open activations; its time is not set yet. If `is_entered`, a
-    /// function was just called, so all activations are waiting. Otherwise the last one is about to
-    /// execute `block`.
+    /// Builds the snapshot of these open activations, without setting its time. If `is_entered`, a
+    /// function was just called, so all activations are waiting. Otherwise, the last activation is
+    /// about to execute `block`.
     fn taken(
         &mut self,
         clock: u64,
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the numbers of an activation's locals and operand slots that can still be read. The
-    /// activation waits for the call of a block, or is about to execute it.
+    /// activation waits for the call at the end of `call`, or is about to execute `block`.
     fn live(
         &mut self,
         function: FuncId,

@@ -1,8 +1,8 @@
-//! Runs the corpus programs on inputs so small that everything about their runs can be checked.
+//! Runs the corpus programs on small inputs, so that everything about their runs can be checked.
 //!
 //! `cargo xtask corpus` builds the programs once, and `cargo xtask verify` runs their test
-//! (docs/CORPUS.md). The variable `AFTERIMAGE_CORPUS` names the folder; `AFTERIMAGE_CORPUS_ONLY`
-//! selects programs.
+//! (docs/CORPUS.md). The variable `AFTERIMAGE_CORPUS` names the folder, and
+//! `AFTERIMAGE_CORPUS_ONLY` selects programs.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -18,7 +18,7 @@ use afterimage_trace::{Ending, Event, Existing, Standing, TraceFile, TraceWriter
 use crate::play::play;
 use crate::stored::Stored;
 
-/// Collects every block.
+/// A sink that collects every block.
 #[derive(Default)]
 struct Expanded {
     nodes: Vec<Vec<BlockId>>,
@@ -212,8 +212,8 @@ impl Recording {
     }
 
     /// Returns the counts reported by the traced module. If something outside the guest ended the
-    /// run, the traced one is stopped after as many blocks as the counts under test have. If those
-    /// counts are wrong, the two do not end in the same place with the same counts.
+    /// run, the traced run is stopped after the number of blocks that the counts under test give.
+    /// If those counts are wrong, the two runs do not end in the same place with the same counts.
     fn naive_trace(&self, under_test: &Counts) -> Observation {
         let blocks = block_counts(&self.program, under_test).expect("counts");
         let functions = self.program.functions.iter().zip(&blocks);
@@ -259,7 +259,7 @@ impl Recording {
         }
     }
 
-    /// Checks that the path written by the probes is the observed one.
+    /// Checks that the path written by the probes is the observed path.
     fn same_path(&self, truth: &[Observed]) {
         let (cache, progress) = (Cache::none(), progress());
         let run = self.run(&cache, &progress);
@@ -317,8 +317,8 @@ impl Recording {
         }
     }
 
-    /// Checks that the path in the file is the observed one, in both directions. It is compacted
-    /// from what the live run wrote, if it wrote it.
+    /// Checks that the path in the file is the observed path, in both directions. It is compacted
+    /// from the words of the live run, if there are any.
     fn same_stored_path(&self, truth: &[Observed]) {
         let path = Stored::of(self).path;
         let mut functions = Vec::new();

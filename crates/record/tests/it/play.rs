@@ -1,7 +1,6 @@
 //! Plays a recording's log to any form of its module: plain, instrumented or traced.
 //!
-//! This is a naive second re-execution, which takes nothing but the log and uses no code under
-//! test.
+//! This is a second, naive re-execution, which takes only the log and uses no code under test.
 
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ const STACK: usize = 200 << 20;
 pub struct Played {
     /// The results of every call that returned.
     pub results: Vec<Vec<RawValue>>,
-    /// How the run ended.
+    /// The way in which the run ended.
     pub finish: Finish,
     /// The error that ended the run.
     pub error: Option<String>,

@@ -1,5 +1,5 @@
-//! Random programs as text that wander: calls in cycles, loops, exceptions through several frames.
-//! When their fuel runs out, they end in the requested way, wherever they are.
+//! Generates random programs that wander through calls in cycles, loops, and exceptions through
+//! several frames. When their fuel runs out, they end in the requested way, wherever they are.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -329,7 +329,7 @@ impl Body<'_> {
     }
 }
 
-/// Returns the number of seeds to try; the variable is for long manual runs.
+/// Returns the number of seeds to try. The environment variable is for long manual runs.
 pub fn seeds(usually: u64) -> u64 {
     std::env::var("AFTERIMAGE_TEST_SEEDS")
         .ok()
@@ -353,7 +353,7 @@ pub fn kind(ending: &Ending) -> &'static str {
     }
 }
 
-/// Generates a literal of a type, as for `--invoke`; `None` for vectors and references.
+/// Generates a literal of a type, as for `--invoke`. Returns `None` for vectors and references.
 fn literal(ty: ValType, random: &mut SplitMix64) -> Option<String> {
     let integers = ["0", "1", "-1", "2", "7", "100", "-2147483648", "65536"];
     let floats = ["0", "-1.5", "nan", "inf", "1e30"];

@@ -1,4 +1,4 @@
-//! Branches, calls and their landings: how their targets change when there are more labels.
+//! Rewrites branches, calls and their landings, with the labels that added blocks require.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::map::OriginalPlace;
 use crate::types::TypePool;
 
 impl Writer<'_, '_> {
-    /// A label of the original, as it is numbered at the current place.
+    /// Returns the number that a label of the original has at the current place.
     pub(super) fn label(&self, depth: u32) -> u32 {
         let outer = self.frames.len().checked_sub(depth as usize + 1);
         let outside = outer.map_or(0, |i| self.frames[i].extras);
@@ -38,7 +38,7 @@ impl Writer<'_, '_> {
         self.frames.push(Frame { extras, ..frame });
     }
 
-    /// The values that a branch to a label of the original carries through locals.
+    /// Returns the values that a branch to a label of the original carries through locals.
     pub(super) fn carried_through(&self, depth: u32) -> Vec<ValType> {
         let at = self.frames.len().checked_sub(depth as usize + 1);
         let frame = at.map(|at| &self.frames[at]);
@@ -51,7 +51,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// The types that a branch to a label of the original carries.
+    /// Returns the types that a branch to a label of the original carries.
     fn carried(&self, depth: u32) -> Vec<ValType> {
         let Some(frame) = self
             .frames
@@ -149,7 +149,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Writes a call. If an exception that leaves it is counted, there is a landing pad around it.
+    /// Writes a call. Puts a landing pad around the call if exceptions that leave it are counted.
     pub(super) fn call(
         &mut self,
         range: &Range<usize>,
@@ -244,7 +244,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// The values that a clause of a `try_table` puts on the stack.
+    /// Returns the values that a clause of a `try_table` puts on the stack.
     fn caught(&self, catch: &wasmparser::Catch) -> Vec<ValType> {
         let tag_values = |tag: u32| {
             let ty = self.context.tags.get(tag as usize).copied();

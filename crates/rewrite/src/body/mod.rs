@@ -1,4 +1,4 @@
-//! Rewriting one function body.
+//! Rewrites one function body.
 //!
 //! Operators are copied byte for byte wherever nothing has to change, which is nearly everywhere.
 //! The copied stretches form the offset map. New code appears between them:
@@ -54,7 +54,7 @@ pub(crate) struct Context<'a> {
     pub layout: Layout,
     /// The index of the probes' memory.
     pub memory: u32,
-    /// Whether the module is for other engines. Direct calls of imports then set and clear a flag
+    /// Whether the module is for other engines. Direct calls to imports then set and clear a flag
     /// that means "inside a host call".
     pub external: bool,
     /// The module's globals for path probes, if it has any.
@@ -70,7 +70,7 @@ pub(crate) struct Context<'a> {
     pub snapshots: Option<(u32, u32)>,
     /// Whether the guest must report a full half of the ring, because no fault reports it.
     pub tells_full: bool,
-    /// The definitions for captures. Present if activations capture themselves.
+    /// The definitions for captures. They are present if activations capture themselves.
     pub captures: Option<Captures>,
     /// The range of offsets in which the engine must not merge a load with the operator that uses
     /// its value.
@@ -211,12 +211,12 @@ impl Needs {
 /// An open block of the original, and the number of added blocks opened just outside it.
 #[derive(Clone, Debug)]
 struct Frame {
-    /// The block's type; `None` for the function itself.
+    /// The block's type, or `None` for the function itself.
     ty: Option<wasmparser::BlockType>,
     is_loop: bool,
     extra: u32,
-    /// The types of the values that enter the block, and of those that leave it, through locals.
-    /// Each list has either all of the values or none.
+    /// The types of the values that enter the block through locals, and of the values that leave it
+    /// through locals. Each list has either all of the values or none.
     through: (Vec<ValType>, Vec<ValType>),
     /// The sum of `extra` of this block and of the blocks around it.
     extras: u32,
@@ -250,8 +250,8 @@ impl Frame {
 /// closed last.
 #[derive(Clone, Debug, Default)]
 struct Landings {
-    /// The landings, from the innermost block outwards: the steps, and the label at which to
-    /// continue, or `None` to rethrow. Labels are as seen from outside all of these blocks.
+    /// The landings, from the innermost block outwards. Each has the steps, and the label at which
+    /// to continue or `None` to rethrow. Labels are numbered as outside all of these blocks.
     blocks: Vec<(Vec<Step>, Option<u32>)>,
 }
 
@@ -265,11 +265,11 @@ pub(crate) struct Writer<'a, 'b> {
     polls: u32,
     /// The local of type i64 for the pending bits of the path.
     path: u32,
-    /// Decides where hinges go. Present if the function gets hinges.
+    /// Decides where hinges go. It is present if the function gets hinges.
     pub(crate) hinges: Option<Hinges>,
-    /// The locals for values carried by labels. Present if these values go through locals.
+    /// The locals for values carried by labels. They are present if these values go through locals.
     pub(crate) carriers: Option<Carriers>,
-    /// How activations are captured. Present if they capture themselves.
+    /// The captures of the function. They are present if activations capture themselves.
     pub(crate) capture: Option<Capture>,
     /// The locals for the operands of operators that write memory.
     pub(crate) written: SharedLocals,
@@ -532,8 +532,9 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I64Store(slot));
     }
 
-    /// Replaces waiting and notifying for memory that is not shared: checks the address, then traps
-    /// or returns 0. The engine is built without threads, so it has neither of these operators.
+    /// Replaces an operator that waits or notifies. The memory is not shared, so the replacement
+    /// checks the address, then traps or returns 0. The engine is built without threads, so it has
+    /// neither of these operators.
     fn wait(&mut self, operator: &Operator<'_>, memarg: &wasmparser::MemArg, at: OrigOffset) {
         let memory = MemArg {
             offset: memarg.offset,
@@ -541,7 +542,7 @@ impl Writer<'_, '_> {
             memory_index: memarg.memory,
         };
         let notifies = matches!(operator, Operator::MemoryAtomicNotify { .. });
-        // Drops the number of waiters, or the expected value and the timeout.
+        // Drop the number of waiters, or the expected value and the timeout.
         self.put(&Instruction::Drop);
         if !notifies {
             self.put(&Instruction::Drop);

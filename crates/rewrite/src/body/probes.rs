@@ -1,5 +1,5 @@
-//! The code added between the operators of a body: counters, words of the path, and polls of the
-//! stop clock.
+//! Writes the code added between the operators of a body, for counters, words of the path, and
+//! polls of the stop clock.
 
 use afterimage_ids::BlockId;
 use wasm_encoder::{BlockType, Instruction, MemArg};
@@ -15,12 +15,12 @@ use crate::paths::PathStep;
 /// The number of loop iterations between two polls of the stop clock in one activation. It is a
 /// power of two.
 ///
-/// It is small, because the iterations of loops in functions that are themselves called from loops
-/// multiply.
+/// It is small, because a loop may be in a function that is itself called from a loop, and then the
+/// numbers of iterations multiply.
 const POLL_INTERVAL: i32 = 128;
 
 impl Writer<'_, '_> {
-    /// `memory[address] += top`, where `top` pushes the amount.
+    /// Adds an amount to the word at an address of the probes' memory. `amount` pushes the amount.
     fn add_to(&mut self, address: u64, amount: &Instruction<'_>) {
         let slot = self.slot(address);
         self.put(&Instruction::I32Const(0));
@@ -121,7 +121,7 @@ impl Writer<'_, '_> {
                 self.put(&save);
             }
             PathStep::Begin { width, bits } => {
-                // Tests whether the new bits fit below the mark.
+                // Test whether the new bits fit below the mark.
                 self.put(&get);
                 self.put(&Instruction::I64Const(i64::from(64 - width)));
                 self.put(&Instruction::I64ShrU);
@@ -202,8 +202,8 @@ impl Writer<'_, '_> {
         self.stop(OriginalPlace::Poll(block));
     }
 
-    /// Calls the function that takes snapshots, if the clock has reached the next one. The pending
-    /// bits of the path are in their global by then.
+    /// Calls the function that takes snapshots, if the clock has reached the next snapshot. The
+    /// pending bits of the path are in their global by then.
     fn snapshot(&mut self, block: BlockId) {
         let Some((ty, table)) = self.context.snapshots else {
             return;
@@ -239,7 +239,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::End);
     }
 
-    /// Traps at the armed moment. Otherwise lets control pass.
+    /// Traps at the armed moment. Otherwise, lets control pass.
     fn armed(&mut self, place: OriginalPlace) {
         let (clock, at, skip) = (
             self.slot(CLOCK_AT),

@@ -1,6 +1,7 @@
-//! Floats that are whole numbers or multiples of a power of ten. The numbers are a column.
+//! Codes floats that are whole numbers or multiples of a power of ten. The whole numbers are a
+//! column.
 //!
-//! Each value is the float nearest to `number / 10^digits`. The division is that of IEEE 754, so it
+//! Each value is the float nearest to `number / 10^digits`. IEEE 754 defines this division, so it
 //! gives the same bits everywhere.
 
 use super::{Nesting, decode_nested, encode_nested};
@@ -9,7 +10,7 @@ use crate::{StreamError, varint};
 /// The maximum number of digits after the point.
 const MOST_DIGITS: u8 = 9;
 
-/// Powers of ten, all of which floats represent exactly. (`powi` may round differently on different
+/// Powers of ten that floats represent exactly. (`powi` may round differently on different
 /// machines.)
 const POWERS: [f64; MOST_DIGITS as usize + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 

@@ -1,5 +1,6 @@
-//! A block with few distinct values. It has these values once, in ascending order, and the rank of
-//! the value at each place. Both are columns, so ranks can be packed, coded as runs, or periodic.
+//! Codes a block with few distinct values. The block stores these values once, in ascending order,
+//! and the rank of the value at each place. Both are columns, so ranks can be packed, coded as
+//! runs, or periodic.
 
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{BLOCK, StreamError, bits, varint};
@@ -14,14 +15,14 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The approximate size of a block in bytes, unless its ranks have a pattern.
+    /// Returns the approximate size of the block in bytes, assuming that its ranks have no pattern.
     pub(crate) fn bytes(&self) -> usize {
         let width = bits::length(self.distinct.len() as u64 - 1) as usize;
         self.distinct.len() + self.ranks.len() * width / 8
     }
 }
 
-/// The maximum number of distinct values in a block's dictionary.
+/// Returns the maximum number of distinct values in a block's dictionary.
 pub(crate) fn limit(len: usize) -> usize {
     MOST.min(len / 4)
 }
@@ -51,10 +52,10 @@ pub(crate) fn plan(values: &[u64], most: usize) -> Option<Plan> {
     Some(Plan { distinct, ranks })
 }
 
-/// The index of each value among the distinct values, and the distinct values in the order of first
-/// occurrence. `None` if there are more than `most`.
+/// Returns the index of each value among the distinct values, and the distinct values in the order
+/// of first occurrence. Returns `None` if there are more than `most`.
 fn number(values: &[u64], most: usize) -> Option<(Vec<u16>, Vec<u64>)> {
-    /// The maximum load of the table: one entry in this many places.
+    /// The table has at least this many places per entry.
     const ROOM: usize = 4;
     let bits = (most.min(usize::from(u16::MAX)) * ROOM)
         .next_power_of_two()
@@ -107,7 +108,7 @@ pub(crate) fn encode_values(plan: &Plan, nesting: Nesting, out: &mut Vec<u8>) {
     encode_nested(&plan.distinct, nesting, out);
 }
 
-/// Decodes distinct values. There may be at most `most`, and at most [`BLOCK`].
+/// Decodes distinct values. Their number may be at most `most`, and at most [`BLOCK`].
 pub(crate) fn decode_values(
     input: &mut &[u8],
     most: u64,

@@ -1,5 +1,5 @@
-//! One block: a one-byte tag, then the codec's bytes. A block stores neither its number of values
-//! nor, if it comes last, its size in bytes.
+//! Codes one block, as a one-byte tag followed by the codec's bytes. A block stores neither its
+//! number of values nor, if it comes last, its size in bytes.
 
 mod decimal;
 pub(crate) mod dictionary;
@@ -23,15 +23,15 @@ const PREDICTED_MARGIN: usize = 7;
 /// In longer blocks, storing each value in its own bytes is never the shortest form.
 const PLAIN: usize = 64;
 
-/// This many runs may take as little as one byte.
+/// A block of this many runs may take as little as one byte.
 const PIECES: usize = 2;
 
-/// How deeply a block is nested in other blocks. Columns of a codec are blocks in turn.
+/// The depth at which a block is nested in other blocks. Columns of a codec are blocks in turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Nesting {
     depth: u32,
-    /// Whether the outermost block may use a primed model. Then predicting its columns is not worth
-    /// the time.
+    /// Whether the outermost block may use a primed model. If so, predicting its columns is not
+    /// worth the time.
     primed: bool,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn tag(codec: Codec, parameter: u8) -> u8 {
     codec as u8 | parameter << CODEC_BITS
 }
 
-/// Splits a tag into codec and parameter.
+/// Splits a tag into a codec and its parameter.
 pub(crate) fn untag(tag: u8) -> Result<(Codec, u8), StreamError> {
     let codec = match tag & ((1 << CODEC_BITS) - 1) {
         0 => Codec::Plain,
@@ -83,8 +83,8 @@ pub(crate) fn untag(tag: u8) -> Result<(Codec, u8), StreamError> {
     Ok((codec, tag >> CODEC_BITS))
 }
 
-/// Encodes between 1 and [`BLOCK`] values with each codec that, by estimate, may win, and keeps the
-/// shortest result.
+/// Encodes between 1 and [`BLOCK`] values with each codec that may win according to estimates, and
+/// keeps the shortest result.
 pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
     debug_assert!((1..=BLOCK).contains(&values.len()));
     let limit = if nesting.has_columns() {
@@ -154,7 +154,7 @@ pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
     }
 }
 
-/// Replaces a block by a predicted one if that is sufficiently shorter. Returns whether it was
+/// Replaces a block by a predicted block if that is sufficiently shorter. Returns whether it was
 /// replaced.
 pub(crate) fn replace_predicted(
     block: &mut Vec<u8>,
@@ -163,7 +163,7 @@ pub(crate) fn replace_predicted(
     keep_predicted(0, block, write)
 }
 
-/// Appends a predicted block, if `write` can write it. Returns whether it could.
+/// Appends a predicted block, if `write` can write it. Returns whether the block was appended.
 pub(crate) fn push_predicted(
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Vec<u8>) -> Option<u8>,
@@ -177,7 +177,7 @@ pub(crate) fn push_predicted(
     out.len() > at
 }
 
-/// Replaces the block that begins at `start` by a predicted one if that is sufficiently shorter.
+/// Replaces the block that begins at `start` by a predicted block if that is sufficiently shorter.
 /// Returns whether it was replaced. `write` receives the maximum number of bytes.
 fn keep_predicted(
     start: usize,
@@ -195,7 +195,7 @@ fn keep_predicted(
     shorter
 }
 
-/// Appends a block: a tag, whose parameter `write` returns, and the rest.
+/// Appends a block. `write` appends everything except the tag, and returns the tag's parameter.
 pub(crate) fn push(codec: Codec, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> u8) {
     let at = out.len();
     out.push(0);
@@ -219,7 +219,7 @@ pub(crate) fn keep_shorter(
     }
 }
 
-/// Decodes a block of as many values as `out` has room for.
+/// Decodes a block into `out`, whose length is the number of values.
 pub(crate) fn decode(
     input: &mut &[u8],
     out: &mut [u64],

@@ -1,10 +1,10 @@
-//! Frame of reference with exceptions, over values, differences or differences of differences.
-//! Differences are taken to the value `lag` places before (patched bit-packing: Zukowski, Héman,
+//! Packs values, differences or differences of differences in a frame of reference with exceptions.
+//! A difference is taken from the value `lag` places before (patched bit-packing: Zukowski, Héman,
 //! Nes and Boncz 2006, section 3.1).
 //!
 //! With lag 1, these are the usual deltas. With lag p, a period of p costs its first p values, and
-//! p interleaved strides cost 2p values. After subtracting a base and dividing by a common divisor,
-//! the rest is packed in equal widths. The few numbers that do not fit are patched in.
+//! p interleaved strides cost 2p values. The encoder subtracts a base, divides by a common divisor,
+//! and packs the results in equal widths. The few numbers that do not fit are patched in.
 
 mod lags;
 mod plan;
@@ -15,7 +15,7 @@ pub(crate) use plan::{Plan, plans};
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{BLOCK, StreamError, bits, varint};
 
-/// The parts of the tag's parameter. Its lowest two bits are the order; the others are flags.
+/// The parts of the tag's parameter. Its lowest two bits are the order, and the others are flags.
 const ORDER: u8 = 3;
 /// From this order on, the order is stored separately.
 const HIGH_ORDER: usize = 3;

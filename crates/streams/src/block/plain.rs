@@ -1,9 +1,9 @@
-//! Stores values one by one in as many bytes as each takes. This suits the handful of values that
+//! Stores values one by one, each in the bytes that it needs. This suits the handful of values that
 //! most streams hold.
 
 use crate::{StreamError, varint};
 
-/// How the values were converted to short numbers.
+/// The conversion of the values to short numbers.
 const VALUES: u8 = 0;
 const DIFFERENCES: u8 = 1;
 
@@ -41,7 +41,7 @@ pub(crate) fn decode(input: &mut &[u8], parameter: u8, out: &mut [u64]) -> Resul
     Ok(())
 }
 
-/// Each value with its predecessor. 0 precedes the first value.
+/// Returns each value with its predecessor. 0 precedes the first value.
 fn steps(values: &[u64]) -> impl Iterator<Item = (u64, u64)> {
     let before = std::iter::once(0).chain(values.iter().copied());
     before.zip(values.iter().copied())

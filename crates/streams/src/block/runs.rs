@@ -1,5 +1,5 @@
-//! Arithmetic runs: the l:h:s series of Zhang and Gupta 2001, section 3. A block or a whole stream
-//! consists of several.
+//! Codes arithmetic runs, which are the l:h:s series of Zhang and Gupta 2001, section 3. A block or
+//! a whole stream consists of several runs.
 //!
 //! A stream of any length with few pieces is a single block of runs. With other codecs, a block has
 //! at most [`BLOCK`](crate::BLOCK) values. Lengths, first values and strides of the pieces are
@@ -18,19 +18,20 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// The value `index` places after the first.
+    /// Returns the value `index` places after the first.
     #[inline]
     pub(crate) fn at(&self, index: u64) -> u64 {
         self.first.wrapping_add(self.stride.wrapping_mul(index))
     }
 }
 
-/// How a block of one or several pieces is written.
+/// The forms of a block of one or several pieces.
 pub(super) const CONSTANT: u8 = 0;
 pub(super) const ARITHMETIC: u8 = 1;
 pub(super) const PIECES: u8 = 2;
 
-/// The pieces of a stream, each as long as possible. `None` if there are more than `limit`.
+/// Returns the pieces of a stream, each as long as possible. Returns `None` if there are more than
+/// `limit`.
 ///
 /// The piece after a run starts as the single value that breaks the run, unless that value also
 /// begins a run of three. So a break inside a run does not cost two pieces with false strides.
@@ -86,7 +87,8 @@ pub(crate) fn encode(pieces: &[Piece], nesting: Nesting, out: &mut Vec<u8>) -> u
         .iter()
         .map(|piece| piece.len - 1)
         .collect();
-    // A first value is stored as its distance from where the previous piece would have continued.
+    // A first value is stored as its distance from the value with which the previous piece would
+    // have continued.
     let mut expected = 0;
     let firsts: Vec<_> = pieces
         .iter()
@@ -145,7 +147,8 @@ pub(crate) fn decode(
     }
 }
 
-/// Builds pieces from their columns: lengths (all but the last), first values, and strides.
+/// Builds pieces from their columns, which are the lengths (all but the last), first values, and
+/// strides.
 fn assemble([lens, firsts, strides]: &[Vec<u64>; 3], len: u64) -> Result<Vec<Piece>, StreamError> {
     let (mut left, mut expected) = (len, 0u64);
     let mut pieces = Vec::with_capacity(firsts.len());

@@ -12,10 +12,10 @@ impl Probability {
     /// The probability before any decision.
     pub(super) const EVEN: Self = Self(1 << 31);
     const COUNT: u32 = (1 << 10) - 1;
-    /// From this many decisions on, each decision weighs one part in this many.
+    /// After this many decisions, each further decision weighs one part in this many.
     const LIMIT: u32 = 60;
 
-    /// The probability in units of 1/65536. It is never 0 or 65536.
+    /// Returns the probability in units of 1/65536. It is never 0 or 65536.
     #[inline]
     fn share(self) -> u64 {
         u64::from(self.0 >> 16).clamp(16, 65_536 - 16)
@@ -47,8 +47,8 @@ const WEIGHTS: [u64; 64] = {
 };
 
 /// Makes one decision after another. An [`Encoder`] writes the given decisions, a [`Decoder`]
-/// recovers them, and a [`Trainer`] only lets the model learn. Because all share this interface,
-/// there is only one model, so they cannot disagree.
+/// recovers them, and a [`Trainer`] only lets the model learn. All three use the same model through
+/// this interface, so they cannot disagree.
 pub(super) trait Coder {
     /// Makes a decision that is true with probability `share / 65536`. A decoder ignores `bit`.
     fn decide(&mut self, bit: bool, share: u64) -> bool;
@@ -109,7 +109,7 @@ impl<'b> Encoder<'b> {
         }
     }
 
-    /// The number of bytes, without those that are not determined yet.
+    /// Returns the number of bytes that are already determined.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }

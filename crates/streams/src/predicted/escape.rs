@@ -25,7 +25,7 @@ pub(super) struct Escapes {
     whole: [Probability; 1 << WHOLE],
     /// For each number of bits, a tree over the bits below the leading bit.
     high: [[Probability; 1 << HIGH]; 65],
-    /// A tree over the lowest bits, the lowest first.
+    /// A tree over the lowest bits, lowest first.
     low: [Probability; 1 << LOW],
 }
 
@@ -51,7 +51,7 @@ impl Escapes {
         }
         let lead = 1 << below.min(63);
         if len <= WHOLE {
-            // All numbers of these lengths are nodes of one tree.
+            // One tree has all numbers of these lengths.
             return lead | descend(coder, &mut self.whole, number & (lead - 1), below);
         }
         let below = below.min(63);
@@ -70,8 +70,8 @@ impl Escapes {
     }
 }
 
-/// Codes the lowest `count` bits of a number from a tree's root down, the highest bit first. Each
-/// bit depends on the bits above it. The tree has at least 2^`count` entries.
+/// Codes the lowest `count` bits of a number from a tree's root down, highest bit first. Each bit
+/// depends on the bits above it. The tree has at least 2^`count` entries.
 #[inline(always)]
 fn descend<const SIZE: usize>(
     coder: &mut impl Coder,

@@ -1,6 +1,6 @@
-//! The recent past within a block.
+//! Remembers the latest values of a block.
 
-/// The last values.
+/// The latest values and differences, as the contexts need them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct History {
     /// The last two values.
@@ -13,11 +13,11 @@ pub(super) struct History {
     pair_before: u64,
     /// The last two values, joined.
     pair: u64,
-    /// How the last values were found, two bits each, the latest lowest: see [`Outcome`].
+    /// The [`Outcome`]s of the last values, two bits each, with the latest in the lowest bits.
     outcomes: usize,
 }
 
-/// How a value was found.
+/// The way in which a value was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The first prediction was right.
@@ -43,26 +43,26 @@ impl History {
         self.outcomes = (self.outcomes << 2 | outcome as usize) % Self::OUTCOMES;
     }
 
-    /// How the last two values were found.
+    /// Returns the outcomes of the last two values.
     #[inline]
     pub(super) fn outcomes(&self) -> usize {
         self.outcomes
     }
 
-    /// The context of the last three values.
+    /// Returns the context of the last three values.
     #[inline]
     pub(super) fn values3(&self) -> u64 {
         join(hash(self.pair_before), self.values[0])
     }
 
-    /// The context of the last two differences.
+    /// Returns the context of the last two differences.
     #[inline]
     pub(super) fn differences2(&self) -> u64 {
         join(self.difference_before, self.difference)
     }
 }
 
-/// Combines two contexts, of which the first is [hashed](hash).
+/// Combines two contexts. The first must be [hashed](hash).
 #[inline]
 fn join(hashed: u64, context: u64) -> u64 {
     hashed.rotate_left(29).wrapping_add(context)

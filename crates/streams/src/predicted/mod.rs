@@ -1,5 +1,5 @@
-//! Entropy-coded prediction: the predictors of Zhang and Gupta 2005, section 4, selected by an
-//! adaptive arithmetic coder.
+//! Codes values by entropy-coded prediction, with the predictors of Zhang and Gupta 2005, section
+//! 4, selected by an adaptive arithmetic coder.
 //!
 //! A block is coded by a model that has learnt only from the block itself and, in a long stream,
 //! from a few blocks that *primed* it. So each block can be decoded alone.
@@ -19,14 +19,14 @@ use coder::{Decoder, Encoder, Trainer};
 
 use crate::{BLOCK, StreamError, bits, varint};
 
-/// Flags of the tag's parameter.
+/// The flag of a block that stores differences.
 const DIFFERENCES: u8 = 1;
 /// The flag of a block that stores its number of bytes. Otherwise, all remaining bytes belong to
 /// the block.
 const DELIMITED: u8 = 2;
 
 impl Model {
-    /// An untrained model for `len` values, of which there must be at least one.
+    /// Returns an untrained model for `len` values, at least one.
     pub(crate) fn fresh(len: usize) -> Self {
         Self::new(bits::length(len as u64 - 1).clamp(4, 12))
     }
@@ -102,12 +102,12 @@ pub(crate) fn encode_alone(values: &[u64], most: usize, out: &mut Vec<u8>) -> Op
     Some(parameter | DELIMITED)
 }
 
-/// The number of values that are coded before each check whether the block is worthwhile.
+/// The number of values between two checks of whether the block is worthwhile.
 const STRETCH: usize = 128;
 
 /// Appends a block if it takes at most `most` bytes. As soon as it clearly takes more, removes it
-/// and returns an error with the number of values coded so far. `learnt` receives where each value
-/// was learnt.
+/// and returns an error with the number of values coded so far. `learnt` receives the places where
+/// each value was learnt.
 #[inline]
 fn encode_within(
     values: &[u64],

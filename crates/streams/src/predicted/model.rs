@@ -1,4 +1,4 @@
-//! The predictors, and the coding of which of them was right: *ranked hits*.
+//! Predicts values, and codes which predictor was right (*ranked hits*).
 //!
 //! The predictors follow Zhang and Gupta 2005, section 4.4, with one size each, in a fixed order.
 //! They are finite contexts of three values (FCM; Sazeides and Smith 1997), differential contexts
@@ -25,7 +25,7 @@ const LEVELS: usize = SURE as usize + 1;
 /// The number of contexts of answers.
 const HITS: usize = PREDICTORS * LEVELS * AGREEING * History::OUTCOMES;
 
-/// The model: everything that is learnt.
+/// The model, which holds everything that is learnt.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     values3: Table,
@@ -46,14 +46,14 @@ struct Asking<'m> {
     confidence: [usize; PREDICTORS],
     /// The predictors that are still to be asked, one bit each.
     left: u32,
-    /// How the last two values were found.
+    /// The outcomes of the last two values.
     outcomes: usize,
     hits: &'m mut [Probability; HITS],
     /// The number of wrong predictions so far.
     asked: u32,
 }
 
-/// The number of other predictors that agree, by their set. The number is capped.
+/// The number of other predictors that agree, indexed by their set. The number is capped.
 const OTHERS: [u8; 1 << PREDICTORS] = {
     let mut others = [0; 1 << PREDICTORS];
     let mut set = 1;
@@ -85,7 +85,8 @@ impl Asking<'_> {
         None
     }
 
-    /// Tries a predictor, unless it has no prediction or an earlier predictor made the same.
+    /// Tries a predictor, unless it has no prediction or an earlier predictor made the same
+    /// prediction.
     #[inline(always)]
     fn one<const AT: usize>(&mut self, coder: &mut impl Coder, value: u64) -> Option<u64> {
         if self.left >> AT & 1 == 0 {
@@ -109,7 +110,7 @@ impl Asking<'_> {
 }
 
 impl Model {
-    /// An untrained model for about 2^`log` values.
+    /// Returns an untrained model for about 2^`log` values.
     pub(super) fn new(log: u32) -> Self {
         Self {
             values3: Table::new(log),
@@ -127,7 +128,7 @@ impl Model {
     }
 
     /// Codes a value and learns from it. With `differences`, an unpredicted value is stored as a
-    /// difference. Returns the value and where it was learnt.
+    /// difference. Returns the value and the places where it was learnt.
     #[inline(always)]
     pub(super) fn code(
         &mut self,
@@ -157,7 +158,7 @@ impl Model {
         (value, Learnt(slots))
     }
 
-    /// Restores the state of `from`, of which this was a copy before learning.
+    /// Restores the state of `from`. This must be a copy of `from` that has since learnt.
     pub(super) fn unlearn(&mut self, learnt: &[Learnt], from: &Self) {
         for Learnt([values3, differences2, value1]) in learnt {
             self.values3.restore(*values3, &from.values3);
@@ -179,7 +180,7 @@ impl Model {
         }
     }
 
-    /// The slot of the current context in each table.
+    /// Returns the slot of the current context in each table.
     #[inline(always)]
     fn slots(&self) -> [Slot; 3] {
         let history = &self.history;

@@ -30,7 +30,7 @@ impl Recurrence {
     /// before.
     #[inline]
     fn hit(&mut self, value: u64) -> bool {
-        // The upper bits choose an entry; other bits identify its content.
+        // The upper bits choose an entry, and other bits identify its content.
         let place = |context: u64| (hash(context) >> (64 - TABLE.ilog2())) as usize;
         let mark = |value: u64| (hash(value) >> 16) as u16 | 1;
         let difference = value.wrapping_sub(self.last);
@@ -43,7 +43,7 @@ impl Recurrence {
         hit
     }
 
-    /// The approximate cost of values in eighths of a bit.
+    /// Returns the approximate cost of values in eighths of a bit.
     pub(crate) fn cost(&mut self, values: &[u64]) -> u64 {
         /// The cost of a recurring value.
         const HIT: u64 = 2;

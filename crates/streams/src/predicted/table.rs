@@ -12,10 +12,10 @@ pub(super) struct Table {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
-    /// The successor.
+    /// The value that last followed the context.
     value: u64,
-    /// The confidence, in the lowest two bits, is 0 if there has been no successor yet. Above it
-    /// are more bits of the context's hash.
+    /// The lowest two bits are the confidence, which is 0 if there has been no successor yet. Above
+    /// them are more bits of the context's hash.
     mark: u16,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Slot {
 pub(super) const SURE: u16 = 3;
 
 impl Table {
-    /// A table of 2^`log` entries, `0 < log <= 16`.
+    /// Returns a table of 2^`log` entries, `0 < log <= 16`.
     pub(super) fn new(log: u32) -> Self {
         Self {
             entries: vec![Entry::default(); 1 << log].into(),
@@ -38,7 +38,7 @@ impl Table {
         }
     }
 
-    /// The position of a context.
+    /// Returns the position of a context.
     #[inline]
     pub(super) fn slot(&self, context: u64) -> Slot {
         let hash = hash(context);
@@ -48,7 +48,8 @@ impl Table {
         }
     }
 
-    /// The successor of a context, and the confidence, which is 0 if there was no successor.
+    /// Returns the successor of a context, and the confidence, which is 0 if there was no
+    /// successor.
     #[inline]
     pub(super) fn predict(&self, slot: Slot) -> (u64, usize) {
         let Entry { value, mark } = self.entries[usize::from(slot.index)];
@@ -60,7 +61,7 @@ impl Table {
     #[inline]
     pub(super) fn update(&mut self, slot: Slot, value: u64) {
         let Entry { value: held, mark } = &mut self.entries[usize::from(slot.index)];
-        // Which case occurs is unpredictable, so this avoids a branch.
+        // The case that occurs is unpredictable, so this avoids a branch.
         let confidence = *mark & SURE;
         let known = (*mark & !SURE == slot.mark) & (confidence > 0);
         let right = *held == value;

@@ -41,7 +41,7 @@ fn arbitrary_bytes_do_no_harm() {
     }
 }
 
-/// Damages a stream: cuts off, flips or replaces bytes, or gives a different length.
+/// Damages a stream. Cuts off, flips or replaces bytes, or gives a different length.
 fn damage(bytes: &mut Vec<u8>, len: &mut u64, random: &mut Random) {
     for _ in 0..=random.below(3) {
         let at = random.below(bytes.len() as u64 + 1) as usize;

@@ -1,5 +1,4 @@
-//! Checks the laws of streams: every stream is restored exactly, from any place and in both
-//! directions.
+//! Checks that every stream is restored exactly, from any place and in both directions.
 
 use std::collections::BTreeSet;
 
@@ -150,7 +149,7 @@ fn every_codec_is_the_shortest_for_some_shape() {
 
 #[test]
 fn a_recurring_stream_costs_less_than_a_bit_for_four_values() {
-    // Compare with what each predictor of the paper needs, which is a bit for each value.
+    // Compare with the cost of each predictor of the paper, which is one bit for each value.
     let mut random = Random(10);
     let period: Vec<_> = (0..500).map(|_| random.below(1 << 30)).collect();
     let values: Vec<_> = (0..200_000)

@@ -5,7 +5,7 @@
 pub struct Random(pub u64);
 
 impl Random {
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -14,7 +14,7 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `limit`.
+    /// Returns a number below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.bits() % limit
     }
@@ -123,7 +123,7 @@ pub const SHAPES: &[Shape] = &[
             .collect()
     }),
     ("pointer chasing", |random, len| {
-        // The cycle of a permutation, walked again and again from varying places.
+        // Walks over the cycle of a permutation, again and again from varying places.
         let mut next: Vec<u64> = (0..700).collect();
         for i in (1..next.len()).rev() {
             next.swap(i, random.below(i as u64) as usize);
@@ -141,7 +141,7 @@ pub const SHAPES: &[Shape] = &[
             .collect()
     }),
     ("markov", |random, len| {
-        // One of two states follows each state, mostly the first of them.
+        // One of two states follows each state, in most cases the first of the two.
         let next: Vec<_> = (0..64)
             .map(|_| [random.below(64), random.below(64)])
             .collect();

@@ -1,4 +1,4 @@
-//! Prints sizes and speeds (`--nocapture`). Checks only the round trip.
+//! Prints sizes and speeds (`--nocapture`). Only the round trip is checked.
 
 use std::time::Instant;
 

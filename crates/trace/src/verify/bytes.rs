@@ -37,7 +37,7 @@ fn layout(file: &TraceFile, chunks: &[ChunkEntry], report: &mut Report) {
     let mut listed = chunks.iter().peekable();
     let mut at = HEADER_LEN as u64;
     while at < state.end {
-        // A listed chunk is trusted to be as the index describes it: another rule compares its
+        // A listed chunk is trusted to be as the index describes it. Another rule compares its
         // header.
         if let Some(chunk) = listed.next_if(|chunk| chunk.offset == at) {
             at = chunk.end();
@@ -97,8 +97,8 @@ fn sections(file: &TraceFile, report: &mut Report) {
             );
         }
     }
-    // A recording that was cut off may also have a complete state, once something was added to it;
-    // but then it has no end.
+    // A recording that was cut off may also have a complete state, if something was added to it
+    // later. But it then has no end.
     let cut = !kinds.contains(&Kind::END);
     let without = || file.meta().is_ok_and(|meta| meta.is_without_inputs());
     for kind in [Kind::META, Kind::MODULE, Kind::LOG] {

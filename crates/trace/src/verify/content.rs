@@ -36,9 +36,9 @@ pub(super) fn verify(file: &TraceFile, report: &mut Report) {
 #[derive(Default)]
 struct Log {
     events: u64,
-    /// Calls of each import.
+    /// The number of calls to each import.
     calls: BTreeMap<ImportId, u64>,
-    /// Calls into the guest that have not returned.
+    /// The number of calls into the guest that have not returned.
     depth: u64,
     /// The host call that did not return.
     stop: Option<HostStop>,
@@ -54,7 +54,8 @@ fn types(values: &[RawValue]) -> Types {
         .collect()
 }
 
-/// A reference has the same type whether or not it is null.
+/// Gives null references the type of other references, because a reference has the same type
+/// whether or not it is null.
 fn null_is_a_reference(ty: Discriminant<RawValue>) -> Discriminant<RawValue> {
     if ty == discriminant(&RawValue::NullRef) {
         discriminant(&RawValue::OpaqueRef)
@@ -63,7 +64,7 @@ fn null_is_a_reference(ty: Discriminant<RawValue>) -> Discriminant<RawValue> {
     }
 }
 
-/// Reads the log to its end; `None` if it cannot be read.
+/// Reads the log to its end. Returns `None` if it cannot be read.
 fn log(file: &TraceFile, report: &mut Report) -> Option<Log> {
     let mut log = Log::default();
     let mut arguments: HashMap<ImportId, Types> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Readers while a writer writes; a writer that is killed.
+//! Tests readers during writing, and a writer that is killed.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -36,7 +36,7 @@ fn readers_see_complete_states_while_a_writer_appends() {
     assert!(file.verify().is_sound());
 }
 
-/// A kill at any moment after it leaves all events that were appended before.
+/// A kill at any moment after a flush leaves all events that were appended before the flush.
 #[test]
 fn another_thread_flushes_the_log() {
     let dir = tempfile::tempdir().unwrap();
@@ -115,7 +115,7 @@ fn sections_of_several_threads_interleave() {
     }
 }
 
-/// Set in the child process, to the path that it writes.
+/// The variable that is set in the child process, to the path of the file that the child writes.
 const CHILD: &str = "AFTERIMAGE_KILLED_WRITER";
 
 fn event(number: u64) -> Event {

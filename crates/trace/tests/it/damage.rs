@@ -1,4 +1,5 @@
-//! Cut files, flipped bits, garbage: the right content or an error, never a wrong content.
+//! Checks that truncated files, flipped bits and garbage give the right content or an error, and
+//! never wrong content.
 
 use std::fs;
 use std::path::Path;
@@ -71,7 +72,7 @@ fn every_flipped_bit_is_an_error_or_harmless_and_verify_sees_it() {
 #[test]
 fn a_flipped_bit_in_a_recording_without_a_footer_ends_its_state_there() {
     let (bytes, first) = sample::two_states();
-    // Up to the index of the first state.
+    // The position of the first state's index.
     let index = u64::from_le_bytes(bytes[first - 24..first - 16].try_into().unwrap()) as usize;
     for bit in 16 * 8..index * 8 {
         let mut bytes = bytes[..index].to_vec();
@@ -152,7 +153,7 @@ fn what_follows_the_last_state_is_ignored_and_counted() {
     }
 }
 
-/// The file after `change` was made to its bytes.
+/// Returns the file after `change` was made to its bytes.
 fn changed(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = fs::read(path).unwrap();
     change(&mut bytes);
@@ -179,7 +180,7 @@ fn appending_to_a_cut_file_goes_on_from_its_last_state() {
             added.unwrap();
             assert_eq!(after, bytes, "cut at {length}");
         } else {
-            // Once an index was begun, everything that it lists was written.
+            // Everything that an index lists is written before the index is begun.
             assert!(matches!(added, Err(TraceError::Hidden { .. })));
             assert_eq!(after, bytes[..length], "cut at {length}");
         }
@@ -202,8 +203,8 @@ fn readable(path: &Path) -> Vec<(Kind, Vec<u8>)> {
     sections.map(read).collect()
 }
 
-/// Returns possible bytes after a file: none, rubbish, the apparent beginning of a chunk, a piece
-/// of the file itself.
+/// Returns possible bytes after a file. They are nothing, garbage, the apparent beginning of a
+/// chunk, or a piece of the file itself.
 fn tails(bytes: &[u8]) -> Vec<Vec<u8>> {
     let tail = |bytes: &[u8]| bytes.to_vec();
     vec![
@@ -358,8 +359,8 @@ fn a_repaired_copy_has_all_that_is_sound() {
     ));
 }
 
-/// Cut anywhere: within chunks, an index, a footer. Every whole chunk is in the copy, in its
-/// section; without META and MODULE nothing can be repaired.
+/// Truncates a file within chunks, an index and a footer. Every whole chunk must be in the copy, in
+/// its section. Without META and MODULE, nothing can be repaired.
 #[test]
 fn a_file_cut_at_any_byte_is_repaired_or_refused_by_name() {
     let (bytes, _) = sample::two_states();
@@ -504,8 +505,8 @@ fn a_damaged_older_footer_harms_nobody_but_verify() {
     assert!(!file.verify().is_sound());
 }
 
-/// A file with a section so long that several threads decode its chunks, and with an incompressible
-/// module.
+/// Returns a file with a section so long that several threads decode its chunks, and with an
+/// incompressible module.
 fn long_module() -> (Vec<u8>, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("long.aft");
@@ -530,7 +531,7 @@ fn module_section(file: &TraceFile) -> SectionReader {
     all.find(|section| section.kind() == Kind::MODULE).unwrap()
 }
 
-/// Its bytes, chunk by chunk.
+/// Returns the module's bytes, read chunk by chunk.
 fn one_by_one(file: &TraceFile) -> Result<Vec<u8>, TraceError> {
     let mut section = module_section(file);
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! A file of every format version stays readable for ever.
+//! Checks that a file of every format version stays readable for ever.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use afterimage_trace::TraceFile;
 
 use crate::sample;
 
-/// Written by the version of this crate that defined format version 1. Never to be written
-/// again, not even when a new compressor would write other bytes.
+/// A file written by the version of this crate that defined format version 1. It must never be
+/// written again, even if a new compressor would write other bytes.
 const V1: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/v1.aft");
 
 #[test]
@@ -18,8 +18,8 @@ fn version_1_is_readable() {
     assert_eq!(file.verify().findings, []);
 }
 
-/// How the file was made: `cargo test -p afterimage-trace make_the_fixture -- --ignored`, which
-/// does not overwrite.
+/// Makes the file, with `cargo test -p afterimage-trace make_the_fixture -- --ignored`. It does not
+/// overwrite an existing file.
 #[test]
 #[ignore = "creates the fixture that the tests above read; run by hand, once for each version of the format"]
 fn make_the_fixture() {

@@ -1,4 +1,4 @@
-//! A disk that is full at any moment, simulated by a limit on the length of files.
+//! Tests a disk that becomes full at any moment, simulated by a limit on the length of files.
 
 #![cfg(unix)]
 
@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::sample;
 
-/// Set in the child process, which alone may limit itself.
+/// The variable that is set in the child process. Only the child may limit itself.
 const CHILD: &str = "AFTERIMAGE_FULL_DISK";
 
 #[test]

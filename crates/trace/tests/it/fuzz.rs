@@ -1,4 +1,4 @@
-//! The body of the fuzz target, for about a second, on mutations of a sound file.
+//! Runs the body of the fuzz target for about a second, on mutations of a sound file.
 
 #[path = "../../../../fuzz/bodies/trace_file.rs"]
 mod body;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::sample;
 
-/// Xorshift (Marsaglia 2003): the same mutations in every run.
+/// Xorshift (Marsaglia 2003), which gives the same mutations in every run.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! Files made to do harm, their checksums right.
+//! Tests files that are made to do harm but have correct checksums.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use afterimage_trace::{
 
 use crate::sample;
 
-/// Length of a chunk's header.
+/// The length of a chunk's header.
 const CHUNK_HEADER: usize = 40;
 
 /// Returns the starts of the chunks in a file's first state.
@@ -32,7 +32,7 @@ fn seal(bytes: &mut [u8]) {
     crc.copy_from_slice(&crc32fast::hash(body).to_le_bytes());
 }
 
-/// A recording without footer, and the place of its chunks.
+/// Returns a recording without footer, and the place of its chunks.
 fn footerless() -> (Vec<u8>, Vec<usize>) {
     let (bytes, _) = sample::two_states();
     let chunks = chunks(&bytes);
@@ -88,8 +88,8 @@ fn what_is_no_trace_file_is_refused() {
     ));
 }
 
-/// Any value in any field of any chunk header, with a correct checksum, gives a right answer or an
-/// error. In fields of 65536 values, only edge values are tried.
+/// Checks that any value in any field of any chunk header, with a correct checksum, gives a right
+/// answer or an error. In fields of 65,536 values, only edge values are tried.
 #[test]
 fn no_header_field_is_believed() {
     let (bytes, chunks) = footerless();
@@ -135,20 +135,22 @@ fn no_header_field_is_believed() {
     }
 }
 
-/// Chunks that announce much more than they hold.
+/// Tests chunks that announce much more than they hold.
 #[test]
 fn announced_lengths_allocate_nothing() {
     let huge: &[&[u8]] = &[
-        // LOG: an event of 1 GiB; of more; a call with 2^63 arguments.
+        // LOG with an event of 1 GiB, an event of more, and a call with 2^63 arguments.
         b"\x80\x80\x80\x80\x04",
         b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
         b"\x0c\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x00",
-        // LOG: a return with 1,001 results.
+        // LOG with a return with 1,001 results.
         &[b"\xec\x07\x01\xe9\x07", &[5; 1001][..]].concat(),
-        // COUNTS: no mode, counters, increments; 2^28 functions, or one with 2^35 edges.
+        // COUNTS without mode, counters and increments, with 2^28 functions, or one function with
+        // 2^35 edges.
         b"\x00\x00\x00\x80\x80\x80\x80\x01",
         b"\x00\x00\x00\x01\x00\x80\x80\x80\x80\x80\x01",
-        // END: returned, no clock, no events, 2^35 imports, or none and 2^35 frames.
+        // END of a run that returned, without clock and events, with 2^35 imports, or no imports
+        // and 2^35 frames.
         b"\x00\x00\x00\x80\x80\x80\x80\x80\x01",
         b"\x00\x00\x00\x00\x80\x80\x80\x80\x80\x01",
         // An integer of more than 64 bits.
@@ -172,7 +174,7 @@ fn announced_lengths_allocate_nothing() {
     }
 }
 
-/// A few kilobytes that decompress to gigabytes are refused before they do.
+/// A few kilobytes that decompress to gigabytes are refused before they are decompressed.
 #[test]
 fn compressed_zeros_beyond_a_sections_limit_are_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -307,7 +309,7 @@ fn a_writer_refuses_what_no_reader_takes() {
     assert_eq!(file.log().unwrap().filter(Result::is_ok).count(), 2);
 }
 
-/// The bytes of a raw chunk.
+/// Returns the bytes of a raw chunk.
 fn chunk(kind: Kind, sequence: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; CHUNK_HEADER];
     bytes[..4].copy_from_slice(b"AFTC");
@@ -322,7 +324,7 @@ fn chunk(kind: Kind, sequence: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The bytes of a footer at `at` whose index begins at `index`.
+/// Returns the bytes of a footer at `at` whose index begins at `index`.
 fn footer(index: usize, at: usize) -> Vec<u8> {
     let mut bytes = b"AFTEND\r\n".to_vec();
     bytes.extend((index as u64).to_le_bytes());
@@ -332,7 +334,7 @@ fn footer(index: usize, at: usize) -> Vec<u8> {
     bytes
 }
 
-/// Indexes that are not sound, each before a footer that is.
+/// Tests unsound indexes, each before a sound footer.
 #[test]
 fn an_unsound_index_makes_no_state() {
     let (sound, first) = sample::two_states();
@@ -353,13 +355,14 @@ fn an_unsound_index_makes_no_state() {
     let mut beyond = record.clone();
     beyond[..8].copy_from_slice(&(first as u64).to_le_bytes());
     let unsound: &[&[Vec<u8>]] = &[
-        // Not an index; not its first or next chunk; no last chunk; chunks after the last.
+        // A chunk that is not an index, an index without its first or next chunk, without a last
+        // chunk, or with chunks after the last.
         &[chunk(Kind::LOG, 0, 1, &record)],
         &[index(1, 1, &record)],
         &[index(0, 0, &record), index(2, 1, b"")],
         &[index(0, 0, &record)],
         &[index(0, 1, &record), index(1, 1, b"")],
-        // Half a record; a record that is none; a chunk beyond; a chunk twice.
+        // Half a record, an invalid record, a chunk beyond the index, and a chunk listed twice.
         &[index(0, 1, &record[..24])],
         &[index(0, 1, &[0; 48])],
         &[index(0, 1, &beyond)],
@@ -371,7 +374,8 @@ fn an_unsound_index_makes_no_state() {
     }
 }
 
-/// Footers that all name one large index: each must not be looked at anew.
+/// Tests footers that all name one large index. The index must not be examined anew for each
+/// footer.
 #[test]
 fn a_file_stuffed_with_footers_opens_in_linear_time() {
     let (sound, _) = sample::two_states();

@@ -1,4 +1,4 @@
-//! Creating, replacing, locking.
+//! Tests creating, replacing and locking files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use afterimage_trace::{Existing, Kind, Meta, TraceError, TraceFile, TraceWriter,
 
 use crate::sample;
 
-/// The names in a folder, sorted.
+/// Returns the names in a folder, sorted.
 fn names(dir: &tempfile::TempDir) -> Vec<String> {
     let entries = fs::read_dir(dir.path()).unwrap();
     let mut names: Vec<_> = entries
@@ -133,7 +133,7 @@ fn who_writes_a_file_is_told() {
     assert_eq!(writer(&path).unwrap(), None);
 }
 
-/// To ask who writes a file takes its lock for a moment.
+/// Asking who writes a file takes the file's lock for a moment.
 #[test]
 fn writers_do_not_mind_being_asked_for() {
     let (_dir, path) = setting();
@@ -241,7 +241,7 @@ fn a_symbolic_link_is_followed_and_a_device_is_left_alone() {
     ));
 }
 
-/// Every file here ends like this.
+/// Writes META and MODULE, with which every file in these tests ends.
 fn written(writer: &TraceWriter) {
     writer.meta(&sample::meta()).unwrap();
     writer.module(sample::MODULE).unwrap();
@@ -274,7 +274,7 @@ fn a_file_that_is_replaced_while_it_is_written_is_kept_beside_the_other() {
         .canonicalize()
         .unwrap()
         .join(path.file_name().unwrap());
-    // A new one.
+    // A new file.
     let writer = TraceWriter::create(&path, Existing::Kept).unwrap();
     written(&writer);
     put(&path);

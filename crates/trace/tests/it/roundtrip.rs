@@ -1,4 +1,4 @@
-//! Written data reads back unchanged.
+//! Checks that written data is read back unchanged.
 
 use std::path::Path;
 
@@ -138,7 +138,7 @@ fn end() -> impl Strategy<Value = End> {
         prop::collection::vec(frame, 0..20),
         any::<Option<u64>>(),
         any::<u64>(),
-        // Together they are counted, too.
+        // The limit keeps the sum of these counts within 64 bits.
         prop::collection::vec(0..u64::MAX / 10, 0..10),
     )
         .prop_map(|(ending, frames, clock, events, host_call_counts)| End {
@@ -258,7 +258,7 @@ proptest! {
     }
 }
 
-/// Events around and beyond the lengths at which the log cuts chunks.
+/// Tests events around and beyond the lengths at which the log cuts chunks.
 #[test]
 fn long_events_continue_in_later_chunks() {
     let dir = tempfile::tempdir().unwrap();
@@ -315,7 +315,7 @@ fn logs_are_read_again_from_any_place() {
     let at = folder.path().join("a.aft");
     let writer = TraceWriter::create(&at, Existing::Kept).unwrap();
     let mut log = writer.log().unwrap();
-    // Some longer than a chunk's piece, some chunks with one event, some with many.
+    // Some events are longer than a chunk's piece. Some chunks have one event, and some have many.
     let lengths = [
         10,
         3 << 20,
@@ -509,7 +509,7 @@ fn a_million_frames() {
 fn chunks_that_are_written_together_are_those_written_one_by_one() {
     let folder = tempfile::tempdir().unwrap();
     let chunks = Vec::from_iter((0..100u64).map(|number| {
-        // Some chunks are incompressible; some are empty.
+        // Some chunks are incompressible, and some are empty.
         let byte = |at: u64| match number % 3 {
             0 => (at * at * 31 + number) as u8,
             _ => number as u8,

@@ -82,7 +82,7 @@ pub fn end() -> End {
         offset: OrigOffset(offset),
         standing,
     };
-    // No run ends like this; the file holds it all the same.
+    // No run ends like this, but the file can hold it.
     let frames = vec![
         frame(302, 0x2345, Standing::NotEntered),
         frame(301, 0x1234, Standing::Before),
@@ -124,7 +124,7 @@ pub fn counts() -> CountsLens {
     }
 }
 
-/// Writes the first state, the recording, and returns its length.
+/// Writes the first state, which is the recording, and returns its length.
 pub fn record(path: &Path) -> u64 {
     let writer = TraceWriter::create(path, Existing::Kept).unwrap();
     write_recording(&writer).unwrap();
@@ -133,7 +133,7 @@ pub fn record(path: &Path) -> u64 {
     fs::metadata(path).unwrap().len()
 }
 
-/// META, MODULE, LOG in three chunks, END.
+/// Writes META, MODULE, LOG in three chunks, and END.
 pub fn write_recording(writer: &TraceWriter) -> Result<()> {
     writer.meta(&meta())?;
     writer.module(MODULE)?;
@@ -148,14 +148,14 @@ pub fn write_recording(writer: &TraceWriter) -> Result<()> {
     writer.end(&end())
 }
 
-/// Appends the second state: counts.
+/// Appends the second state, which adds counts.
 pub fn append(path: &Path) -> Result<()> {
     let writer = TraceWriter::append(path)?;
     writer.counts(&counts())?;
     writer.commit()
 }
 
-/// The bytes of a file with both states, and the length of the first.
+/// Returns the bytes of a file with both states, and the length of the first.
 pub fn two_states() -> (Vec<u8>, usize) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
@@ -164,13 +164,14 @@ pub fn two_states() -> (Vec<u8>, usize) {
     (fs::read(&path).unwrap(), first as usize)
 }
 
-/// Asserts that the file never gives a wrong part: each is an error, or exactly what was written,
-/// or missing from a file that reports ignored bytes. Returns the number of complete parts.
+/// Asserts that the file never gives a wrong part. Each part is an error, or exactly what was
+/// written, or missing from a file that reports ignored bytes. Returns the number of complete
+/// parts.
 pub fn assert_never_wrong(file: &TraceFile) -> usize {
     never_wrong(file, file.ignored_bytes() > 0 || file.state().is_none())
 }
 
-/// The same, when it is known whether something may be missing.
+/// Asserts the same. `lost` says whether something may be missing.
 pub fn never_wrong(file: &TraceFile, lost: bool) -> usize {
     let mut whole = 0;
     if let Ok(it) = file.meta() {

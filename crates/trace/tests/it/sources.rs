@@ -1,4 +1,5 @@
-//! Embedded sources are read back, one by one, and a list that does not fit its chunks is no list.
+//! Checks that embedded sources are read back one by one, and that a list that does not fit its
+//! chunks is refused.
 
 use std::fs;
 use std::sync::atomic::AtomicBool;
@@ -7,7 +8,7 @@ use afterimage_trace::{Kind, Rule, TraceError, TraceFile, TraceWriter};
 
 use crate::sample;
 
-/// A recording with a section SOURCES.
+/// Returns a recording with a section SOURCES.
 fn recording(write: impl FnOnce(&TraceWriter)) -> TraceFile {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
@@ -73,7 +74,7 @@ fn a_file_that_is_too_large_is_refused() {
 
 #[test]
 fn a_list_that_does_not_fit_is_malformed() {
-    // Path "a", chunks, length.
+    // Each entry has the path "a", the number of chunks, and the length.
     let lists: [(&str, &[u8]); 6] = [
         ("more chunks than there are", b"\x01\x01a\x02\x06"),
         ("another length", b"\x01\x01a\x01\x05"),
@@ -111,7 +112,7 @@ fn a_recording_without_inputs_is_sound_and_has_no_log() {
     assert_eq!(file.meta().unwrap(), meta);
     assert!(matches!(file.log(), Err(TraceError::WithoutInputs)));
     assert_eq!(file.verify().findings, []);
-    // Without a word about it, it lacks its log.
+    // META does not mention the removal, so the file lacks its log.
     TraceWriter::rewrite_as(&path, &sample::meta(), &kept, &stop).unwrap();
     let file = TraceFile::open(&path).unwrap();
     assert!(matches!(file.log(), Err(TraceError::Missing(Kind::LOG))));

@@ -1,4 +1,4 @@
-//! Each rule of `verify` can fire, and fires alone where it can.
+//! Checks that each rule of `verify` can fire, and fires alone if possible.
 
 use afterimage_ids::{BlockId, ImportId};
 use afterimage_trace::{
@@ -8,7 +8,7 @@ use afterimage_trace::{
 
 use crate::sample;
 
-/// A recording, as its parts.
+/// The parts of a recording.
 struct Parts {
     meta: Meta,
     module: Vec<u8>,
@@ -28,7 +28,7 @@ impl Parts {
         }
     }
 
-    /// The rules that do not hold for a file of these parts.
+    /// Returns the rules that do not hold for a file of these parts.
     fn broken(&self) -> Vec<Rule> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.aft");
@@ -47,7 +47,7 @@ impl Parts {
     }
 }
 
-/// The rules that do not hold, each once.
+/// Returns the rules that do not hold, each once.
 fn broken(file: &TraceFile) -> Vec<Rule> {
     let mut rules = Vec::new();
     for finding in file.verify().findings {
@@ -64,7 +64,7 @@ fn mutated(change: impl FnOnce(&mut Parts)) -> Vec<Rule> {
     parts.broken()
 }
 
-/// The rules that do not hold for a file whose sections are written by hand.
+/// Returns the rules that do not hold for a file whose sections are written by hand.
 fn handmade(write: impl FnOnce(&TraceWriter)) -> Vec<Rule> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.aft");
@@ -129,7 +129,7 @@ fn what_an_interrupted_addition_left_is_no_damage() {
             "{length}"
         );
     }
-    // An index was once complete, so the sections that it listed are lost.
+    // The index was complete once, so the sections that it listed are lost.
     for length in index + 40..bytes.len() {
         let ignored = (length - first) as u64;
         let expected = (ignored, false, vec![Rule::Tail]);
@@ -139,7 +139,7 @@ fn what_an_interrupted_addition_left_is_no_damage() {
     for length in first + 1..=index {
         let cut = [&bytes[..length], &[0; 64]].concat();
         let (_, interrupted, rules) = report(&cut);
-        // Within a chunk, they count as its content, which is not read.
+        // Within a chunk, such bytes count as its content, which is not read.
         assert_eq!(interrupted, rules.is_empty());
     }
     let zeros = [&bytes[..first], &[0; 64]].concat();
@@ -153,7 +153,7 @@ fn tail() {
 
 #[test]
 fn layout() {
-    // The first state's footer; its index.
+    // The first change is in the first state's footer, and the second is in its index.
     assert_eq!(
         changed(|bytes, first| bytes[first - 1] ^= 1),
         [Rule::Layout]
@@ -174,7 +174,7 @@ fn layout() {
 
 #[test]
 fn chunk() {
-    // META's header; its payload.
+    // The first change is in META's header, and the second is in its payload.
     assert_eq!(changed(|bytes, _| bytes[16 + 5] ^= 1), [Rule::Chunk]);
     assert_eq!(changed(|bytes, _| bytes[16 + 40] ^= 1), [Rule::Chunk]);
 }
@@ -262,7 +262,7 @@ fn decode_notices_chunks_of_the_log_that_do_not_follow_each_other() {
         writer.meta(&sample::meta()).unwrap();
         writer.module(sample::MODULE).unwrap();
         let mut log = writer.section(Kind::LOG, None).unwrap();
-        // A growth that was granted: one event.
+        // One event, a growth that was granted.
         log.put(0, b"\x02\x04\x01").unwrap();
         log.finish(2, b"\x02\x04\x01").unwrap();
     };
@@ -373,7 +373,7 @@ fn open() {
     assert_eq!(mutated(descending), [Rule::Open]);
 }
 
-/// A hostile file cannot make a report without end.
+/// Checks that a hostile file cannot cause an endless report.
 #[test]
 fn findings_are_limited_per_rule() {
     let (dir, mut end) = (tempfile::tempdir().unwrap(), sample::end());

@@ -23,8 +23,8 @@ struct Run {
     count: u64,
 }
 
-/// A list: the runs from `start` to the next list's start, or to the buffer's end. Their levels
-/// never rise, because older runs have been folded more often.
+/// A list, which consists of the runs from `start` to the next list's start or the buffer's end.
+/// The levels of these runs never rise, because older runs have been folded more often.
 #[derive(Clone, Copy)]
 struct List {
     start: usize,
@@ -32,15 +32,15 @@ struct List {
     tail: usize,
 }
 
-/// A stack of growing lists, of which only the innermost grows.
+/// A stack of nested lists. Only the innermost list grows.
 ///
 /// A long list is folded into a balanced tree by *locally consistent parsing*. Sources: Mehlhorn,
 /// Sundar and Uhrig, "Maintaining dynamic sequences under equality tests in polylogarithmic time",
 /// 1997; Sakamoto, Kida and Shimozono, "A space-saving linear-time algorithm for grammar-based
-/// compression", 2004. Equal neighbours form a run. A block begins where the scrambled number of a
-/// run's symbol is smaller than both its neighbours'. Each block becomes a rule, and the rules are
-/// the next level's symbols. Block boundaries depend only on nearby symbols, so equal stretches get
-/// equal rules except at their ends.
+/// compression", 2004. Equal neighbours form a run. A block begins at a run if the scrambled number
+/// of its symbol is smaller than those of both neighbouring runs. Each block becomes a rule, and
+/// the rules are the next level's symbols. Block boundaries depend only on nearby symbols, so equal
+/// stretches get equal rules except at their ends.
 ///
 /// A level is folded when it is full, so a list of n symbols takes O(log n) space and O(1)
 /// amortised time per symbol. The result of closing a list does not depend on when its levels were
@@ -53,7 +53,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// The number of runs in all lists.
+    /// Returns the number of runs in all lists.
     pub(crate) fn len(&self) -> usize {
         self.runs.len()
     }
@@ -96,7 +96,7 @@ impl Lists {
         };
         let end = self.runs.len();
         if end == inner.start + 1 && end - outer.tail < FULL {
-            // A single run stays in place; only the boundary moves.
+            // A single run stays in place. Only the boundary moves.
             let run = self.runs[inner.start];
             match self.runs[outer.tail..inner.start].last_mut() {
                 Some(last) if last.symbol == run.symbol => {
@@ -189,15 +189,15 @@ impl Lists {
         }
     }
 
-    /// The start of the runs of a level that end at `to`, in a list that begins at `start`.
+    /// Returns the start of the runs of a level that end at `to`, in a list that begins at `start`.
     fn beginning(&self, start: usize, to: usize, level: u32) -> usize {
         let below = self.runs[start..to].iter().rev();
         to - below.take_while(|run| run.level == level).count()
     }
 
-    /// Makes rules from the blocks of a level's runs, `from..to`, which become runs of the level
-    /// above. If the level is not complete (`whole`), its last block stays. Returns the new end of
-    /// the level above.
+    /// Makes a rule from each block of a level's runs `from..to`. These rules become runs of the
+    /// next level. If the level is not complete (`whole`), its last block stays. Returns the new
+    /// end of the next level.
     fn fold(
         &mut self,
         start: usize,
@@ -252,8 +252,8 @@ impl Lists {
         at + 1 < to && key(at) < key(at - 1) && key(at) < key(at + 1)
     }
 
-    /// Appends a run to a level that ends at `end`. There must be room. Returns the level's new
-    /// end.
+    /// Appends a run to a level that ends at `end`. There must be room for the run at `end`.
+    /// Returns the level's new end.
     fn put(&mut self, start: usize, end: usize, run: Run) -> usize {
         match self.runs[start..end].last_mut() {
             Some(last) if last.level == run.level && last.symbol == run.symbol => {
@@ -268,14 +268,15 @@ impl Lists {
     }
 }
 
-/// A bijection that destroys the order of the symbols' numbers.
+/// Maps symbols to numbers whose order has nothing to do with the order of the symbols. The map is
+/// a bijection.
 fn scramble(symbol: Symbol) -> u32 {
     let bits = symbol.bits().wrapping_mul(0x9e37_79b1);
     (bits ^ bits >> 15).wrapping_mul(0x85eb_ca77)
 }
 
-/// Returns one run that represents the given runs, of which there must be at least one. Several
-/// runs become a rule.
+/// Returns one run that represents the given runs. At least one must be given, and several become a
+/// rule.
 fn rule(runs: &[Run], scratch: &mut Vec<Symbol>, rules: &mut Consing) -> (Symbol, u64) {
     match runs {
         [run] => (run.symbol, run.count),

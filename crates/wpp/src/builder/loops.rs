@@ -3,11 +3,11 @@
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-/// A list of loop headers, the outermost first. [`Loops::OUTSIDE`] is the empty list.
+/// A list of loop headers, outermost first. [`Loops::OUTSIDE`] is the empty list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) struct LoopNest(u32);
 
-/// All lists of headers that occur, as a trie: each list is its parent plus one header. Functions
+/// A trie of all lists of headers that occur. Each list is its parent plus one header. Functions
 /// share the trie, because a path is compared only with other paths of its activation.
 pub(super) struct Loops {
     /// The parent of each loop nest, and its number of headers.
@@ -28,7 +28,7 @@ impl Loops {
     /// The empty loop nest, outside all loops.
     pub(super) const OUTSIDE: LoopNest = LoopNest(0);
 
-    /// The loop nest with these headers.
+    /// Returns the loop nest with these headers.
     pub(super) fn place(&mut self, headers: &[u32]) -> LoopNest {
         headers.iter().fold(Self::OUTSIDE, |parent, &header| {
             let places = &mut self.places;
@@ -40,17 +40,17 @@ impl Loops {
         })
     }
 
-    /// The number of loops in a loop nest.
+    /// Returns the number of loops in a loop nest.
     pub(super) fn depth(&self, place: LoopNest) -> u32 {
         self.places[place.0 as usize].1
     }
 
-    /// The loop nest around the innermost loop of `place`.
+    /// Returns the loop nest around the innermost loop of `place`.
     pub(super) fn parent(&self, place: LoopNest) -> LoopNest {
         self.places[place.0 as usize].0
     }
 
-    /// The innermost loop nest that contains both `a` and `b`.
+    /// Returns the innermost loop nest that contains both `a` and `b`.
     pub(super) fn common(&self, mut a: LoopNest, mut b: LoopNest) -> LoopNest {
         while a != b {
             if self.depth(a) >= self.depth(b) {

@@ -1,4 +1,4 @@
-//! Inlines rules that do not pay.
+//! Inlines rules that cost more than they save.
 
 use afterimage_ids::RuleId;
 
@@ -9,7 +9,7 @@ const HEADER: u64 = 1;
 
 /// Removes sequences whose rules cost more than they save. These include all sequences that are
 /// used once ("rule utility": Nevill-Manning and Witten, "Identifying hierarchical structure in
-/// sequences", 1997). The rules get new numbers, including in `root`. Linear.
+/// sequences", 1997). The remaining rules are renumbered, also in `root`. Time: linear.
 pub(crate) fn tidy(grammar: &Grammar, root: &mut [Root]) -> Grammar {
     let inlined = inlined(grammar, root);
     let mut tidy = Grammar::default();
@@ -56,8 +56,8 @@ fn rename(symbol: Symbol, renamed: &[RuleId]) -> Symbol {
     }
 }
 
-/// Finds the rules that do not pay. With u uses and n symbols, a sequence costs u + n + [`HEADER`]
-/// as a rule and u · n without one.
+/// Finds the rules that cost more than they save. A sequence of n symbols that is used u times
+/// costs u + n + [`HEADER`] as a rule, and u · n without one.
 fn inlined(grammar: &Grammar, root: &[Root]) -> Vec<bool> {
     let mut uses = vec![0u64; grammar.rules.len()];
     // Repetitions and root items hold a single symbol, so the sequences that they name remain

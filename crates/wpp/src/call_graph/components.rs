@@ -1,4 +1,4 @@
-//! Cycles of the call graph.
+//! Finds the cycles of the call graph.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use afterimage_ids::FuncId;
 
 use super::Key;
 
-/// Returns the functions on cycles, ascending: components with more than one function (Tarjan 1972,
-/// with an explicit stack), and functions that call themselves.
+/// Returns the functions on cycles, ascending. These are the functions of components with more than
+/// one function (Tarjan 1972, with an explicit stack), and functions that call themselves.
 pub(super) fn recursive(calls: impl Iterator<Item = Key>) -> Vec<FuncId> {
     let mut targets = BTreeMap::<FuncId, Vec<FuncId>>::new();
     let mut recursive = Vec::new();

@@ -8,13 +8,13 @@ use crate::measures::Measured;
 /// The absence of an entry.
 const NONE: u32 = u32::MAX;
 
-/// The occurrences of each rule, by the function of the innermost activation around it, for `L`
-/// kinds of counts.
+/// The occurrences of each rule, by the function of the innermost activation around the occurrence,
+/// for `L` kinds of counts.
 ///
 /// Nearly every rule contains a node, so it occurs only in activations of that node's function.
 /// Only rules that consist entirely of calls can occur in activations of several functions.
 pub(super) struct Contexts<const L: usize> {
-    /// The first entry of each rule.
+    /// The index of the first entry of each rule.
     first: Vec<u32>,
     entries: Vec<Entry<L>>,
 }
@@ -39,7 +39,7 @@ impl<const L: usize> Contexts<L> {
         self.first[rule.as_u32() as usize] == NONE
     }
 
-    /// Adds occurrences of a rule. `None` if the count overflows.
+    /// Adds occurrences of a rule. Returns `None` if the count overflows.
     pub(super) fn add(
         &mut self,
         rule: RuleId,
@@ -67,7 +67,8 @@ impl<const L: usize> Contexts<L> {
         Some(())
     }
 
-    /// The functions in whose activations a rule occurs, and how often.
+    /// Returns the functions with activations in which a rule occurs, and the number of its
+    /// occurrences in each.
     pub(super) fn of(&self, rule: RuleId) -> impl Iterator<Item = (Option<FuncId>, [u64; L])> {
         let entry = |at: u32| self.entries.get(at as usize);
         let first = entry(self.first[rule.as_u32() as usize]);
@@ -75,8 +76,9 @@ impl<const L: usize> Contexts<L> {
             .map(|entry| (entry.caller, entry.times))
     }
 
-    /// Adds the rule's occurrences to its symbols, in the same activations or, if the rule is an
-    /// activation, in that one. `None` if a count overflows.
+    /// Adds the rule's occurrences to its symbols. If the rule is an activation, its symbols occur
+    /// in that activation. Otherwise, they occur in the same activations as the rule. Returns
+    /// `None` if a count overflows.
     pub(super) fn hand_down(
         &mut self,
         measured: &Measured,

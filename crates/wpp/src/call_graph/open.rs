@@ -9,7 +9,7 @@ use super::Key;
 /// Activations that do not begin and end in one segment.
 #[derive(Clone, Default)]
 pub(super) struct Open {
-    /// The open activations, the outermost first, with the number of blocks executed before each.
+    /// The open activations, outermost first, with the number of blocks executed before each.
     stack: Vec<(FuncId, u64)>,
     /// The number of open activations of each function.
     counts: HashMap<FuncId, u64>,
@@ -19,12 +19,12 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// The function of the innermost activation; `None` for the host.
+    /// Returns the function of the innermost activation, or `None` for the host.
     pub(super) fn function(&self) -> Option<FuncId> {
         self.stack.last().map(|open| open.0)
     }
 
-    /// The caller of the innermost activation, and its function.
+    /// Returns the caller of the innermost activation, and its function.
     pub(super) fn innermost(&self) -> Option<Key> {
         let callee = self.function()?;
         let caller = self.stack.len().checked_sub(2).map(|at| self.stack[at].0);
@@ -44,7 +44,7 @@ impl Open {
         (caller, function)
     }
 
-    /// The calls that are open.
+    /// Returns the calls that are open.
     pub(super) fn calls(&self) -> impl Iterator<Item = Key> {
         let functions = self.stack.iter().map(|open| open.0);
         let callers = std::iter::once(None).chain(functions.clone().map(Some));
@@ -64,7 +64,7 @@ impl Open {
         }
     }
 
-    /// Ends all activations with the run.
+    /// Ends all activations at the end of the run.
     pub(super) fn close(&mut self, now: u64) {
         while !self.stack.is_empty() {
             self.leave(now);

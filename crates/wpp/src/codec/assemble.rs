@@ -10,22 +10,22 @@ use crate::builder::tidy::tidy;
 use crate::consing::Consing;
 use crate::{Grammar, Root, Symbol};
 
-/// Converts steps to rules. Sequences that were dissolved for writing are folded again in the same
-/// way as by the builder. So each repetition is created once, whether or not the steps mark it.
+/// Converts steps to rules. Sequences that the writer dissolved are folded again, in the same way
+/// as in the builder. So each repetition is created once, whether or not the steps mark it.
 pub(super) struct Assembler<'a> {
     limits: &'a Limits,
     /// The number of steps that may still follow.
     steps: u64,
     rules: Consing,
-    /// Folds sequences. It is empty between two steps.
+    /// The lists in which sequences are folded. They are empty between two steps.
     lists: Lists,
     root: Vec<Root>,
     /// The rules that have ended, by number.
     ended: Vec<Symbol>,
-    /// The rules that have begun: the function of each, if it is a call, and the start of its
-    /// symbols in `symbols`.
+    /// For each rule that has begun, its function if it is a call, and the start of its symbols in
+    /// `symbols`.
     begun: Vec<(Option<FuncId>, usize)>,
-    /// The symbols of the rules that have begun, and those of the root since the last `Enter` or
+    /// The symbols of the rules that have begun, and the root's symbols since the last `Enter` or
     /// `Leave`.
     symbols: Vec<Symbol>,
     /// The number of open activations.

@@ -2,24 +2,21 @@
 //! coding), 64 bits wide.
 //!
 //! The interval is `[low, low + range)` with `range >= 2^32` before each decision, so a 16-bit
-//! probability is never rounded to nothing. A carry propagates back into bytes already written.
+//! probability is never rounded to zero. A carry propagates back into bytes already written.
 
-/// Codes one decision after another. [`Encoder`] writes the given decisions; [`Decoder`] recovers
-/// them.
+/// Codes one decision after another. An [`Encoder`] writes the given decisions, and a [`Decoder`]
+/// recovers them.
 ///
-/// Because both share this interface, there is only one model, so encoder and decoder cannot
-/// disagree.
+/// Both use the same model through this interface, so the encoder and the decoder cannot disagree.
 pub(super) trait Coder {
     /// Codes a decision that is true with probability `p / 65536`, `0 < p < 65536`. The encoder
-    /// returns `bit`; the decoder ignores it.
+    /// returns `bit`, and the decoder ignores it.
     fn bit(&mut self, bit: bool, p: u32) -> bool;
 
-    /// Whether more has been decoded than was written, so that the bytes do not come from an
-    /// encoder.
+    /// Whether more has been decoded than the bytes hold, which means that no encoder wrote them.
     fn exhausted(&self) -> bool;
 
-    /// Codes the lowest `count` bits of a number, the highest bit first. All values are equally
-    /// likely.
+    /// Codes the lowest `count` bits of a number, highest bit first. All values are equally likely.
     fn raw(&mut self, value: u64, count: u32) -> u64 {
         (0..count).rev().fold(0, |sum, at| {
             sum << 1 | u64::from(self.bit(value >> at & 1 == 1, 1 << 15))
@@ -58,7 +55,7 @@ impl Encoder {
         }
     }
 
-    /// Returns the bytes, as many as are needed to identify the interval when zeros follow.
+    /// Returns the fewest bytes that identify the interval if zeros follow them.
     pub(super) fn finish(mut self) -> Vec<u8> {
         let kept = (1..=8).find(|kept| {
             let mask = u64::MAX.checked_shr(8 * kept).unwrap_or(0);
@@ -133,7 +130,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Whether, after the last decision, bytes remain that no encoder would have written.
+    /// Whether bytes that no encoder would have written remain after the last decision.
     pub(super) fn has_rest(&self) -> bool {
         self.bytes.len() > self.taken
     }

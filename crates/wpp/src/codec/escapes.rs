@@ -15,7 +15,7 @@ pub(super) struct Escapes {
     functions_below: u32,
     /// For each place, three decisions that form a tree.
     kinds: Vec<[Chance; 8]>,
-    /// Whether the node is executed for the first time in the segment.
+    /// The chance that the node is executed for the first time in the segment.
     fresh: Chance,
     /// The number of a node that is executed for the first time. Nodes are numbered in the order of
     /// their first execution, so this is often the next number.
@@ -24,7 +24,7 @@ pub(super) struct Escapes {
     seen: Vec<bool>,
     nodes: Tree,
     functions: Tree,
-    /// The number of rules that have ended since the rule in question.
+    /// The number of rules that have ended since the named rule.
     again: Gamma,
     symbols: Gamma,
 }
@@ -47,7 +47,7 @@ impl Escapes {
         }
     }
 
-    /// Codes a step, or a loop without its count. `place` is below [`Self::PLACES`]; `symbols`
+    /// Codes a step, or a loop without its count. `place` is below [`Self::PLACES`]. `symbols`
     /// counts the innermost rule's symbols so far, and `rules` counts the rules that have ended.
     pub(super) fn code(
         &mut self,

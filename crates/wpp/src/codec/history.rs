@@ -6,11 +6,12 @@ use super::successors::hash;
 const DEPTH: usize = 6;
 
 /// The last nodes of the innermost activation. Calls between them are folded into the node that
-/// made them. The reason is that the continuation after a call depends far more on the caller's
-/// path than on the callee's last path.
+/// made them, because the continuation after a call depends far more on the caller's path than on
+/// the callee's last path.
 #[derive(Clone, Copy, Default)]
 pub(super) struct History {
-    /// The last nodes, the latest first, each with its callees; or the entry and the caller's past.
+    /// The last nodes, latest first, each combined with its callees. At an entry, these are the
+    /// entry and the caller's past.
     past: [u32; DEPTH],
     /// The activation that has ended since the last node, or 0.
     returned: u32,
@@ -18,16 +19,16 @@ pub(super) struct History {
     looped: u32,
     /// The number of nodes executed in this activation, modulo 2^32.
     count: u32,
-    /// The last node, plus 1; 0 right after an entry.
+    /// The last node, plus 1, or 0 right after an entry.
     node: u32,
-    /// The end point of the last node, plus 1, or 0. Also the number of consecutive nodes that
-    /// ended there, which are the iterations of an innermost loop.
+    /// The end point of the last node, plus 1, or 0. The next field is the number of consecutive
+    /// nodes that ended there, which are the iterations of an innermost loop.
     point: u32,
     rounds: u32,
 }
 
-/// The effect of a rule: the history at its end, and how much of that history the rule itself has
-/// added.
+/// The effect of a rule on the history. It holds the history at the rule's end, and how much of
+/// that history the rule itself has added.
 #[derive(Clone, Copy)]
 pub(super) struct Tail {
     history: History,
@@ -35,7 +36,7 @@ pub(super) struct Tail {
 }
 
 impl History {
-    /// The last node of this activation.
+    /// Returns the last node of this activation.
     pub(super) fn last(&self) -> Option<u32> {
         self.node.checked_sub(1)
     }
@@ -45,9 +46,9 @@ impl History {
         self.returned != 0
     }
 
-    /// The contexts of the last node, of that node with the number of consecutive nodes that ended
-    /// there, and of the last 2, 3 and 6 nodes. Each context is a sum of products, which can be
-    /// computed in parallel. Its upper bits are well mixed.
+    /// Returns the contexts of the last node, of that node with the number of consecutive nodes
+    /// that ended there, and of the last 2, 3 and 6 nodes. Each context is a sum of products, which
+    /// can be computed in parallel. Its upper bits are well mixed.
     #[inline]
     pub(super) fn contexts(&self, place: u32) -> [u64; 5] {
         let [first, second, third, fourth, fifth, sixth] = self.past;
@@ -100,7 +101,7 @@ impl History {
         self.looped = 0;
     }
 
-    /// The history at the entry of an activation that begins at this point.
+    /// Returns the history at the entry of an activation that begins at this point.
     pub(super) fn entry(&self, function: u32) -> Self {
         let entry = hash(1 << 32, function) as u32;
         let mut inner = Self {
@@ -129,7 +130,7 @@ impl History {
         self.looped = (self.looped << 8) + symbols;
     }
 
-    /// Returns what has been added since `since`.
+    /// Returns the part of the history that was added after `since`.
     pub(super) fn tail(&self, since: &Self) -> Tail {
         Tail {
             history: *self,

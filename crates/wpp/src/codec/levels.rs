@@ -1,21 +1,21 @@
 //! Quantises the counts of a candidate in a context into a few levels.
 
-/// The largest count of how often a candidate followed in a context.
+/// The largest count of a candidate in a context.
 pub(super) const MOST: u32 = 63;
 /// The number of levels of [`FINE`].
 pub(super) const FINE_LEVELS: usize = 41;
 /// The number of levels of [`COARSE`].
 pub(super) const COARSE_LEVELS: usize = 12;
-/// A bound above the misses that two other candidates can have.
+/// A number above the number of misses that two other candidates can cause.
 const MISSES: usize = 128;
 
-/// Maps two counts to a level: how often a candidate followed, and how often the other candidates
-/// did.
+/// Maps two counts to a level. The counts say how often a candidate followed, and how often the
+/// other candidates did.
 pub(super) struct Levels([[u8; MISSES]; MOST as usize + 1]);
 
 impl Levels {
-    /// The level for a candidate that followed `hits` times, where all candidates together followed
-    /// `total` times.
+    /// Returns the level for a candidate that followed `hits` times, where all candidates together
+    /// followed `total` times.
     #[inline]
     pub(super) fn of(&self, hits: u32, total: u32) -> usize {
         self.0[(hits & MOST) as usize][(total - hits) as usize % MISSES].into()
@@ -24,11 +24,11 @@ impl Levels {
 
 pub(super) static FINE: Levels = Levels(table(true));
 pub(super) static COARSE: Levels = Levels(table(false));
-/// For each level, the hits and misses that stand for it in a context with few observations.
+/// For each level, the hits and misses that represent it in a context with few observations.
 pub(super) static FINE_MEANS: [(u32, u32); FINE_LEVELS] = means(true);
 pub(super) static COARSE_MEANS: [(u32, u32); COARSE_LEVELS] = means(false);
 
-/// The number of boundaries that a number reaches.
+/// Returns the number of boundaries that a number reaches.
 const fn reached(boundaries: &[u32], number: u32) -> usize {
     let mut at = 0;
     while at < boundaries.len() && boundaries[at] <= number {
@@ -37,8 +37,9 @@ const fn reached(boundaries: &[u32], number: u32) -> usize {
     at
 }
 
-/// Computes a level. Without hits, it depends on the misses; without misses, on the hits.
-/// Otherwise, it depends on the share of hits, in 64ths, and on its certainty.
+/// Computes a level. Without hits, the level depends on the misses. Without misses, it depends on
+/// the hits. Otherwise, it depends on the share of hits, in 64ths, and on the certainty of that
+/// share.
 const fn level(is_fine: bool, hits: u32, misses: u32) -> usize {
     let total = hits + misses;
     match (is_fine, hits, misses) {

@@ -3,10 +3,10 @@
 
 use super::coder::Coder;
 
-/// The unit of the logistic domain: `ln(p / (1 - p))` is stored multiplied by this.
+/// The scale of the logistic domain. A value is `ln(p / (1 - p))` multiplied by this number.
 const UNIT: i32 = 256;
-/// The largest value of the logistic domain. It means odds of e^11, about the most that a
-/// probability of 16 bits can express.
+/// The largest value of the logistic domain. It means odds of e^11, about the most that a 16-bit
+/// probability can express.
 const MAX: i32 = 11 * UNIT;
 
 /// `65536 / (1 + e^(-x / 256))` for `x` in `0..=MAX`.
@@ -41,7 +41,8 @@ static STRETCH: [i16; 4096] = {
     table
 };
 
-/// The probability, in units of 1/65536, for a value in the logistic domain. It is never 0 or 1.
+/// Returns the probability, in units of 1/65536, for a value in the logistic domain. It is never 0
+/// or 1.
 #[inline]
 pub(super) fn squash(x: i32) -> u32 {
     if x >= 0 {
@@ -60,7 +61,8 @@ impl Chance {
     /// The largest number of decisions remembered.
     const LIMIT: u32 = 255;
 
-    /// A probability, in units of 1/65536, that counts as much as `worth` observed decisions.
+    /// Returns a probability, in units of 1/65536, that counts as much as `worth` observed
+    /// decisions.
     pub(super) const fn new(p: u32, worth: u32) -> Self {
         Self(p << 16 | worth)
     }
@@ -114,7 +116,7 @@ impl<const N: usize> Mixer<N> {
         Self([weight; N])
     }
 
-    /// The mixed opinion, as a probability in units of 1/65536.
+    /// Returns the mixed opinion, as a probability in units of 1/65536.
     #[inline]
     pub(super) fn mix(&self, opinions: &[i32; N]) -> u32 {
         let sum: i64 = self

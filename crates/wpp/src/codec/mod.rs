@@ -1,4 +1,4 @@
-//! Segments, node tables and summaries as bytes.
+//! Encodes segments, node tables and summaries as bytes, and decodes them.
 //!
 //! # A segment's bytes
 //!
@@ -19,17 +19,17 @@
 //!
 //! A segment is written in execution order. A path is a node. An activation is `Call`, its steps,
 //! `End`. A repetition is its body's steps, then `Loop`. That step gives the number of preceding
-//! symbols in the body, and the number of executions. So whether a loop continues is coded at the
-//! point where the program decides it. Activations, and long recurring sequences (`Sequence`, their
+//! symbols in the body, and the number of executions. So the end of a loop is coded at the point
+//! where the program decides it. Activations, and long recurring sequences (`Sequence`, their
 //! steps, `End`), are numbered in the order of their ends. A later occurrence is only `Again` and
 //! this number.
 //!
-//! Short sequences are *dissolved*: their steps are written at every occurrence, because predicting
-//! them one by one costs fewer bits than distinguishing one rule from all others. The exception is
-//! when sequences recur so often that naming them costs no more and is much faster to read. The
-//! reader folds the steps in the same way as the builder. So the decoded grammar is about as small
-//! as the encoded one and yields the same path, but has different rules: [`canonical`] computes
-//! them.
+//! Short sequences are *dissolved*, which means that their steps are written at every occurrence.
+//! Predicting the steps one by one costs fewer bits than distinguishing one rule from all others.
+//! Sequences that recur very often are an exception if naming them costs no more, because they are
+//! then much faster to read. The reader folds the steps in the same way as the builder. So the
+//! decoded grammar is about as small as the encoded grammar and yields the same path, but its rules
+//! differ. [`canonical`] computes these rules.
 //!
 //! # Prediction
 //!
@@ -40,14 +40,14 @@
 //!
 //! In most cases, only one step has ever followed in the longest context. Such a step takes one
 //! look-up and one binary decision. Otherwise, the candidates of all contexts are offered one by
-//! one, and a decision says whether the offer is right. Its probability is mixed (Mahoney 2005)
-//! from two opinions: that of the two longest contexts, and that of the others. Each opinion is
-//! looked up by how often the candidate and the other candidates have been seen. So the meaning of,
-//! say, "seen once" is learnt, not assumed. The decisions are range coded. If no offer is right,
-//! the step is spelt out. The counts of loops are predicted in the same way, in contexts of their
-//! own.
+//! one, and a decision says whether the offer is right. The probability that it is right is mixed
+//! (Mahoney 2005) from two opinions, one of the two longest contexts and one of the others. Each
+//! opinion is looked up by how often the candidate and the other candidates have been seen. So the
+//! meaning of, say, "seen once" is learnt, not assumed. The decisions are range coded. If no offer
+//! is right, the step is spelt out. The counts of loops are predicted in the same way, in contexts
+//! of their own.
 //!
-//! Nothing here uses floating point, so every machine decodes the same.
+//! Nothing here uses floating point, so every machine decodes the same segment.
 
 mod assemble;
 mod coder;
@@ -81,20 +81,20 @@ use crate::measures::tally;
 use crate::{Grammar, Kind, Root, Segment, Symbol};
 
 const VERSION: u8 = 2;
-/// The size, in percent, that is acceptable for a plan with far fewer steps, because it is read so
-/// much faster.
+/// A plan with far fewer steps is chosen if its size is at most this many percent of the other
+/// plan's, because it is read much faster.
 const WORTH: usize = 105;
 const MIN_TABLE_BITS: u32 = 6;
 const MAX_TABLE_BITS: u32 = 15;
 
-/// The facts about a node that writer and reader know before they see the segment. Both must have
-/// the same facts. Otherwise the bytes decode to another segment, or to none.
+/// The facts about a node that the writer and the reader know before they see the segment. Both
+/// must have the same facts. Otherwise, the bytes decode to another segment, or to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeContext {
-    /// The place where its activation continues afterwards, which decides what can follow. It may
-    /// be, for example, a block number that is unique in the program. If the node ends with a call,
-    /// this is the number of the block after the call. All nodes that end the activation have one
-    /// common number.
+    /// The place where the activation continues after the node, which determines what can follow.
+    /// It may be, for example, a block number that is unique in the program. If the node ends with
+    /// a call, this is the number of the block after the call. All nodes that end the activation
+    /// have one common number.
     pub next: u32,
     /// Whether the node ends with a call, so that an activation follows.
     pub calls: bool,
@@ -103,18 +103,18 @@ pub struct NodeContext {
 /// The maximum size of a decoded segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The number of rules, their symbols and the root's items. It must be at least that of the
+    /// The number of rules, their symbols and the root's items. It must be at least the size of the
     /// encoded segment. Values above 2^30 have no effect.
     pub symbols: usize,
     /// The number of nodes. A segment that names a higher node is refused.
     pub nodes: u32,
-    /// The number of functions.
+    /// The number of functions. A segment that names a higher function is refused.
     pub functions: u32,
     /// The number of activations that are open at the beginning.
     pub open: usize,
 }
 
-/// Why bytes are not a segment.
+/// The reason why bytes are not a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
     /// The bytes end too early.
@@ -134,13 +134,13 @@ pub enum CodecError {
     Malformed(&'static str),
 }
 
-/// Encodes a segment. Time is linear in its steps. There are at most 8 million, or a few for each
-/// symbol if that is more.
+/// Encodes a segment. Time: linear in its steps. There are at most 8 million steps, or a few for
+/// each symbol if that is more.
 ///
-/// `contexts` is indexed by node; it may be empty or too short.
+/// `contexts` is indexed by node. It may be empty or too short.
 ///
 /// # Panics
-/// If the grammar is not sound.
+/// Panics if the grammar is not sound.
 pub fn encode(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
     let bounds = bounds(segment);
     let mut out = vec![VERSION, bounds.table_bits as u8];
@@ -162,7 +162,7 @@ pub fn encode(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
     out
 }
 
-/// The coded steps of a segment, according to the cheaper of the two plans.
+/// Returns the coded steps of a segment, according to the cheaper of the two plans.
 fn coded(segment: &Segment, contexts: &[NodeContext], bounds: Bounds) -> (Vec<u8>, Plans) {
     let coded = |plans: Plans| {
         let mut model = Model::new(contexts, bounds);
@@ -181,13 +181,13 @@ fn coded(segment: &Segment, contexts: &[NodeContext], bounds: Bounds) -> (Vec<u8
     }
 }
 
-/// Decodes a segment. Returns [`canonical`] of the encoded segment. The bounds of [`encode`] and
-/// the limits also bound time and memory.
+/// Decodes a segment. Returns the [`canonical`] form of the encoded segment. The bounds of
+/// [`encode`] hold, and the limits also bound time and memory.
 ///
 /// # Errors
-/// If [`encode`] cannot have written the bytes, for example because they are truncated, or if the
-/// segment exceeds the limits. Altered bytes may also decode to another segment, which is sound in
-/// itself.
+/// Returns an error if [`encode`] cannot have written the bytes, for example because they are
+/// truncated, or if the segment exceeds the limits. Altered bytes may also decode to another
+/// segment, which is sound in itself.
 pub fn decode(
     bytes: &[u8],
     contexts: &[NodeContext],
@@ -233,12 +233,12 @@ pub fn decode(
     finish(before, length, open, root, grammar)
 }
 
-/// The segment that [`decode`] makes from [`encode`]'s bytes. Execution and counts are the same.
-/// However, rules are rebuilt by folding, unused rules are removed, and neighbours in the root are
-/// merged.
+/// Returns the segment that [`decode`] makes from [`encode`]'s bytes. Its execution and counts are
+/// those of the encoded segment. However, rules are rebuilt by folding, unused rules are removed,
+/// and neighbours in the root are merged.
 ///
 /// # Errors
-/// If the segment executes more than 2^64 nodes, or exceeds every possible limit.
+/// Returns an error if the segment executes more than 2^64 nodes, or exceeds every possible limit.
 pub fn canonical(segment: &Segment, contexts: &[NodeContext]) -> Result<Segment, CodecError> {
     let (_, plans) = coded(segment, contexts, bounds(segment));
     let limits = Limits {

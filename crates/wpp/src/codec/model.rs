@@ -1,4 +1,4 @@
-//! The model: the probability of each step, given its past.
+//! Predicts each step of a segment from the steps before it.
 
 use super::coder::Coder;
 use super::escapes::Escapes;
@@ -14,12 +14,12 @@ const LOOPS: usize = 1 << 10;
 /// The number of contexts of a step.
 const ORDERS: usize = 5;
 
-/// Facts that writer and reader know before the first step.
+/// Facts that the writer and the reader know before the first step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// A number above those of all nodes.
+    /// A number above all numbers of nodes.
     pub(super) nodes: u32,
-    /// A number above those of all functions.
+    /// A number above all numbers of functions.
     pub(super) functions: u32,
     /// The binary logarithm of the number of slots in the tables.
     pub(super) table_bits: u32,
@@ -61,7 +61,7 @@ pub(super) struct Model<'a> {
 impl<'a> Model<'a> {
     pub(super) fn new(contexts: &'a [NodeContext], bounds: Bounds) -> Self {
         let bits = bounds.table_bits;
-        // There are only as many contexts of a single node as there are nodes.
+        // The lowest order has one context for each node, so its table need not be larger.
         let low = bits
             .min(u32::BITS - bounds.nodes.leading_zeros() + 2)
             .max(4);
@@ -111,7 +111,7 @@ impl<'a> Model<'a> {
         self.learn(coder, step, given)
     }
 
-    /// The contexts of the last nodes. Inside sequences, they are different.
+    /// Returns the contexts of the last nodes. Sequences have contexts of their own.
     #[inline]
     fn contexts(&self) -> [u64; ORDERS] {
         let frame = &self.frames[self.frames.len() - 1];
@@ -139,7 +139,7 @@ impl<'a> Model<'a> {
             .code(coder, given, place, frame.symbols, self.tails.len())
     }
 
-    /// Updates the position of the walk.
+    /// Updates the position of the walk and the history after a step.
     fn learn(
         &mut self,
         coder: &mut impl Coder,

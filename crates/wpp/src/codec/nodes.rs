@@ -1,4 +1,4 @@
-//! The stored node table.
+//! Encodes and decodes the stored node table.
 //!
 //! Layout: the version (a byte), the number of nodes, and the number of following bytes (LEB128).
 //! Then, range coded, for each node: its function, its `left_out`, its blocks and an end. A block
@@ -33,7 +33,7 @@ pub struct NodeLimits {
     pub functions: u32,
 }
 
-/// Encodes a node table. Linear. Block numbers must be below 2^32 - 2.
+/// Encodes a node table. Time: linear. Block numbers must be below 2^32 - 2.
 pub fn encode_nodes(nodes: &PrimaryMap<NodeId, Node>) -> Vec<u8> {
     let mut table = Table::new(nodes.len());
     let mut coder = Encoder::new();
@@ -61,8 +61,8 @@ pub fn encode_nodes(nodes: &PrimaryMap<NodeId, Node>) -> Vec<u8> {
 /// Decodes a node table. Time and memory are bounded by the limits.
 ///
 /// # Errors
-/// If [`encode_nodes`] cannot have written the bytes, for example because they are truncated, or if
-/// the table exceeds the limits. Altered bytes may also decode to another table.
+/// Returns an error if [`encode_nodes`] cannot have written the bytes, for example because they are
+/// truncated, or if the table exceeds the limits. Altered bytes may also decode to another table.
 pub fn decode_nodes(
     bytes: &[u8],
     limits: &NodeLimits,
@@ -127,8 +127,8 @@ struct Table {
     left_out: Gamma,
     blocks: Predictor<ORDERS>,
     new_blocks: [Gamma; 2],
-    /// The last blocks of the path, the latest first. At its beginning, the end of the previous
-    /// path comes before them.
+    /// The last blocks of the path, latest first. At its beginning, the end of the previous path
+    /// comes before them.
     past: [u32; ORDERS - 1],
     function: u32,
     is_first: bool,

@@ -1,4 +1,4 @@
-//! Codes numbers without predicting them: first the length, then the bits.
+//! Codes numbers without predicting them. The length comes first, then the bits.
 
 use super::coder::Coder;
 use super::logistic::Chance;
@@ -6,7 +6,7 @@ use super::logistic::Chance;
 /// Non-negative numbers of up to 64 bits that are mostly small: Elias's gamma code (1975) with
 /// adaptive probabilities.
 pub(super) struct Gamma {
-    /// The chance, for each length, that `value + 1` is longer. It has up to 65 bits.
+    /// The chance, for each length, that `value + 1` is longer. `value + 1` has up to 65 bits.
     lengths: [Chance; 65],
     /// The chances of the two highest bits after the leading bit, by length.
     heads: [[Chance; 4]; 65],
@@ -20,8 +20,8 @@ impl Gamma {
         }
     }
 
-    /// Codes a number. `None` for a number of more than 64 bits, which occurs only in hostile
-    /// bytes.
+    /// Codes a number. Returns `None` for a number of more than 64 bits, which occurs only in
+    /// hostile bytes.
     pub(super) fn code(&mut self, coder: &mut impl Coder, value: u64) -> Option<u64> {
         let value = u128::from(value) + 1;
         let bits = 127 - value.leading_zeros();
@@ -42,7 +42,7 @@ impl Gamma {
         u64::try_from(sum - 1).ok()
     }
 
-    /// Codes a number modulo 2^32 that is near 0 on either side.
+    /// Codes a number modulo 2^32 that is close to 0, whether positive or negative.
     pub(super) fn code_signed(&mut self, coder: &mut impl Coder, value: u32) -> u32 {
         let folded = value << 1 ^ ((value as i32) >> 31) as u32;
         let folded = self
@@ -52,8 +52,8 @@ impl Gamma {
     }
 }
 
-/// Codes numbers below a bound, the highest bit first. The context of each of the first sixteen
-/// bits is the bits before it.
+/// Codes numbers below a bound, highest bit first. The context of each of the first sixteen bits is
+/// the bits before it.
 pub(super) struct Tree {
     bits: u32,
     chances: Vec<Chance>,

@@ -1,5 +1,5 @@
-//! Segments in opened form: rule by rule, without prediction. They take several times the bytes of
-//! [`encode`](super::encode), but reading them takes a fraction of the time.
+//! Encodes segments in opened form, rule by rule and without prediction. This form takes several
+//! times the bytes of [`encode`](super::encode), but a fraction of the time to read.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -8,27 +8,27 @@ use crate::{Grammar, Kind, Root, Rule, Segment, Symbol};
 
 const VERSION: u8 = 1;
 
-/// The kind of a rule, in its lowest digit of three values.
+/// The kind of a rule, which is its encoded number modulo 3.
 const SEQUENCE: u64 = 0;
 const REPEAT: u64 = 1;
 const CALL: u64 = 2;
 const KINDS: u64 = 3;
 
-/// The kind of a root item, in its lowest digit of four values.
+/// The kind of a root item, which is its encoded number modulo 4.
 const NODE: u64 = 0;
 const RULE: u64 = 1;
 const ENTER: u64 = 2;
 const LEAVE: u64 = 3;
 const ITEMS: u64 = 4;
 
-/// Encodes a segment with its rules unchanged. Linear in the grammar.
+/// Encodes a segment with its rules unchanged. Time: linear in the grammar.
 ///
 /// Layout, with all numbers as LEB128: the version (a byte), `before`, and `length`. Then lists,
 /// each preceded by its length: the open functions, the root's items, the rules, and the
 /// concatenated right-hand sides of all rules.
 ///
 /// # Panics
-/// If a rule names a rule that does not come before it.
+/// Panics if a rule names a rule that does not come before it.
 pub fn encode_opened(segment: &Segment) -> Vec<u8> {
     let grammar = &segment.grammar;
     let mut out = Vec::with_capacity(2 * grammar.symbols.len() + 4 * grammar.rules.len() + 64);
@@ -84,11 +84,12 @@ pub fn encode_opened(segment: &Segment) -> Vec<u8> {
     out
 }
 
-/// Decodes the segment that was encoded. The segment is checked only as far as counting nodes and
-/// calls requires. Time and memory are linear in the bytes.
+/// Decodes a segment with its rules unchanged. Checks it only as far as counting nodes and calls
+/// requires. Time and memory are linear in the bytes.
 ///
 /// # Errors
-/// If [`encode_opened`] cannot have written the bytes, or a number exceeds the limits.
+/// Returns an error if [`encode_opened`] cannot have written the bytes, or a number exceeds the
+/// limits.
 pub fn decode_opened(bytes: &[u8], limits: &Limits) -> Result<Segment, CodecError> {
     let input = &mut &*bytes;
     varint::version(input, VERSION)?;

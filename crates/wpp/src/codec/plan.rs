@@ -1,9 +1,9 @@
 //! Decides how each rule is written.
 //!
-//! A grammar is well suited to questions, but not to storage. A rule's number costs about as many
-//! bits as its terminals do when each is predicted from the previous ones. Marking a rule's
-//! beginning and end costs more. So short sequences are dissolved, and only activations and long
-//! recurring sequences are named. The reader folds the steps as the builder did.
+//! A grammar is well suited to questions, but not to storage. A rule's number costs about the same
+//! number of bits as its terminals, if each is predicted from the previous terminals. Marking a
+//! rule's beginning and end costs more. So short sequences are dissolved, and only activations and
+//! long recurring sequences are named. The reader folds the steps as the builder did.
 
 use afterimage_ids::{PrimaryMap, RuleId};
 
@@ -16,21 +16,22 @@ const LONGEST_DISSOLVED: u32 = 256;
 const SHORTEST_NAMED: u32 = 4;
 /// Repetitions of up to this many steps are unrolled.
 const MOST_UNROLLED: u64 = 4;
-/// Naming nearly all sequences is tried if this reduces the number of steps by at least this
-/// factor. It also takes fewer bytes in interpreters, for example, whose sequences recur so often
+/// We try naming nearly all sequences if that reduces the number of steps by at least this factor.
+/// In interpreters, for example, it also takes fewer bytes, because their sequences recur so often
 /// that each is predicted well.
 const FAR_LESS: u64 = 3;
 /// The largest number of steps, unless the segment has more symbols.
 pub(super) const MOST_STEPS: u64 = 8 << 20;
 
-/// How an occurrence of a rule is written.
+/// The form in which an occurrence of a rule is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As its definition at the first occurrence, and as its number elsewhere.
+    /// The first occurrence is written as the rule's definition, and others as its number.
     Named,
-    /// As its symbols. For a `Repeat`, a step that marks the repetition follows.
+    /// Every occurrence is written as the rule's symbols. For a `Repeat`, a step that marks the
+    /// repetition follows.
     Dissolved,
-    /// As its symbols, repeated as often as they are executed.
+    /// Every occurrence is written as the rule's symbols, repeated as often as they are executed.
     Unrolled,
 }
 
@@ -54,7 +55,7 @@ impl Plan {
 /// The plan for each rule.
 pub(super) type Plans = PrimaryMap<RuleId, Plan>;
 
-/// The plan for occurrences of a symbol after the first one.
+/// Returns the plan for occurrences of a symbol after the first one.
 pub(super) fn plan_of(symbol: Symbol, plans: &Plans) -> Plan {
     match symbol.as_rule() {
         Some(rule) if plans[rule].form != Form::Named => plans[rule],
@@ -62,8 +63,8 @@ pub(super) fn plan_of(symbol: Symbol, plans: &Plans) -> Plan {
     }
 }
 
-/// The possible plans for a segment. The first names few sequences. The second names nearly all
-/// sequences; it is present only if it takes far fewer steps. Linear.
+/// Returns the possible plans for a segment. The first names few sequences. The second names nearly
+/// all sequences, and is present only if it takes far fewer steps. Time: linear.
 pub(super) fn plans(segment: &Segment) -> (Plans, Option<Plans>) {
     let uses = uses(segment);
     let (named, least) = plan_up_to(SHORTEST_NAMED, segment, &uses);
@@ -79,7 +80,8 @@ pub(super) fn plans(segment: &Segment) -> (Plans, Option<Plans>) {
     (named, None)
 }
 
-/// Names only sequences of more than `longest` steps. Also returns the total number of steps.
+/// Plans to name only sequences of more than `longest` steps. Also returns the total number of
+/// steps.
 fn plan_up_to(longest: u32, segment: &Segment, uses: &PrimaryMap<RuleId, u8>) -> (Plans, u64) {
     let grammar = &segment.grammar;
     let mut plans: Plans = PrimaryMap::with_capacity(grammar.rules.len());

@@ -28,17 +28,17 @@ struct First {
 ///
 /// In most cases, only one token has ever followed in the most specific context. Such a token takes
 /// one look-up and one decision. Other tokens are searched for among the candidates of all
-/// contexts. A candidate's probability is a mixture of two opinions: the opinion of the two most
-/// specific contexts together, and that of the other contexts.
+/// contexts. A candidate's probability mixes two opinions, one of the two most specific contexts
+/// together and one of the other contexts.
 pub(super) struct Predictor<const N: usize> {
     tables: [Table; N],
     /// The probability that the only successor follows again, by how often it has followed.
     sure: Vec<Chance>,
     upper: Vec<Chance>,
     lower: Vec<Chance>,
-    /// Mixers, by what the most specific context knows.
+    /// The mixers, one for each level of a candidate in the most specific context.
     mixers: Vec<Mixer<2>>,
-    /// The slots of the last token's contexts, unless it has been learnt.
+    /// The slots of the last token's contexts, unless the token has been learnt.
     places: [usize; N],
     is_learnt: bool,
     /// The maximum number of candidates offered.
@@ -67,7 +67,7 @@ impl<const N: usize> Predictor<N> {
         }
     }
 
-    /// Offers the candidates, those of the most specific context first, and codes whether each is
+    /// Offers the candidates, beginning with the most specific context, and codes whether each is
     /// the token. Skips tokens that are not allowed at this point.
     #[inline]
     pub(super) fn code(
@@ -158,8 +158,8 @@ impl<const N: usize> Predictor<N> {
         None
     }
 
-    /// Codes whether a candidate is right, from how often it has followed in the contexts. All
-    /// remaining candidates have followed `rest` times.
+    /// Codes whether a candidate is right. In each context, it has followed `counts` times, and all
+    /// remaining candidates together have followed `rest` times.
     #[inline]
     fn offer(
         &mut self,
@@ -194,7 +194,7 @@ impl<const N: usize> Predictor<N> {
     }
 }
 
-/// The probability of a candidate according to the first context that knows anything.
+/// Returns the probability of a candidate according to the first context that knows anything.
 fn first_known<const M: usize>(means: [(u32, u32); M]) -> Chance {
     let known = means.into_iter().find(|(hits, rest)| hits + rest > 0);
     let p = known.map_or(1 << 15, |(hits, rest)| {

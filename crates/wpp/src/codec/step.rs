@@ -1,9 +1,9 @@
-//! Steps: the units in which a segment is written.
+//! Defines the steps in which a segment is written.
 
 use afterimage_ids::{FuncId, NodeId};
 
-/// One step of the walk over a segment. A rule's definition is written where the rule first occurs:
-/// the rule is opened, its symbols follow, and it is ended. Later occurrences give the rule's
+/// One step of the walk over a segment. A rule's definition is written where the rule first occurs.
+/// The rule is opened, its symbols follow, and it is ended. Later occurrences give the rule's
 /// number. Rules are numbered in the order in which they end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -24,9 +24,10 @@ pub(super) enum Step {
     Call(FuncId),
     /// Ends the innermost open rule, or the segment.
     End,
+    /// An activation begins that does not end in the segment, as in
     /// [`Root::Enter`](crate::Root::Enter).
     Enter(FuncId),
-    /// [`Root::Leave`](crate::Root::Leave).
+    /// An activation ends that began earlier, as in [`Root::Leave`](crate::Root::Leave).
     Leave,
 }
 
@@ -56,8 +57,8 @@ impl Token {
         }
     }
 
-    /// The step that the token represents. A loop lacks its count. Must not be called on
-    /// [`Token::NONE`].
+    /// Returns the step that the token represents. The step of a loop lacks its count. This must
+    /// not be called on [`Token::NONE`].
     pub(super) fn step(self) -> Step {
         let number = self.0 >> 2;
         match (self.0 & 3, number) {
@@ -75,7 +76,7 @@ impl Token {
         }
     }
 
-    /// Whether it is a structural step, not a symbol. Such steps are allowed only at certain
+    /// Whether the token is a structural step, not a symbol. Such steps are allowed only at certain
     /// positions.
     #[inline]
     pub(super) fn is_structure(self) -> bool {

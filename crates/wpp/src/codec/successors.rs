@@ -1,4 +1,4 @@
-//! The tokens that followed each context: a hash table of short lists of candidates.
+//! Remembers the tokens that followed each context, in a hash table of short lists of candidates.
 
 use super::levels::MOST;
 use super::step::Token;
@@ -7,24 +7,24 @@ use super::step::Token;
 pub(super) const CANDIDATES: usize = 3;
 /// The width of a count in bits.
 const WIDTH: usize = 6;
-/// The bits of all counts.
+/// The mask of the bits of all counts.
 const COUNTS: u32 = (1 << (WIDTH * CANDIDATES)) - 1;
 
-/// The candidates of a context, the most frequent first: a quarter of a cache line. A new token
-/// competes with the last candidate.
+/// The candidates of a context, most frequent first. A slot takes a quarter of a cache line. A new
+/// token competes with the last candidate.
 #[derive(Clone, Copy, Default)]
 #[repr(align(16))]
 pub(super) struct Slot {
-    /// The candidates, inverted. So an empty slot is all zeros, which the allocator provides
-    /// cheaply.
+    /// The candidates, with all bits inverted, so that an empty slot is all zeros. The allocator
+    /// provides zeros cheaply.
     tokens: [u32; CANDIDATES],
-    /// The counts, the first in the lowest bits; above them, a tag that distinguishes contexts that
-    /// share a slot.
+    /// The counts, with the first in the lowest bits. Above them is a tag that distinguishes
+    /// contexts that share a slot.
     meta: u32,
 }
 
 impl Slot {
-    /// A candidate, or [`Token::NONE`] if there are fewer candidates.
+    /// Returns a candidate, or [`Token::NONE`] if there are fewer candidates.
     #[inline]
     pub(super) fn token(&self, at: usize) -> Token {
         Token(!self.tokens[at])
@@ -36,8 +36,8 @@ impl Slot {
         self.meta >> (WIDTH * at) & MOST
     }
 
-    /// Returns how often a token has followed, if it is the only one that ever has. 0 if none has;
-    /// `None` if several have.
+    /// Returns how often the only token that ever followed has done so. Returns 0 if no token has
+    /// followed, and `None` if several have.
     #[inline]
     pub(super) fn only(&self) -> Option<u32> {
         let counts = self.meta & COUNTS;
@@ -56,7 +56,7 @@ impl Slot {
         count
     }
 
-    /// The total of the remembered counts.
+    /// Returns the total of the remembered counts.
     #[inline]
     pub(super) fn total(&self) -> u32 {
         self.at(0) + self.at(1) + self.at(2)
@@ -111,8 +111,8 @@ impl Table {
         }
     }
 
-    /// The position and contents of a context's slot. If another context has occupied the slot,
-    /// that context is forgotten.
+    /// Returns the position and contents of a context's slot. If another context has occupied the
+    /// slot, that context is forgotten.
     #[inline]
     pub(super) fn find(&mut self, context: u64) -> (usize, Slot) {
         let at = (context >> self.shift) as usize;

@@ -1,5 +1,5 @@
-//! The stored summary of a segment. Indexes contain it, so a segment is read only if it has the
-//! answer.
+//! Encodes and decodes the stored summary of a segment. Indexes contain summaries, so a segment is
+//! read only if it has the answer.
 //!
 //! Layout: the version (a byte), `before`, `length`, `open`, `kept`, `begun`, the numbers of nodes
 //! and of functions, and the number of following bytes (LEB128). Then, range coded, for each node
@@ -16,7 +16,7 @@ use crate::{Summary, Symbol};
 
 const VERSION: u8 = 1;
 
-/// Encodes a summary. Linear.
+/// Encodes a summary. Time: linear.
 pub fn encode_summary(summary: &Summary) -> Vec<u8> {
     let mut coder = Encoder::new();
     list(&mut coder, &summary.node_counts);
@@ -51,8 +51,8 @@ pub fn encode_summary(summary: &Summary) -> Vec<u8> {
 /// Decodes a summary. Time and memory are bounded by the limits.
 ///
 /// # Errors
-/// If [`encode_summary`] cannot have written the bytes, or a number exceeds the limits. Altered
-/// bytes may also decode to another summary.
+/// Returns an error if [`encode_summary`] cannot have written the bytes, or a number exceeds the
+/// limits. Altered bytes may also decode to another summary.
 pub fn decode_summary(bytes: &[u8], limits: &Limits) -> Result<Summary, CodecError> {
     let input = &mut &*bytes;
     varint::version(input, VERSION)?;
@@ -92,7 +92,7 @@ pub fn decode_summary(bytes: &[u8], limits: &Limits) -> Result<Summary, CodecErr
 
 /// Statistics learnt from a list so far.
 struct List {
-    /// The number after the last entry's.
+    /// The last entry's number, plus 1.
     next: u64,
     last: u64,
     skips: Gamma,
@@ -112,7 +112,7 @@ impl List {
         }
     }
 
-    /// Codes a number and its count minus 1. `None` for invalid values in hostile bytes.
+    /// Codes a number and its count minus 1. Returns `None` for invalid values in hostile bytes.
     fn entry(&mut self, coder: &mut impl Coder, number: u64, count: u64) -> Option<(u64, u64)> {
         let skip = self.skips.code(coder, number.wrapping_sub(self.next))?;
         let number = self.next.checked_add(skip)?;

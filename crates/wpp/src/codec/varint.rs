@@ -1,4 +1,4 @@
-//! Numbers as LEB128: seven bits per byte, the lowest first.
+//! Encodes numbers as LEB128, with seven bits per byte, lowest first.
 
 use super::CodecError;
 
@@ -61,7 +61,7 @@ pub(crate) fn version(input: &mut &[u8], known: u8) -> Result<(), CodecError> {
     }
 }
 
-/// Reads the rest of the input, which its length precedes.
+/// Reads a length, and then the rest of the input, which must have that length.
 pub(crate) fn rest<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
     let length = get(input)?;
     match (input.len() as u64).cmp(&length) {
@@ -71,7 +71,7 @@ pub(crate) fn rest<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
     }
 }
 
-/// Reads a part of the input, which its length precedes.
+/// Reads a length, and then that many bytes of the input.
 pub(crate) fn part<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
     let length = usize::try_from(get(input)?).map_err(|_| CodecError::Truncated)?;
     let (part, rest) = input

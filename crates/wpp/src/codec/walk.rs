@@ -1,4 +1,4 @@
-//! A walk over a segment that visits the definition of every rule at its first occurrence.
+//! Walks over a segment and visits the definition of every rule at its first occurrence.
 
 use afterimage_ids::{RuleId, SecondaryMap};
 
@@ -6,8 +6,8 @@ use super::plan::{Form, Plans, plan_of};
 use super::step::Step;
 use crate::{Grammar, Kind, Root, Rule, Segment, Symbol};
 
-/// Calls `visit` for each step of a segment, including the end. Linear in the visited symbols. The
-/// stack of open rules is on the heap.
+/// Calls `visit` for each step of a segment, including the end. Time: linear in the visited
+/// symbols. The stack of open rules is on the heap.
 pub(super) fn walk(segment: &Segment, plans: &Plans, mut visit: impl FnMut(Step)) {
     let mut walk = Walk::new(segment, plans);
     for &item in &segment.root {

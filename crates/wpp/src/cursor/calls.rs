@@ -16,7 +16,8 @@ pub enum CallEvent {
         function: FuncId,
         /// The number of activations around it.
         depth: usize,
-        /// The time of its first block: the number of blocks executed before, plus 1.
+        /// The time of the activation's first block, which is the number of blocks executed before,
+        /// plus 1.
         time: u64,
     },
     /// An activation ends.
@@ -25,26 +26,26 @@ pub enum CallEvent {
         function: FuncId,
         /// The number of activations around it.
         depth: usize,
-        /// The time of the last block that it or a callee executed: the number of blocks executed
-        /// so far.
+        /// The time of the last block that the activation or a callee executed, which is the number
+        /// of blocks executed so far.
         time: u64,
     },
 }
 
-/// The beginnings and ends of activations from some time on.
+/// The beginnings and ends of activations from a given time on.
 ///
-/// A symbol without calls is stepped over in O(1). So is everything inside an activation that is
-/// skipped or as deep as the limit. An event takes O(1) amortised, plus O(1) for each symbol of the
-/// caller's rules that is stepped over.
+/// Stepping over a symbol without calls takes O(1). So does stepping over everything inside an
+/// activation that is skipped or as deep as the limit. An event takes O(1) amortised, plus O(1) for
+/// each symbol of the caller's rules that is stepped over.
 pub struct Calls<'a, S: Segments> {
     path: &'a WholePath<S>,
-    /// Ends before this time are reported only if their beginnings were.
+    /// Ends before this time are reported only if the corresponding beginnings were reported.
     from: u64,
-    /// Activations this deep are not reported.
+    /// Activations inside at least this many other activations are not reported.
     limit: usize,
     /// The number of activations whose beginnings have been reported and that have not ended.
     announced: usize,
-    /// The current place; `None` at the end.
+    /// The current place, or `None` at the end.
     place: Option<Place>,
     next: Next,
 }
@@ -56,18 +57,18 @@ enum Next {
     Look,
     /// The beginning of the symbol's activation has been reported.
     Inside,
-    /// The beginning of the symbol's activation has been reported; its end comes next.
+    /// The beginning of the symbol's activation has been reported, and its end comes next.
     End,
     /// The symbol is done.
     Past,
 }
 
 impl<S: Segments> WholePath<S> {
-    /// The beginnings and ends of activations at block T and later, in order of time, limited
-    /// to activations inside fewer than `limit` others.
+    /// Returns the beginnings and ends of activations at block `time` and later, in order of time,
+    /// limited to activations inside fewer than `limit` others.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn calls(&self, time: u64, limit: usize) -> Result<Calls<'_, S>, PathError<S::Error>> {
         let mut calls = Calls {
             path: self,
@@ -82,7 +83,7 @@ impl<S: Segments> WholePath<S> {
             return Ok(calls);
         }
         if before > 0 {
-            // The previous node ends with the block before T.
+            // The previous node ends with the block before `time`.
             calls.next = Next::Past;
             calls.place = Some(Place::at(self, before)?);
         } else {
@@ -93,10 +94,10 @@ impl<S: Segments> WholePath<S> {
 }
 
 impl<S: Segments> Calls<'_, S> {
-    /// The next event; `None` at the end of the path.
+    /// Returns the next event, or `None` at the end of the path.
     ///
     /// # Errors
-    /// If a segment cannot be read. The next call tries again.
+    /// Returns an error if a segment cannot be read. The next call tries again.
     #[allow(
         clippy::should_implement_trait,
         reason = "it can fail, and be told to skip"
@@ -140,11 +141,11 @@ impl<S: Segments> Calls<'_, S> {
         Ok(None)
     }
 
-    /// If the last event was the beginning of an activation, skips its contents. Its end comes
-    /// next, if it ends. This has no effect after any other event.
+    /// If the last event was the beginning of an activation, skips its contents. The activation's
+    /// end comes next, if it ends. This has no effect after any other event.
     ///
     /// # Errors
-    /// If a segment cannot be read. Then nothing is skipped.
+    /// Returns an error if a segment cannot be read. Then nothing is skipped.
     pub fn skip(&mut self) -> Result<(), PathError<S::Error>> {
         if self.next != Next::Inside {
             return Ok(());
@@ -231,7 +232,7 @@ fn look(place: &mut Place, limit: usize) -> (Next, Option<CallEvent>) {
 /// Enters the activation whose beginning has been reported.
 fn enter(place: &mut Place, limit: usize) -> Next {
     let Some(rule) = place.word.as_rule() else {
-        // An item of the root.
+        // The symbol is an item of the root.
         return Next::Past;
     };
     let body = place.measured.layout.body(rule);
@@ -242,7 +243,7 @@ fn enter(place: &mut Place, limit: usize) -> Next {
     Next::Look
 }
 
-/// The function of the symbol, if it is an activation.
+/// Returns the function of the symbol, if it is an activation.
 fn called(place: &Place) -> Option<FuncId> {
     place.measured.layout.body(place.word.as_rule()?).call()
 }

@@ -1,4 +1,4 @@
-//! A place in a segment's grammar: the way down from the root to a symbol.
+//! A place in a segment's grammar, which is the way down from the root to a symbol.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The function, if the rule is an activation.
+    /// Returns the function, if the rule is an activation.
     #[inline]
     pub(super) fn call(&self) -> Option<FuncId> {
         self.body.call()
@@ -33,13 +33,14 @@ pub(crate) struct Place {
     pub(super) measured: Arc<Measured>,
     /// The number of the segment.
     pub(super) segment: usize,
-    /// The item of the root; at the end, the number of items.
+    /// The item of the root, or the number of items at the end.
     pub(super) item: usize,
     /// The rules on the way down from the item.
     pub(super) frames: Vec<Frame>,
     /// The number of these rules that are activations.
     pub(super) calls: usize,
-    /// The symbol; empty for an item of the root without one, and at the end.
+    /// The symbol at this place. It is empty at the end, and for an item of the root without a
+    /// symbol.
     pub(super) word: Word,
     /// The number of the segment's blocks executed before the symbol.
     pub(super) start: u64,
@@ -58,7 +59,7 @@ impl Clone for Place {
 }
 
 impl Place {
-    /// The first item of the root.
+    /// Returns the first item of the root.
     pub(super) fn first(measured: Arc<Measured>, segment: usize) -> Self {
         let mut place = Self {
             measured,
@@ -93,7 +94,7 @@ impl Place {
         self.width = starts.get(item + 1).map_or(0, |end| end - starts[item]);
     }
 
-    /// The number of open activations.
+    /// Returns the number of open activations.
     #[inline]
     pub(super) fn depth(&self) -> usize {
         self.measured.depths[self.item] as usize + self.calls
@@ -128,8 +129,8 @@ impl Place {
         self.width = self.measured.layout.width_at(at, body.is_wide());
     }
 
-    /// Moves up to the symbol whose rule contains the current symbol. It begins with the current
-    /// symbol or earlier.
+    /// Moves up to the symbol whose rule contains the current symbol. That symbol begins with the
+    /// current symbol or earlier.
     #[inline]
     pub(super) fn ascend(&mut self) -> Option<Frame> {
         let frame = self.frames.pop()?;
@@ -140,7 +141,7 @@ impl Place {
         Some(frame)
     }
 
-    /// Moves to the next symbol of the same rule, if any.
+    /// Moves to the next symbol of the same rule, if there is one.
     #[inline]
     pub(super) fn sibling(&mut self) -> bool {
         match self.frames.last_mut() {
@@ -165,7 +166,7 @@ impl Place {
         true
     }
 
-    /// Moves to the next node of the segment, if any.
+    /// Moves to the next node of the segment, if there is one.
     #[inline]
     pub(super) fn step(&mut self) -> bool {
         loop {
@@ -193,7 +194,7 @@ impl Place {
         self.word != Word::NONE
     }
 
-    /// Moves to the previous symbol of the same rule, if any.
+    /// Moves to the previous symbol of the same rule, if there is one.
     #[inline]
     pub(super) fn sibling_before(&mut self) -> bool {
         match self.frames.last_mut() {
@@ -213,7 +214,7 @@ impl Place {
         true
     }
 
-    /// Moves to the previous node of the segment, if any.
+    /// Moves to the previous node of the segment, if there is one.
     #[inline]
     pub(super) fn step_back(&mut self) -> bool {
         loop {
@@ -255,7 +256,7 @@ impl Place {
     }
 
     /// Moves to the node at `offset` blocks into the segment. `offset` must be less than the
-    /// segment's length. The part of the way that the current place shares is not searched again.
+    /// segment's length. Reuses the part of the way that the current place shares.
     pub(super) fn locate(&mut self, offset: u64) {
         while let Some(frame) = self.frames.last() {
             if frame.base <= offset && offset - frame.base < frame.length {

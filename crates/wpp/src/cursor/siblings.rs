@@ -15,24 +15,25 @@ enum Before {
 }
 
 impl<S: Segments> Cursor<'_, S> {
-    /// Moves to the previous execution in the same activation, past its callees. `None` if the
-    /// activation, or the path, begins with the current execution. The cursor then does not move.
+    /// Moves to the previous execution in the same activation, past its callees. Returns `None` if
+    /// the activation, or the path, begins with the current execution. The cursor then does not
+    /// move.
     ///
     /// A step takes O(depth of the grammar), no matter how much the callees executed. If callees
     /// are open at the beginning or the end of a segment, a step may examine each item of the
     /// segment's root.
     ///
     /// # Errors
-    /// If a segment cannot be read. The cursor has then not moved.
+    /// Returns an error if a segment cannot be read. The cursor has then not moved.
     pub fn previous_in_activation(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         self.previous_in_activation_among(|_| true)
     }
 
-    /// Like [`previous_in_activation`](Self::previous_in_activation). Searches only those earlier
-    /// segments that `may_have` selects, and the segment in which the activation begins.
+    /// Does the same as [`previous_in_activation`](Self::previous_in_activation), but searches only
+    /// the earlier segments that `may_have` selects and the segment in which the activation begins.
     ///
     /// # Errors
-    /// As for [`previous_in_activation`](Self::previous_in_activation).
+    /// Returns the errors of [`previous_in_activation`](Self::previous_in_activation).
     pub fn previous_in_activation_among(
         &mut self,
         may_have: impl Fn(usize) -> bool,

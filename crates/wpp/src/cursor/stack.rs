@@ -1,4 +1,4 @@
-//! The open activations.
+//! Finds the open activations.
 
 use afterimage_ids::FuncId;
 
@@ -11,19 +11,20 @@ use crate::{PathError, Root, Segments, WholePath};
 pub struct Activation {
     /// The activation's function.
     pub function: FuncId,
-    /// The time of its first block: the number of blocks executed before, plus 1.
+    /// The time of the activation's first block, which is the number of blocks executed before,
+    /// plus 1.
     pub entered: u64,
 }
 
 impl Place {
-    /// The innermost activation's function.
+    /// Returns the innermost activation's function.
     pub(super) fn function(&self) -> Option<FuncId> {
         let inner = self.frames.iter().rev().find_map(Frame::call);
         inner.or_else(|| self.measured.functions[self.item])
     }
 
-    /// The open activations, the outermost first. Linear in their number and in the length of the
-    /// segment's root.
+    /// Returns the open activations, outermost first. Time: linear in their number and in the
+    /// length of the segment's root.
     pub(super) fn stack<S: Segments>(
         &self,
         path: &WholePath<S>,
@@ -42,8 +43,9 @@ impl Place {
         Ok(stack)
     }
 
-    /// The innermost open activation. Linear in the items of the segment's root since it began. If
-    /// it began in an earlier segment, this takes as long as [`stack`](Self::stack).
+    /// Returns the innermost open activation. Time: linear in the items of the segment's root since
+    /// the activation began. If it began in an earlier segment, this takes as long as
+    /// [`stack`](Self::stack).
     pub(super) fn innermost<S: Segments>(
         &self,
         path: &WholePath<S>,
@@ -76,8 +78,8 @@ impl Place {
         }
     }
 
-    /// The number of blocks executed until the innermost activation ends, or until the path ends if
-    /// no activation is open. `None` if the activation does not end.
+    /// Returns the number of blocks executed until the innermost activation ends, or until the path
+    /// ends if no activation is open. Returns `None` if the activation does not end.
     pub(super) fn activation_end<S: Segments>(
         &self,
         path: &WholePath<S>,
@@ -97,8 +99,8 @@ impl Place {
     }
 }
 
-/// The item that ends the innermost of `depth` open activations. The search begins at an item of a
-/// segment's root, at which they are open. `None` if the activation does not end.
+/// Returns the item that ends the innermost of `depth` open activations. The search begins at an
+/// item of a segment's root, at which they are open. Returns `None` if the activation does not end.
 pub(super) fn leave_of<S: Segments>(
     path: &WholePath<S>,
     segment: usize,
@@ -143,14 +145,14 @@ impl Measured {
     }
 }
 
-/// The outermost `depth` activations that are open at a segment's beginning.
+/// Returns the outermost `depth` activations that are open at a segment's beginning.
 fn earlier<S: Segments>(
     path: &WholePath<S>,
     segment: usize,
     mut depth: usize,
 ) -> Result<Vec<Activation>, PathError<S::Error>> {
     let summaries = path.segments().summaries();
-    // Collected with the innermost first.
+    // Collect the activations innermost first.
     let mut stack = Vec::with_capacity(depth);
     for segment in (0..segment).rev() {
         let kept = summaries[segment].kept as usize;

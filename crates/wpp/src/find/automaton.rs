@@ -15,7 +15,7 @@ pub(super) type State = u32;
 /// before it was complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Progress {
-    /// The number of blocks of the first part that match the latest blocks: the longest prefix.
+    /// The length of the longest prefix of the first part that matches the latest blocks.
     latest: u32,
     /// The blocks of other parts that match the latest block, if the blocks before them in the part
     /// match, too. They ascend, and are numbered through the whole pattern.
@@ -27,8 +27,8 @@ struct Progress {
 /// Reads the blocks of activations. States are numbered as they arise.
 pub(super) struct Automaton<'a> {
     pattern: &'a Pattern,
-    /// Knuth, Morris and Pratt's failure function of the first part: for each prefix, the longest
-    /// proper prefix that is also its suffix.
+    /// Knuth, Morris and Pratt's failure function of the first part. For each prefix, it gives the
+    /// longest proper prefix that is also its suffix.
     failure: Vec<u32>,
     /// The number of each part's first block in the pattern.
     starts: Vec<u32>,
@@ -72,7 +72,7 @@ impl<'a> Automaton<'a> {
         state
     }
 
-    /// The parts that may follow an activation's blocks by this kind of link, as a bit set.
+    /// Returns the parts that may follow an activation's blocks by this kind of link, as a bit set.
     fn next(&self, state: State, link: Link) -> u64 {
         let parts = self.pattern.parts.iter().enumerate().skip(1);
         let next = parts.filter(|&(number, part)| {
@@ -81,7 +81,7 @@ impl<'a> Automaton<'a> {
         next.fold(0, |bits, (number, _)| bits | 1 << number)
     }
 
-    /// The state of an activation whose next block may begin one of the parts in `waiting`.
+    /// Returns the state of an activation whose next block may begin one of the parts in `waiting`.
     fn waiting(&mut self, state: State, waiting: u64) -> State {
         let progress = &self.states[state as usize];
         if progress.waiting == waiting {
@@ -94,7 +94,7 @@ impl<'a> Automaton<'a> {
         self.number(progress)
     }
 
-    /// The initial state of an activation.
+    /// Returns the initial state of an activation.
     pub(super) fn enter(&mut self, caller: State, function: FuncId) -> State {
         let mut next = self.next(caller, Link::Call);
         for (number, part) in self.pattern.parts.iter().enumerate() {
@@ -105,20 +105,21 @@ impl<'a> Automaton<'a> {
         self.waiting(Self::NOTHING, next)
     }
 
-    /// The state of a caller after a call.
+    /// Returns the state of a caller after a call.
     pub(super) fn leave(&mut self, caller: State, callee: State) -> State {
         let next = self.next(callee, Link::Return);
         let own = self.states[caller as usize].waiting & self.calls;
         self.waiting(caller, own | next)
     }
 
-    /// The state of an activation after calls of functions that do not occur in the pattern.
+    /// Returns the state of an activation after calls to functions that do not occur in the
+    /// pattern.
     pub(super) fn pass(&mut self, state: State) -> State {
         self.waiting(state, self.states[state as usize].waiting & self.calls)
     }
 
-    /// The state of the innermost of `kept` activations after the activations inside it have ended.
-    /// Other calls that it may have made change nothing.
+    /// Returns the state of the innermost of `kept` activations after the activations inside it
+    /// have ended. Other calls that it may have made change nothing.
     pub(super) fn ended(&mut self, stack: &[State], kept: usize) -> Option<State> {
         let mut top = stack.last().copied().unwrap_or(Self::NOTHING);
         for at in (kept..stack.len()).rev() {

@@ -4,7 +4,8 @@ use super::{Link, Match, Pattern};
 use crate::{Cursor, PathError, Segments};
 
 /// Walks back from the last block. Within an activation, the walk skips callees. From the
-/// activation's first block, it continues in the caller; from the place of a return, in the callee.
+/// activation's first block, it continues in the caller. From the place of a return, it continues
+/// in the callee.
 pub(super) fn beginning<S: Segments>(
     cursor: &mut Cursor<'_, S>,
     pattern: &Pattern,
@@ -34,8 +35,8 @@ pub(super) fn beginning<S: Segments>(
     })
 }
 
-/// The time of the last block before T that is executed with exactly `depth` open activations. The
-/// innermost of these activations must be open from that block to T.
+/// Returns the time of the last block before `time` that is executed with exactly `depth` open
+/// activations. The innermost of these activations must be open from that block to `time`.
 fn previous<S: Segments>(
     cursor: &mut Cursor<'_, S>,
     time: u64,

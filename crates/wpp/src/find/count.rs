@@ -20,7 +20,7 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Prepares the search in a segment. Linear in the grammar.
+    /// Prepares the search in a segment. Time: linear in the grammar.
     pub(super) fn new(
         measured: &'a Measured,
         nodes: &'a PrimaryMap<NodeId, Node>,
@@ -55,7 +55,7 @@ impl<'a> Search<'a> {
         self.measured.segment.grammar.rules[rule]
     }
 
-    /// The number of blocks that a symbol executes.
+    /// Returns the number of blocks that a symbol executes.
     pub(super) fn length(&self, symbol: Symbol) -> u64 {
         match symbol.as_rule() {
             Some(rule) => self.measured.layout.length(rule),
@@ -84,7 +84,7 @@ pub(super) struct Outcome {
 pub(super) struct Counting<'s, 'p> {
     pub(super) search: &'s Search<'s>,
     pub(super) automaton: &'s mut Automaton<'p>,
-    /// Outcomes by symbol and state. For a call, this is the callee's state at its beginning.
+    /// Outcomes by symbol and state. For a call, the state is the callee's initial state.
     known: HashMap<(Symbol, State), Outcome, FxBuildHasher>,
 }
 
@@ -110,7 +110,8 @@ impl<'s, 'p> Counting<'s, 'p> {
         }
     }
 
-    /// The state in which a rule's symbols begin, if the activation that reaches it is in `state`.
+    /// Returns the state in which a rule's symbols begin, if the activation that reaches it is in
+    /// `state`.
     pub(super) fn inner(&mut self, rule: Rule, state: State) -> State {
         match rule.kind {
             Kind::Call(function) => self.automaton.enter(state, function),
@@ -118,7 +119,8 @@ impl<'s, 'p> Counting<'s, 'p> {
         }
     }
 
-    /// The effect of a symbol on an activation in a given state. Computed without recursion.
+    /// Returns the effect of a symbol on an activation in a given state. The computation does not
+    /// recurse.
     pub(super) fn symbol(&mut self, symbol: Symbol, state: State) -> Outcome {
         let mut frames: Vec<Frame> = Vec::new();
         let mut wanted = (symbol, state);
@@ -131,7 +133,8 @@ impl<'s, 'p> Counting<'s, 'p> {
                     continue;
                 }
             };
-            // The wanted outcome is known. Those of the surrounding rules may now be known, too.
+            // The wanted outcome is known. The outcomes of the surrounding rules may now be known,
+            // too.
             loop {
                 let Some(frame) = frames.last_mut() else {
                     return outcome;
@@ -207,8 +210,8 @@ impl<'s, 'p> Counting<'s, 'p> {
         outcome
     }
 
-    /// The outcome of a symbol for the surrounding activation. A call leaves its caller's state
-    /// unchanged, except for the parts that may follow.
+    /// Returns the outcome of a symbol for the surrounding activation. A call leaves its caller's
+    /// state unchanged, except for the parts that may follow.
     fn seen_from_outside(&mut self, symbol: Symbol, state: State, inside: Outcome) -> Outcome {
         let rule = symbol.as_rule().map(|rule| self.search.rule(rule).kind);
         match rule {

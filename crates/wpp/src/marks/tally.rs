@@ -10,7 +10,7 @@ use crate::{Kind, Root, Rule, Symbol};
 /// the first node has because of earlier executions are excluded.
 #[derive(Clone, Copy, Default)]
 struct Part {
-    /// The first and last node; `None` if only other activations execute anything.
+    /// The first and last node, or `None` if only other activations execute anything.
     ends: Option<(NodeId, NodeId)>,
     count: u64,
 }
@@ -18,8 +18,8 @@ struct Part {
 /// The node executed before a symbol in the same activation.
 type Before = Option<NodeId>;
 
-/// An item of the root: the number of marks before it, and the node that its activation executed
-/// last before it.
+/// Facts about an item of the root, which are the number of marks before it and the node that its
+/// activation executed last before it.
 struct Item {
     count: u64,
     before: Before,
@@ -37,7 +37,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Counts the marks of a segment. `open` holds the node that each open activation executed
-    /// last, initially as of the segment's beginning, and on return as of its end. Linear in the
+    /// last, at the segment's beginning when called and at its end on return. Time: linear in the
     /// grammar.
     ///
     /// A saturated count means that there are too many marks, or that the rule is never queried.
@@ -92,7 +92,7 @@ impl Tally {
         tally
     }
 
-    /// The number of marks in the segment.
+    /// Returns the number of marks in the segment.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -108,8 +108,8 @@ impl Tally {
         }
     }
 
-    /// The offset in blocks of the mark that `before` other marks of the segment precede. The mark
-    /// must exist.
+    /// Returns the offset in blocks of the mark that `before` other marks of the segment precede.
+    /// The mark must exist.
     pub(super) fn select(
         &self,
         measured: &Measured,
@@ -144,7 +144,7 @@ impl Tally {
                 Kind::Call(_) => before = None,
                 Kind::Sequence => {}
             }
-            // The counts exclude the marks that the first node has because of earlier executions.
+            // The counts exclude the marks that earlier executions give the first node.
             let entry = (0..symbols.len()).find(|&at| part(at).ends.is_some());
             let joined = entry.map_or(0, |at| part(at).after(before, marking) - part(at).count);
             let up_to = |at: usize| {
@@ -174,7 +174,7 @@ impl Tally {
 }
 
 impl Part {
-    /// The number of marks of the part if it follows this node.
+    /// Returns the number of marks of the part if it follows this node.
     fn after(self, before: Before, marking: &impl Marking) -> u64 {
         let joined = self
             .ends
@@ -197,7 +197,7 @@ impl Part {
     }
 }
 
-/// The length of the prefix for which the predicate holds.
+/// Returns the length of the prefix for which the predicate holds.
 fn partition_point(len: usize, predicate: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, len);
     while low < high {

@@ -23,7 +23,7 @@ impl CallRules {
     /// The size of a rule in bytes.
     pub(crate) const RULE: usize = size_of::<(FuncId, CallRule)>();
 
-    /// Finds the rules of a segment. Linear in the grammar, except for sorting.
+    /// Finds the rules of a segment. Time: linear in the grammar, except for sorting.
     pub(super) fn new(measured: &Measured) -> Self {
         let times = occurrences(measured);
         let rules = measured.segment.grammar.rules.iter().zip(times);
@@ -37,7 +37,7 @@ impl CallRules {
         Self { rules }
     }
 
-    /// Returns the rules that represent activations of a function, ascending. O(log rules).
+    /// Returns the rules that represent activations of a function, ascending. Time: O(log rules).
     pub(crate) fn of(&self, function: FuncId) -> impl Iterator<Item = CallRule> {
         let begin = self.rules.partition_point(|&(other, _)| other < function);
         let rules = self.rules[begin..].iter();
@@ -47,7 +47,7 @@ impl CallRules {
     }
 }
 
-/// Returns the number of occurrences of each rule in a segment. Linear in the grammar.
+/// Returns the number of occurrences of each rule in a segment. Time: linear in the grammar.
 ///
 /// The counts of calls fit in 64 bits, because the segment's counts have been verified. Other
 /// counts may saturate, but are never used.

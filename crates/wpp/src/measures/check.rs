@@ -11,7 +11,7 @@ pub(super) struct Rules {
     pub(super) lengths: PrimaryMap<RuleId, u64>,
     /// Whether each rule is an activation or contains one.
     pub(super) calls: PrimaryMap<RuleId, bool>,
-    /// The function whose activation executes a rule; `None` if the rule represents only whole
+    /// The function whose activation executes a rule, or `None` if the rule represents only whole
     /// activations.
     owners: PrimaryMap<RuleId, Option<FuncId>>,
 }
@@ -140,7 +140,7 @@ pub(super) fn root(
         .map(|_| items)
 }
 
-/// Compares the counts with those of the rules, which must be sound.
+/// Compares the segment's counts with the counts that follow from the rules, which must be sound.
 pub(super) fn counts(segment: &Segment) -> Result<(), CheckError> {
     let tallies = tally(&segment.grammar, &segment.root).ok_or(CheckError::Uncountable)?;
     if tallies.0 != segment.node_counts {
@@ -152,8 +152,8 @@ pub(super) fn counts(segment: &Segment) -> Result<(), CheckError> {
     Ok(())
 }
 
-/// Checks that a rule's symbols follow those of the previous rule, and that their number suits the
-/// rule's kind. Returns where the symbols end.
+/// Checks that a rule's symbols follow the symbols of the previous rule, and that their number
+/// suits the rule's kind. Returns the end of the symbols.
 fn symbols(grammar: &Grammar, id: RuleId, rule: Rule, start: usize) -> Result<usize, CheckError> {
     if rule.start as usize != start {
         return Err(CheckError::Gap(id));
@@ -169,8 +169,8 @@ fn symbols(grammar: &Grammar, id: RuleId, rule: Rule, start: usize) -> Result<us
     }
 }
 
-/// The length of a node, and the function whose activations execute it. A left-out stretch may
-/// occur in any activation.
+/// Returns the length of a node, and the function whose activations execute it. A left-out stretch
+/// may occur in any activation.
 fn terminal(
     symbol: Symbol,
     nodes: &PrimaryMap<NodeId, Node>,

@@ -3,8 +3,8 @@
 /// Locates values in long ascending lists.
 ///
 /// A list is divided into slots of equal width, at most one for every eight members. Each slot
-/// stores the number of members that do not lie beyond it. So if values are equally likely, the
-/// average value has few members between its slots, whatever the members are (Devroye, "Lecture
+/// stores the number of members that do not lie after it. So if all values are equally likely, few
+/// members lie between a value's slots on average, whatever the members are (Devroye, "Lecture
 /// Notes on Bucket Algorithms", 1986). A binary search would examine many distant members.
 #[derive(Default)]
 pub(crate) struct Directory {
@@ -14,7 +14,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Adds a list with fewer than 2^32 members. Returns its number. Linear.
+    /// Adds a list with fewer than 2^32 members. Returns its number. Time: linear.
     pub(crate) fn push(&mut self, list: impl ExactSizeIterator<Item = u64>, last: u64) -> u32 {
         let len = list.len();
         let most = (len as u64 / 8).max(1);
@@ -35,8 +35,8 @@ impl Directory {
         self.lists.len() as u32 - 1
     }
 
-    /// Bounds for the number of a list's members that do not exceed a value. The value must be
-    /// below the last member.
+    /// Returns bounds for the number of a list's members that do not exceed a value. The value must
+    /// be below the last member.
     #[inline]
     pub(crate) fn range(&self, list: u32, value: u64) -> (u32, u32) {
         let (start, shift) = self.lists[list as usize];
@@ -49,7 +49,7 @@ impl Directory {
         self.slots.shrink_to_fit();
     }
 
-    /// The approximate memory use, in bytes.
+    /// Returns the approximate memory use, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.lists[..]) + size_of_val(&self.slots[..])
     }

@@ -1,18 +1,18 @@
-//! The possible faults of a segment.
+//! Faults of a segment.
 
 use afterimage_ids::{FuncId, NodeId, RuleId};
 use thiserror::Error;
 
-/// Why a segment is not sound.
+/// The reason why a segment is not sound.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CheckError {
-    /// A rule's symbols do not begin where those of the previous rule end.
+    /// A rule's symbols do not begin where the symbols of the previous rule end.
     #[error("the symbols of {0} are not where they should be")]
     Gap(RuleId),
     /// A rule has more symbols than exist.
     #[error("the symbols of {0} go beyond the last")]
     Beyond(RuleId),
-    /// There are symbols after those of the last rule.
+    /// There are symbols after the symbols of the last rule.
     #[error("symbols are left over after those of the last rule")]
     LeftOver,
     /// A sequence has fewer than two symbols.
@@ -27,9 +27,9 @@ pub enum CheckError {
     /// A rule names itself, a later rule, or a rule that does not exist.
     #[error("{rule} names {names}, which is not before it")]
     Forward {
-        /// The rule.
+        /// The rule that names the other rule.
         rule: RuleId,
-        /// The rule that it names.
+        /// The rule that is named.
         names: RuleId,
     },
     /// The root names a rule that does not exist.
@@ -50,11 +50,11 @@ pub enum CheckError {
     /// A rule's symbols belong to activations of different functions.
     #[error("{rule} has symbols of {one} and of {other}")]
     Mixed {
-        /// The rule.
+        /// The rule with these symbols.
         rule: RuleId,
-        /// One function.
+        /// One of the functions.
         one: FuncId,
-        /// The other function.
+        /// Another of the functions.
         other: FuncId,
     },
     /// An item of the root executes code of a function whose activation is not the innermost.
@@ -62,7 +62,7 @@ pub enum CheckError {
     Foreign {
         /// The item of the root.
         item: usize,
-        /// The function.
+        /// The function whose code the item executes.
         function: FuncId,
     },
     /// An activation ends, but none is open.
@@ -74,9 +74,9 @@ pub enum CheckError {
     /// The segment's length differs from the stated length.
     #[error("it executes {found} blocks and not {length}")]
     Length {
-        /// The stated length.
+        /// The length that the segment states, in blocks.
         length: u64,
-        /// The actual length.
+        /// The number of blocks that the segment executes.
         found: u64,
     },
     /// There are about 2^30 rules and symbols, or more.

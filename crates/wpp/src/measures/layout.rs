@@ -1,10 +1,10 @@
 //! The rules of a segment, laid out so that a search touches little memory.
 //!
 //! A segment's grammar is larger than the processor's caches, so the cost of a search is the number
-//! of memory locations that it touches. Here, a rule is one contiguous stretch: a header, then each
-//! symbol with its end. Symbols hold the positions of the rules that they name, not the rules'
-//! numbers, so no table is needed in between. A long rule is searched with a [`Directory`], not by
-//! binary search.
+//! of memory locations that it touches. Here, a rule is one contiguous stretch, with a header and
+//! then each symbol with its end. Symbols hold the positions of the rules that they name, not the
+//! rules' numbers, so no table is needed in between. A long rule is searched with a [`Directory`],
+//! not by binary search.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -20,13 +20,13 @@ impl Word {
     /// The absence of a symbol.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
-    /// The symbol for the rule at this position.
+    /// Returns the symbol for the rule at this position.
     #[inline]
     pub(crate) fn rule(first: u32) -> Self {
         Self(first << 1 | 1)
     }
 
-    /// The node, if this is a terminal.
+    /// Returns the node, if this is a terminal.
     #[inline]
     pub(crate) fn as_node(self) -> Option<NodeId> {
         (self.0 & 1 == 0).then(|| NodeId::from_u32(self.0 >> 1))
@@ -43,7 +43,7 @@ impl Word {
 #[derive(Clone, Copy)]
 struct Entry {
     word: u32,
-    /// The number of blocks that the rule's symbols execute up to this one, or the index of that
+    /// The number of blocks that the rule's symbols execute up to this symbol, or the index of that
     /// number in [`Layout::wide`].
     end: u32,
 }
@@ -56,7 +56,7 @@ const CALL: u32 = 2;
 const WIDE: u32 = 4;
 /// The rule has a directory.
 const LONG: u32 = 8;
-/// The rule is an activation or contains some.
+/// The rule is an activation or contains activations.
 const CALLS: u32 = 16;
 
 /// Rules with more symbols than this have a directory.
@@ -79,7 +79,7 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// The rule's kind.
+    /// Returns the rule's kind.
     #[inline]
     pub(crate) fn kind(self) -> Kind {
         match self.flags & KIND {
@@ -89,7 +89,7 @@ impl Body {
         }
     }
 
-    /// The function, if the rule is an activation.
+    /// Returns the function, if the rule is an activation.
     #[inline]
     pub(crate) fn call(self) -> Option<FuncId> {
         (self.flags & KIND == CALL).then(|| FuncId::from_u32(self.payload as u32))
@@ -105,7 +105,7 @@ impl Body {
         }
     }
 
-    /// Whether the rule is an activation or contains some.
+    /// Whether the rule is an activation or contains activations.
     pub(crate) fn calls(self) -> bool {
         self.flags & CALLS != 0
     }
@@ -126,7 +126,7 @@ pub(crate) struct Layout {
     /// - the flags and, as `end`, the start of its first symbol, which is 0, or the index of that
     ///   start in `wide`.
     entries: Vec<Entry>,
-    /// Ends that are too large for a word. A 0 precedes those of each rule.
+    /// Ends that are too large for a word. A 0 precedes the ends of each rule.
     wide: Vec<u64>,
     /// The ends of long rules.
     directory: Directory,
@@ -138,7 +138,7 @@ impl Layout {
     /// The maximum number of entries, so that positions fit into words.
     const LIMIT: usize = 1 << 30;
 
-    /// Lays out the rules of a sound segment. `None` if there are too many.
+    /// Lays out the rules of a sound segment. Returns `None` if there are too many.
     pub(super) fn new(
         segment: &Segment,
         nodes: &PrimaryMap<NodeId, Node>,
@@ -213,7 +213,7 @@ impl Layout {
         }
     }
 
-    /// The representation of an end in an entry.
+    /// Returns the representation of an end in an entry.
     fn end_of(&mut self, end: u64, wide: bool) -> u32 {
         if !wide {
             return end as u32;
@@ -222,7 +222,7 @@ impl Layout {
         self.wide.len() as u32 - 1
     }
 
-    /// The approximate memory use, in bytes.
+    /// Returns the approximate memory use, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.entries.len() * size_of::<Entry>()
             + self.wide.len() * size_of::<u64>()
@@ -230,12 +230,12 @@ impl Layout {
             + self.directory.bytes()
     }
 
-    /// The number of positions.
+    /// Returns the number of positions.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// A rule's position, which is the position of its first symbol.
+    /// Returns a rule's position, which is the position of its first symbol.
     pub(crate) fn place(&self, rule: RuleId) -> u32 {
         self.places[rule]
     }
@@ -249,7 +249,7 @@ impl Layout {
         }
     }
 
-    /// The rule at a position.
+    /// Returns the rule at a position.
     #[inline]
     pub(crate) fn body(&self, first: u32) -> Body {
         let [sizes, flags] = [2, 1].map(|before| self.entries[(first - before) as usize]);
@@ -266,21 +266,21 @@ impl Layout {
         }
     }
 
-    /// The number of a long rule, in the order of the grammar; `None` for a short rule.
+    /// Returns the number of a long rule, in the order of the grammar, or `None` for a short rule.
     #[inline]
     pub(crate) fn long(&self, body: Body) -> Option<u32> {
         let is_long = body.flags & LONG != 0;
         is_long.then(|| self.entries[body.first as usize - 3].word)
     }
 
-    /// The symbol at a position.
+    /// Returns the symbol at a position.
     #[inline]
     pub(crate) fn at(&self, at: u32) -> Word {
         Word(self.entries[at as usize].word)
     }
 
-    /// The number of blocks that a rule's symbols execute, up to and including the symbol at this
-    /// position; 0 at the position before the first symbol.
+    /// Returns the number of blocks that a rule's symbols execute, up to and including the symbol
+    /// at this position, or 0 at the position before the first symbol.
     #[inline]
     pub(crate) fn end_at(&self, at: u32, wide: bool) -> u64 {
         let end = self.entries[at as usize].end;
@@ -291,14 +291,14 @@ impl Layout {
         }
     }
 
-    /// The number of blocks that the symbol at a position executes.
+    /// Returns the number of blocks that the symbol at a position executes.
     #[inline]
     pub(crate) fn width_at(&self, at: u32, wide: bool) -> u64 {
         self.end_at(at, wide) - self.end_at(at - 1, wide)
     }
 
-    /// The position of the symbol at `within` blocks into the rule. `within` must be less than the
-    /// number of blocks that the rule's symbols execute.
+    /// Returns the position of the symbol at `within` blocks into the rule. `within` must be less
+    /// than the number of blocks that the rule's symbols execute.
     #[inline]
     pub(crate) fn find(&self, body: Body, within: u64) -> u32 {
         let (mut from, mut to) = (body.first, body.end);
@@ -322,7 +322,7 @@ impl Layout {
         from + before as u32
     }
 
-    /// The number of blocks that a rule executes in total.
+    /// Returns the number of blocks that a rule executes in total.
     pub(crate) fn length(&self, rule: RuleId) -> u64 {
         let body = self.body(self.places[rule]);
         let once = self.end_at(body.end - 1, body.is_wide());
@@ -332,7 +332,7 @@ impl Layout {
         }
     }
 
-    /// The number of blocks that a rule's symbols execute before the `at`-th, from 0.
+    /// Returns the number of blocks that a rule's symbols execute before the `at`-th, from 0.
     pub(crate) fn end(&self, rule: RuleId, at: usize) -> u64 {
         let body = self.body(self.places[rule]);
         self.end_at(body.first + at as u32, body.is_wide())

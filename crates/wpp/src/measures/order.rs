@@ -1,14 +1,15 @@
-//! The order in which rules are laid out.
+//! Determines the order in which rules are laid out.
 
 use afterimage_ids::{PrimaryMap, RuleId};
 
 use crate::{Kind, Root, Segment};
 
-/// Orders the rules. Each rule comes before the rules that it is the first to name. The one of
-/// these that executes the most blocks directly follows it.
+/// Orders the rules. Each rule comes before the rules that it is the first to name. Of these rules,
+/// the rule that executes the most blocks comes directly after it.
 ///
-/// The way down to a random position then mostly leads from a rule to the next bytes in memory,
-/// which the processor has already fetched, or to bytes on the same page. Linear.
+/// The way down to a random position then mostly leads from a rule to nearby bytes. These are the
+/// next bytes in memory, which the processor has already fetched, or bytes on the same page. Time:
+/// linear.
 pub(super) fn order(segment: &Segment, lengths: &PrimaryMap<RuleId, u64>) -> Vec<RuleId> {
     let grammar = &segment.grammar;
     let times = times(segment);
@@ -16,7 +17,7 @@ pub(super) fn order(segment: &Segment, lengths: &PrimaryMap<RuleId, u64>) -> Vec
     let mut order = Vec::with_capacity(grammar.rules.len());
     let mut is_placed: PrimaryMap<RuleId, bool> =
         std::iter::repeat_n(false, grammar.rules.len()).collect();
-    // In reverse: the next rule is last.
+    // The list is in reverse order, so the next rule is last.
     let mut pending: Vec<RuleId> = roots(segment).collect();
     pending.reverse();
     // Unreachable rules follow at the end.
@@ -68,7 +69,7 @@ fn times(segment: &Segment) -> PrimaryMap<RuleId, u64> {
     times
 }
 
-/// The rules that the root names.
+/// Returns the rules that the root names.
 fn roots(segment: &Segment) -> impl Iterator<Item = RuleId> {
     segment.root.iter().filter_map(|item| match *item {
         Root::Run(symbol) => symbol.as_rule(),

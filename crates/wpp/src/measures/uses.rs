@@ -5,14 +5,14 @@ use afterimage_ids::{EntityRef, NodeId, RuleId};
 use super::Measured;
 use crate::{Root, Symbol};
 
-/// A container of a symbol.
+/// The container of a symbol, which is a rule or the root.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum User {
     Rule(RuleId),
     Root,
 }
 
-/// An occurrence of a symbol: its position in a rule, or in the root's items.
+/// An occurrence of a symbol, given by its position in a rule or in the root's items.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     pub(crate) user: User,
@@ -36,7 +36,7 @@ impl Uses {
     /// The memory per symbol, in bytes.
     pub(super) const SYMBOL: usize = size_of::<(u32, u32)>();
 
-    /// Finds all occurrences of symbols. Linear.
+    /// Finds all occurrences of symbols. Time: linear.
     pub(super) fn new(measured: &Measured) -> Self {
         let segment = &measured.segment;
         let counts = segment.node_counts.last();
@@ -63,7 +63,7 @@ impl Uses {
                 uses.ends[slot] += 1;
             }
         });
-        // Converts counts to beginnings; filling the lists turns these into ends.
+        // Convert counts to beginnings. Filling the lists turns the beginnings into ends.
         let mut sum = 0;
         for end in &mut uses.ends {
             sum += std::mem::replace(end, sum);
@@ -95,15 +95,15 @@ impl Uses {
         })
     }
 
-    /// The occurrences of a node.
+    /// Returns the occurrences of a node.
     pub(crate) fn of_node(&self, node: NodeId) -> impl Iterator<Item = Use> + '_ {
         let slot = node.index();
-        // Slots after those of the nodes belong to rules.
+        // Slots after the nodes' slots belong to rules.
         let slot = if slot < self.nodes { slot } else { usize::MAX };
         self.of(slot)
     }
 
-    /// The occurrences of a rule.
+    /// Returns the occurrences of a rule.
     pub(crate) fn of_rule(&self, rule: RuleId) -> impl Iterator<Item = Use> + '_ {
         self.of(self.nodes + rule.index())
     }

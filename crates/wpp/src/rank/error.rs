@@ -1,9 +1,9 @@
-//! Why occurrences cannot be searched for.
+//! Errors of searches for occurrences.
 
 use afterimage_ids::NodeId;
 use thiserror::Error;
 
-/// Why occurrences cannot be searched for.
+/// The reason why occurrences cannot be searched for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TargetError {
     /// The node does not exist.

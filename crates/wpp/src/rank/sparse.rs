@@ -31,9 +31,9 @@ pub(super) struct Sparse {
 }
 
 impl Sparse {
-    /// Counts nodes. `None` if too many symbols have occurrences. Linear in the rules that have
-    /// occurrences and in the occurrences of these rules. The first call for a segment is also
-    /// linear in its grammar.
+    /// Counts nodes. Returns `None` if too many symbols have occurrences. Time: linear in the rules
+    /// that have occurrences and in the occurrences of these rules. The first call for a segment is
+    /// also linear in its grammar.
     pub(super) fn new(measured: &Measured, positions: &Positions) -> Option<Self> {
         let uses = measured.uses();
         let grammar = &measured.segment.grammar;
@@ -100,7 +100,7 @@ impl Sparse {
         Some(&self.sums[start as usize..end as usize])
     }
 
-    /// Like [`Tally::rank`](super::tally::Tally::rank).
+    /// Does the same as [`Tally::rank`](super::tally::Tally::rank).
     pub(super) fn rank(&self, measured: &Measured, target: &Target, offset: u64) -> u64 {
         let starts = &measured.root_starts;
         let item = starts.partition_point(|&start| start <= offset) - 1;
@@ -128,7 +128,7 @@ impl Sparse {
             .map_or(0, |node| up_to(target.positions(node), within))
     }
 
-    /// Like [`Tally::select`](super::tally::Tally::select).
+    /// Does the same as [`Tally::select`](super::tally::Tally::select).
     pub(super) fn select(&self, measured: &Measured, target: &Target, others: u64) -> u64 {
         let layout = &measured.layout;
         let mut others = others;
@@ -154,14 +154,15 @@ impl Sparse {
     }
 }
 
-/// The count before a position.
+/// Returns the count before a position.
 fn before(sums: &[(u32, u64)], place: u32) -> u64 {
     let at = sums.partition_point(|&(other, _)| other < place);
     at.checked_sub(1).map_or(0, |at| sums[at].1)
 }
 
-/// The position of the symbol with the occurrence that `others` earlier occurrences precede. That
-/// occurrence must exist. Subtracts the occurrences before that position from `others`.
+/// Returns the position of the symbol with the occurrence that `others` earlier occurrences
+/// precede. That occurrence must exist. Subtracts the occurrences before that position from
+/// `others`.
 fn take(sums: &[(u32, u64)], others: &mut u64) -> u32 {
     let at = sums.partition_point(|&(_, sum)| sum <= *others);
     *others -= at.checked_sub(1).map_or(0, |at| sums[at].1);

@@ -44,8 +44,8 @@ impl Sums {
         }
     }
 
-    /// The first position in `from..to` whose sum is greater than `sum`; `to` if there is none. The
-    /// sums in this range must ascend.
+    /// Returns the first position in `from..to` whose sum is greater than `sum`, or `to` if there
+    /// is none. The sums in this range must ascend.
     pub(super) fn find(&self, from: u32, to: u32, sum: u64) -> u32 {
         let own = from as usize..to as usize;
         let before = match self {
@@ -65,7 +65,7 @@ impl Sums {
     }
 }
 
-/// The first index whose sum is greater than `sum`; the length if there is none.
+/// Returns the first index whose sum is greater than `sum`, or the length if there is none.
 #[inline]
 fn first_above<T: Copy + Into<u64>>(sums: &[T], sum: u64) -> usize {
     if sums.len() <= FEW {

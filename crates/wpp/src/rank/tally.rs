@@ -1,4 +1,4 @@
-//! Counts of occurrences, rule by rule.
+//! Counts occurrences, rule by rule.
 
 use afterimage_ids::{EntityRef, PrimaryMap, RuleId};
 
@@ -17,7 +17,7 @@ pub(super) enum Tally {
 }
 
 impl Tally {
-    /// Counts occurrences, of which there must be `count` in total. At most linear in the grammar.
+    /// Counts occurrences, whose total must be `count`. Time: at most linear in the grammar.
     pub(super) fn new(measured: &Measured, target: &Target, count: u64) -> Self {
         let sparse = match target {
             Target::Nodes(nodes) => Sparse::new(measured, nodes),
@@ -29,7 +29,7 @@ impl Tally {
         }
     }
 
-    /// The approximate memory use, in bytes.
+    /// Returns the approximate memory use, in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Sparse(sparse) => sparse.bytes(),
@@ -37,8 +37,8 @@ impl Tally {
         }
     }
 
-    /// The number of occurrences up to the block at `offset` blocks into the segment. `offset` must
-    /// be less than the segment's length.
+    /// Returns the number of occurrences up to the block at `offset` blocks into the segment.
+    /// `offset` must be less than the segment's length.
     pub(super) fn rank(&self, measured: &Measured, target: &Target, offset: u64) -> u64 {
         match self {
             Self::Sparse(sparse) => sparse.rank(measured, target, offset),
@@ -67,7 +67,7 @@ pub(super) struct Dense {
 }
 
 impl Dense {
-    /// Counts occurrences, of which there must be `count` in total. Linear in the grammar.
+    /// Counts occurrences, whose total must be `count`. Time: linear in the grammar.
     fn new(measured: &Measured, target: &Target, count: u64) -> Self {
         if u16::try_from(count).is_ok() {
             Self::counted(measured, target, Sums::Short)
@@ -200,7 +200,7 @@ impl Dense {
 }
 
 impl Target {
-    /// The nodes that count.
+    /// Returns the nodes whose occurrences are counted.
     fn wanted(&self) -> Bits {
         let mut wanted = Bits::default();
         if let Self::Nodes(positions) = self {
@@ -211,7 +211,7 @@ impl Target {
         wanted
     }
 
-    /// 1 if a rule of this kind is itself an occurrence.
+    /// Returns 1 if a rule of this kind is itself an occurrence, and otherwise 0.
     fn itself(&self, kind: Kind) -> u64 {
         match self {
             Self::Calls(function) => u64::from(kind == Kind::Call(*function)),

@@ -1,9 +1,9 @@
-//! The dynamic call graph: the calls that each call makes, and their places (Zhang and Gupta 2001,
-//! section 2).
+//! The dynamic call graph, which holds the calls that each call makes, and their places (Zhang and
+//! Gupta 2001, section 2).
 //!
-//! The paper's graph is a tree with a node per call, which links the path traces together. Here
+//! The paper's graph is a tree with a node per call, which links the path traces together. Here,
 //! equal subtrees share one node, so a billion equal calls from a loop take a few bytes.
-//! [`CallGraph::walk`] walks the tree that it represents.
+//! [`CallGraph::walk`] walks the tree that the graph represents.
 
 use std::hash::{Hash, Hasher};
 
@@ -15,12 +15,12 @@ use super::call_runs::Runs;
 use super::event::EventError;
 use super::walk::Walk;
 
-/// A subtree of the dynamic call graph: a call with all of its callees.
+/// A subtree of the dynamic call graph, which is a call with all of its callees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub(super) u32);
 
 impl CallId {
-    /// The number of the subtree. Subtrees are numbered from 0, callees before callers.
+    /// Returns the number of the subtree. Subtrees are numbered from 0, callees before callers.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -29,9 +29,9 @@ impl CallId {
 /// A call without its own calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// The function.
+    /// The function that was called.
     pub function: FuncId,
-    /// The number of the unique path trace that the call took, among those of the function.
+    /// The number of the unique path trace that the call took, among the function's traces.
     pub path: u32,
 }
 
@@ -47,55 +47,55 @@ pub struct CallGraph {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Node {
     call: Call,
-    /// The end of the node's calls in `runs`. They start where those of the previous node end.
+    /// The end of the node's calls in `runs`. They start where the calls of the previous node end.
     end: u64,
 }
 
 impl CallGraph {
-    /// The number of different subtrees.
+    /// Returns the number of different subtrees.
     pub fn subtrees(&self) -> usize {
         self.nodes.len()
     }
 
-    /// All subtrees, callees before callers.
+    /// Returns all subtrees, callees before callers.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = CallId> + use<> {
         (0..self.nodes.len() as u32).map(CallId)
     }
 
-    /// The function and the path trace of a subtree's outermost call.
+    /// Returns the function and the path trace of a subtree's outermost call.
     pub fn call(&self, id: CallId) -> Call {
         self.nodes[id.0 as usize].call
     }
 
-    /// The direct calls of a subtree's outermost call.
+    /// Returns the direct calls of a subtree's outermost call.
     pub fn calls(&self, id: CallId) -> Runs<'_> {
         Runs::new(self.bytes(id.0 as usize))
     }
 
-    /// The calls from outside.
+    /// Returns the calls from outside.
     pub fn top(&self) -> Runs<'_> {
         Runs::new(&self.top)
     }
 
-    /// The number of calls that never returned. These are the last call from outside, the last call
-    /// that it made, and so on.
+    /// Returns the number of calls that never returned. These are the last call from outside, the
+    /// last call that it made, and so on.
     pub fn open(&self) -> u64 {
         self.open
     }
 
-    /// The calls and returns of the run in order, as in the paper's tree. Memory is proportional to
-    /// the depth.
+    /// Returns the calls and returns of the run in order, as in the paper's tree. Memory is
+    /// proportional to the depth.
     pub fn walk(&self) -> Walk<'_> {
         Walk::new(self)
     }
 
-    /// Returns the number of occurrences of each subtree. O(nodes + runs).
+    /// Returns the number of occurrences of each subtree. Time: O(nodes + runs).
     pub fn occurrences(&self) -> Vec<u64> {
         self.checked_occurrences().unwrap_or_default()
     }
 
-    /// Returns the number of occurrences of each subtree. `None` if a count exceeds 64 bits, which
-    /// never happens in a finished graph.
+    /// Returns the number of occurrences of each subtree. Returns `None` if a count exceeds 64
+    /// bits, which never happens in a finished graph.
     pub(super) fn checked_occurrences(&self) -> Option<Vec<u64>> {
         let mut counts = vec![0u64; self.nodes.len()];
         let add = |counts: &mut [u64], runs: Runs<'_>, times: u64| {
@@ -113,7 +113,7 @@ impl CallGraph {
         Some(counts)
     }
 
-    /// The calls that never returned, the outermost first.
+    /// Returns the calls that never returned, outermost first.
     pub fn open_calls(&self) -> Vec<CallId> {
         let mut open = Vec::new();
         let mut runs = self.top();
@@ -125,7 +125,7 @@ impl CallGraph {
         open
     }
 
-    /// The memory use in bytes.
+    /// Returns the memory use in bytes.
     pub fn heap_bytes(&self) -> usize {
         size_of_val(&self.nodes[..]) + self.runs.len() + self.top.len()
     }
@@ -144,7 +144,7 @@ pub(super) struct CallGraphBuilder {
 }
 
 impl CallGraphBuilder {
-    /// The subtree of a call that made the calls in `runs`. O(bytes).
+    /// Returns the subtree of a call that made the calls in `runs`. Time: O(bytes).
     pub(super) fn subtree(&mut self, call: Call, runs: &[u8]) -> Result<CallId, EventError> {
         let graph = &mut self.graph;
         let hash = hash(call, runs);
@@ -165,12 +165,12 @@ impl CallGraphBuilder {
         Ok(CallId(id))
     }
 
-    /// The graph's memory use in bytes so far.
+    /// Returns the graph's memory use in bytes so far.
     pub(super) fn heap_bytes(&self) -> usize {
         self.graph.heap_bytes() + size_of::<u32>() * self.table.capacity()
     }
 
-    /// The graph, given the calls from outside and the number of calls open at the end.
+    /// Returns the graph, given the calls from outside and the number of calls open at the end.
     pub(super) fn finish(self, top: &[u8], open: u64) -> CallGraph {
         let mut graph = self.graph;
         graph.top = top.to_vec();
@@ -179,8 +179,9 @@ impl CallGraphBuilder {
     }
 }
 
-/// Most calls make none. On some machines, comparing zero bytes at the dangling address of an empty
-/// vector takes a hundred times as long as comparing a few bytes.
+/// Compares bytes. Most calls make no calls, so the bytes are often empty. On some machines,
+/// comparing zero bytes at the dangling address of an empty vector takes a hundred times as long as
+/// comparing a few bytes.
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && (a.is_empty() || a == b)
 }

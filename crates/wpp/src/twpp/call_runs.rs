@@ -7,18 +7,19 @@ use super::varint;
 /// series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallRun {
-    /// The callee: a subtree of the dynamic call graph.
+    /// The callee, as a subtree of the dynamic call graph.
     pub call: CallId,
-    /// The first call's position: the number of blocks that the caller itself had executed.
+    /// The first call's position, which is the number of blocks that the caller itself had
+    /// executed.
     pub first: u64,
-    /// The distance between consecutive positions; 0 if there is only one call.
+    /// The distance between consecutive positions, or 0 if there is only one call.
     pub step: u64,
     /// The number of calls, at least 1.
     pub count: u64,
 }
 
 impl CallRun {
-    /// The last call's position.
+    /// Returns the last call's position.
     pub fn last(&self) -> u64 {
         self.first + (self.count - 1) * self.step
     }
@@ -33,7 +34,7 @@ pub(super) struct RunBuilder {
 }
 
 impl RunBuilder {
-    /// Adds the next call, at the previous call's position or a later one.
+    /// Adds the next call, at the previous call's position or at a later position.
     pub(super) fn push(&mut self, call: CallId, position: u64) {
         if let Some(run) = &mut self.latest {
             let distance = position - run.last();
@@ -52,7 +53,7 @@ impl RunBuilder {
         });
     }
 
-    /// The runs as bytes that [`Runs`] reads.
+    /// Returns the runs as bytes that [`Runs`] reads.
     pub(super) fn finish(&mut self) -> &[u8] {
         self.flush();
         &self.bytes
@@ -65,7 +66,7 @@ impl RunBuilder {
         self.bytes.shrink_to(1 << 8);
     }
 
-    /// The size of the complete runs in bytes.
+    /// Returns the size of the complete runs in bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }

@@ -15,7 +15,7 @@ use super::wpp::{UniquePath, Wpp};
 ///
 /// A call's trace and subtree are looked up when the call ends, and kept only if they are new. So
 /// memory is not proportional to the run, but to the unique path traces, the different subtrees of
-/// the call graph and the open activations. O(1) per event, amortised.
+/// the call graph and the open activations. Time: O(1) per event, amortised.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     index: FxHashMap<FuncId, usize>,
@@ -35,7 +35,7 @@ struct Activation {
 }
 
 impl Collector {
-    /// Starts with an empty run.
+    /// Creates a collector for a run that has not begun.
     pub fn new() -> Self {
         Self::default()
     }
@@ -56,7 +56,7 @@ impl Collector {
     /// Executes a block in the innermost activation.
     ///
     /// # Errors
-    /// If no activation is open.
+    /// Returns an error if no activation is open.
     pub fn block(&mut self, block: BlockId) -> Result<(), EventError> {
         let outside = EventError::NoActivation(Outside::Block(block));
         self.innermost().ok_or(outside)?.path.push(block);
@@ -66,7 +66,7 @@ impl Collector {
     /// Executes blocks in the innermost activation, without a call between them.
     ///
     /// # Errors
-    /// If there is a block and no activation is open.
+    /// Returns an error if there is a block and no activation is open.
     pub fn blocks(&mut self, blocks: &[BlockId]) -> Result<(), EventError> {
         match (blocks.first(), self.innermost()) {
             (_, Some(activation)) => activation.path.extend(blocks),
@@ -79,7 +79,7 @@ impl Collector {
     /// Executes blocks `count` times in the innermost activation, without a call between them.
     ///
     /// # Errors
-    /// If there is a block and no activation is open.
+    /// Returns an error if there is a block and no activation is open.
     pub fn repeat(&mut self, blocks: &[BlockId], count: u64) -> Result<(), EventError> {
         (0..count).try_for_each(|_| self.blocks(blocks))
     }
@@ -88,7 +88,7 @@ impl Collector {
     /// [`Self::again`].
     ///
     /// # Errors
-    /// If no call is open, or there are too many different calls.
+    /// Returns an error if no call is open, or there are too many different calls.
     pub fn leave(&mut self) -> Result<CallId, EventError> {
         let Some(depth) = self.depth.checked_sub(1) else {
             return Err(EventError::NoActivation(Outside::Leave));
@@ -106,9 +106,9 @@ impl Collector {
         Ok(subtree)
     }
 
-    /// Repeats a call returned by [`Self::leave`] of this collector, with all of its callees. O(1),
-    /// however long the call is. This makes it possible to collect a run from its grammar without
-    /// expanding calls.
+    /// Repeats a call returned by [`Self::leave`] of this collector, with all of its callees. Time:
+    /// O(1), however long the call is. This makes it possible to collect a run from its grammar
+    /// without expanding calls.
     pub fn again(&mut self, call: CallId) {
         match self.innermost() {
             Some(caller) => {
@@ -122,7 +122,7 @@ impl Collector {
     /// Processes an event of any kind.
     ///
     /// # Errors
-    /// As for the method for its kind.
+    /// Returns the errors of the method for this kind of event.
     pub fn push(&mut self, event: Event) -> Result<(), EventError> {
         match event {
             Event::Enter(function) => {
@@ -134,7 +134,7 @@ impl Collector {
         }
     }
 
-    /// The number of open activations.
+    /// Returns the number of open activations.
     pub fn depth(&self) -> usize {
         self.depth
     }
@@ -143,7 +143,7 @@ impl Collector {
     /// not having returned.
     ///
     /// # Errors
-    /// If there are too many different calls, or more calls than any run can have.
+    /// Returns an error if there are too many different calls, or more calls than any run can have.
     pub fn finish(mut self) -> Result<Wpp, EventError> {
         let open = self.depth as u64;
         while self.depth > 0 {

@@ -13,9 +13,9 @@ use super::timestamped::{BadTrace, PackedEntries, TimestampedTrace};
 use super::wpp::{FunctionPaths, UniquePath, Wpp};
 
 /// The maximum number of calls and executed blocks of a run. Reaching it would take a thousand
-/// years at 36 million a second. Below it, sizes in words fit in 64 bits.
+/// years at 36 million blocks a second. Below it, sizes in words fit in 64 bits.
 pub(super) const MOST_BLOCKS: u64 = 1 << 60;
-/// The message for a run with more blocks.
+/// The message for a run with more blocks than [`MOST_BLOCKS`].
 const TOO_MANY: &str = "it executes more blocks than a run can";
 
 /// A timestamped whole program path (Zhang and Gupta 2001, Figure 7).
@@ -23,14 +23,14 @@ const TOO_MANY: &str = "it executes more blocks than a run can";
 pub struct Twpp {
     /// The functions that were called, ascending.
     pub functions: Vec<FunctionTraces>,
-    /// The path trace and the calls of each call.
+    /// The dynamic call graph, with the path trace of each call and the calls that it makes.
     pub calls: CallGraph,
 }
 
 /// All path traces of a function, compacted. `B` holds the bytes of a timestamped trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionTraces<B = Box<[u8]>> {
-    /// The function.
+    /// The function that took the path traces.
     pub function: FuncId,
     /// The distinct timestamped sequences of dynamic basic blocks.
     pub traces: Vec<TimestampedTrace<B>>,
@@ -40,7 +40,7 @@ pub struct FunctionTraces<B = Box<[u8]>> {
     pub paths: Vec<CompactPath>,
 }
 
-/// A unique path trace: the paper's tuple (t, d) of a trace and a dictionary.
+/// A unique path trace, which is the paper's tuple (t, d) of a trace and a dictionary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CompactPath {
     /// The index of its trace in [`FunctionTraces::traces`].
@@ -54,7 +54,7 @@ pub struct CompactPath {
 }
 
 impl Twpp {
-    /// Compacts the path traces of a run. O(blocks of unique traces).
+    /// Compacts the path traces of a run. Time: O(blocks of unique traces).
     pub fn compact(wpp: Wpp) -> Self {
         let mut dynamic_blocks = DynamicBlocks::default();
         let functions = wpp.functions.into_iter();
@@ -66,11 +66,11 @@ impl Twpp {
         }
     }
 
-    /// Recovers the unique path traces. Takes time linear in all their blocks, whose number
-    /// [`FunctionTraces::blocks`] returns.
+    /// Recovers the unique path traces. Time: linear in the number of all their blocks, which
+    /// [`FunctionTraces::blocks`] returns for each trace.
     ///
     /// # Errors
-    /// If a trace from a damaged file is invalid.
+    /// Returns an error if a trace from a damaged file is invalid.
     pub fn expand(&self) -> Result<Wpp, BadTrace> {
         let functions = self.functions.iter().map(|f| {
             let paths = (0..f.paths.len()).map(|k| {
@@ -95,7 +95,7 @@ impl Twpp {
         })
     }
 
-    /// The path traces of a function, if it was called. O(log functions).
+    /// Returns the path traces of a function, if it was called. Time: O(log functions).
     pub fn function(&self, function: FuncId) -> Option<&FunctionTraces> {
         let k = self
             .functions
@@ -105,7 +105,7 @@ impl Twpp {
 }
 
 impl FunctionTraces {
-    /// Compacts the path traces of one function. O(blocks of unique traces).
+    /// Compacts the path traces of one function. Time: O(blocks of unique traces).
     pub fn of(paths: FunctionPaths) -> Self {
         Self::compact(paths, &mut DynamicBlocks::default())
     }
@@ -132,11 +132,11 @@ impl FunctionTraces {
 }
 
 impl<B: AsRef<[u8]>> FunctionTraces<B> {
-    /// The sequence of dynamic basic blocks of a unique path trace, and the dictionary that expands
-    /// them.
+    /// Returns the sequence of dynamic basic blocks of a unique path trace, and the dictionary that
+    /// expands them.
     ///
     /// # Panics
-    /// If there is no such path.
+    /// Panics if there is no such path.
     pub fn parts(&self, path: usize) -> (&TimestampedTrace<B>, &Dictionary) {
         let path = &self.paths[path];
         (
@@ -145,13 +145,13 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         )
     }
 
-    /// The blocks of a unique path trace.
+    /// Returns the blocks of a unique path trace.
     ///
     /// # Errors
-    /// If the trace comes from a damaged file and is invalid.
+    /// Returns an error if the trace comes from a damaged file and is invalid.
     ///
     /// # Panics
-    /// If there is no such path.
+    /// Panics if there is no such path.
     pub fn expand(&self, path: usize) -> Result<PathTrace, BadTrace> {
         let (trace, dictionary) = self.parts(path);
         let mut steps = 0;
@@ -163,10 +163,10 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         Ok(expanded)
     }
 
-    /// The number of blocks of a unique path trace, without expanding it.
+    /// Returns the number of blocks of a unique path trace, without expanding it.
     ///
     /// # Panics
-    /// If there is no such path.
+    /// Panics if there is no such path.
     pub fn blocks(&self, path: usize) -> u64 {
         let (trace, dictionary) = self.parts(path);
         let of = |(block, entries): (BlockId, PackedEntries<'_>)| {
@@ -176,9 +176,9 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         trace.packed().map(of).sum()
     }
 
-    /// The number of blocks that all calls executed, plus one for each call. Fails if no run can
-    /// execute this many, which happens only in a damaged file. On success, no path trace has more
-    /// blocks than the result, and no sum over path traces overflows.
+    /// Returns the number of blocks that all calls executed, plus one for each call. Fails if no
+    /// run can execute this many, which happens only in a damaged file. On success, no path trace
+    /// has more blocks than the result, and no sum over path traces overflows.
     pub(super) fn executed(&self) -> Result<u64, &'static str> {
         let mut sum = 0u64;
         for (k, path) in self.paths.iter().enumerate() {
@@ -210,15 +210,15 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         }
     }
 
-    /// An upper bound of the number of blocks of a path trace, computed from its steps and the
-    /// longest chain.
+    /// Returns an upper bound on the number of blocks of a path trace, computed from its steps and
+    /// the longest chain.
     fn most_blocks(&self, path: usize) -> Option<u64> {
         let (trace, dictionary) = self.parts(path);
         let longest = dictionary.chains().map(<[_]>::len).max().unwrap_or(1);
         trace.len().checked_mul(longest as u64)
     }
 
-    /// The same traces in memory that they own.
+    /// Returns the same traces, with their bytes in memory that they own.
     pub fn into_owned(self) -> FunctionTraces
     where
         B: Into<Box<[u8]>>,
@@ -232,7 +232,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         }
     }
 
-    /// The number of calls.
+    /// Returns the number of calls.
     pub fn calls(&self) -> u64 {
         self.paths.iter().map(|path| path.calls).sum()
     }

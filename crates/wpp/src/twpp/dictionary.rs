@@ -3,8 +3,8 @@
 
 use afterimage_ids::BlockId;
 
-/// The expansions of the dynamic basic blocks of a path trace: chains of at least two blocks, keyed
-/// by their first blocks.
+/// The expansions of the dynamic basic blocks of a path trace. They are chains of at least two
+/// blocks, keyed by their first blocks.
 ///
 /// A block that does not begin a chain represents itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -39,7 +39,7 @@ impl Dictionary {
         }
     }
 
-    /// The chains, ascending by first block.
+    /// Returns the chains, ascending by first block.
     pub fn chains(&self) -> impl ExactSizeIterator<Item = &[BlockId]> {
         (0..self.ends.len()).map(|k| self.chain(k))
     }
@@ -49,7 +49,7 @@ impl Dictionary {
         self.ends.is_empty()
     }
 
-    /// Returns the blocks of a dynamic basic block. O(log chains).
+    /// Returns the blocks of a dynamic basic block. Time: O(log chains).
     pub fn expand<'a>(&'a self, block: &'a BlockId) -> &'a [BlockId] {
         let (mut low, mut high) = (0, self.ends.len());
         while low < high {
@@ -66,8 +66,8 @@ impl Dictionary {
         }
     }
 
-    /// The number of four-byte words in the paper's form, which stores the number of chains, and
-    /// each chain's length and blocks.
+    /// Returns the number of four-byte words in the paper's form, which stores the number of
+    /// chains, and each chain's length and blocks.
     pub fn words(&self) -> u64 {
         1 + (self.ends.len() + self.blocks.len()) as u64
     }

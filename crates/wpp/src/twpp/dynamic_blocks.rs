@@ -11,8 +11,9 @@ use super::timestamped_builder::TimestampedBuilder;
 /// Represents the places before a trace's first block and after its last.
 const OUTSIDE: u32 = u32::MAX;
 
-/// The part of one path trace's dynamic control-flow graph that chains need: each block's
-/// predecessor and successor, if unique. Keeps its memory for the next trace.
+/// The part of a path trace's dynamic control-flow graph from which chains are found. For each
+/// block, this is its predecessor and its successor, if unique. The memory is reused for the next
+/// trace.
 ///
 /// In the trace, a dynamic basic block is entered only at its first block and left only at its
 /// last. So `b` continues `a` if and only if every `a` is followed by a `b` and every `b` is
@@ -84,7 +85,8 @@ impl DynamicBlocks {
         }
     }
 
-    /// The vertex that vertex `v` continues, if `v` is not the first of its dynamic basic block.
+    /// Returns the vertex that vertex `v` continues, if `v` is not the first of its dynamic basic
+    /// block.
     fn continues(&self, v: u32) -> Option<u32> {
         let Neighbour::One(before) = self.vertices[v as usize].before else {
             return None;
@@ -93,7 +95,7 @@ impl DynamicBlocks {
         (vertex.after == Neighbour::One(v)).then_some(before)
     }
 
-    /// The chains of at least two blocks. The trace begins outside, so no chain is a cycle.
+    /// Returns the chains of at least two blocks. The trace begins outside, so no chain is a cycle.
     fn chains(&self) -> Vec<Vec<BlockId>> {
         let mut chains = Vec::new();
         for v in 0..self.vertices.len() as u32 {

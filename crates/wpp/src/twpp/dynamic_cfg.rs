@@ -23,36 +23,36 @@ pub struct DynamicCfg {
     by_target: Vec<usize>,
 }
 
-/// A node: a dynamic basic block.
+/// A node, which is a dynamic basic block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DynamicNode {
     /// The node's blocks, in execution order.
     pub blocks: Vec<BlockId>,
-    /// The steps at which the node executes. Each step is the execution of one node; the first step
+    /// The steps at which the node executes. Each step is the execution of one node. The first step
     /// is 1.
     pub timestamps: Series,
 }
 
-/// An edge: one node executed right after another.
+/// An edge from one node to another that was executed right after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DynamicEdge {
-    /// The earlier node.
+    /// The index of the node that is executed first.
     pub from: usize,
-    /// The later node.
+    /// The index of the node that is executed next.
     pub to: usize,
     /// The number of times the edge was taken.
     pub count: u64,
 }
 
 impl<B: AsRef<[u8]>> FunctionTraces<B> {
-    /// The dynamic control-flow graph of the calls that took a unique path trace. O(steps log
-    /// blocks).
+    /// Returns the dynamic control-flow graph of the calls that took a unique path trace. Time:
+    /// O(steps log blocks).
     ///
     /// # Errors
-    /// If the trace comes from a damaged file and is invalid.
+    /// Returns an error if the trace comes from a damaged file and is invalid.
     ///
     /// # Panics
-    /// If there is no such path.
+    /// Panics if there is no such path.
     pub fn dynamic_cfg(&self, path: usize) -> Result<DynamicCfg, BadTrace> {
         let (trace, dictionary) = self.parts(path);
         DynamicCfg::of(trace, dictionary)
@@ -60,11 +60,12 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
 }
 
 impl DynamicCfg {
-    /// The graph of a trace of dynamic basic blocks or, with an empty dictionary, of a trace of
-    /// blocks. Nodes ascend by first block, edges by source and target. O(steps log blocks).
+    /// Returns the graph of a trace of dynamic basic blocks or, with an empty dictionary, of a
+    /// trace of blocks. Nodes ascend by first block, edges by source and target. Time: O(steps log
+    /// blocks).
     ///
     /// # Errors
-    /// If the trace comes from a damaged file and is invalid.
+    /// Returns an error if the trace comes from a damaged file and is invalid.
     pub fn of<B: AsRef<[u8]>>(
         trace: &TimestampedTrace<B>,
         dictionary: &Dictionary,
@@ -102,17 +103,17 @@ impl DynamicCfg {
         })
     }
 
-    /// The nodes.
+    /// Returns the nodes.
     pub fn nodes(&self) -> &[DynamicNode] {
         &self.nodes
     }
 
-    /// The edges.
+    /// Returns the edges.
     pub fn edges(&self) -> &[DynamicEdge] {
         &self.edges
     }
 
-    /// The edges from a node.
+    /// Returns the edges from a node.
     pub fn outgoing(&self, node: usize) -> impl Iterator<Item = &DynamicEdge> {
         let begin = self.edges.partition_point(|e| e.from < node);
         self.edges[begin..]
@@ -120,30 +121,30 @@ impl DynamicCfg {
             .take_while(move |e| e.from == node)
     }
 
-    /// The edges to a node.
+    /// Returns the edges to a node.
     pub fn incoming(&self, node: usize) -> impl Iterator<Item = &DynamicEdge> {
         let begin = self.by_target.partition_point(|&e| self.edges[e].to < node);
         let from_here = self.by_target[begin..].iter().map(|&e| &self.edges[e]);
         from_here.take_while(move |e| e.to == node)
     }
 
-    /// The node that executes at a step, if any. O(nodes log entries).
+    /// Returns the node that executes at a step, if there is one. Time: O(nodes log entries).
     pub fn at(&self, t: u64) -> Option<usize> {
         self.nodes.iter().position(|n| n.timestamps.contains(t))
     }
 
-    /// The node that executes after `node` executes at step `t`. It is the successor with the
-    /// timestamp `t + 1`. `None` at the end, or if `node` does not execute at step `t`.
-    /// O(successors log entries).
+    /// Returns the node that executes after `node` executes at step `t`. It is the successor with
+    /// the timestamp `t + 1`. Returns `None` at the end, or if `node` does not execute at step `t`.
+    /// Time: O(successors log entries).
     pub fn after(&self, t: u64, node: usize) -> Option<usize> {
         let next = t.checked_add(1).filter(|_| self.executes(t, node))?;
         let mut to = self.outgoing(node).map(|e| e.to);
         to.find(|&n| self.executes(next, n))
     }
 
-    /// The node that executes before `node` executes at step `t`. It is the predecessor with the
-    /// timestamp `t - 1`. `None` at the beginning, or if `node` does not execute at step `t`.
-    /// O(predecessors log entries).
+    /// Returns the node that executes before `node` executes at step `t`. It is the predecessor
+    /// with the timestamp `t - 1`. Returns `None` at the beginning, or if `node` does not execute
+    /// at step `t`. Time: O(predecessors log entries).
     pub fn before(&self, t: u64, node: usize) -> Option<usize> {
         let previous = t.checked_sub(1).filter(|_| self.executes(t, node))?;
         let mut from = self.incoming(node).map(|e| e.from);

@@ -12,7 +12,7 @@ const CLEAR: u32 = 256;
 /// The maximum number of codes.
 const LIMIT: u32 = 1 << 16;
 
-/// Why bytes are not an encoder's output.
+/// The reason why bytes are not an encoder's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LzwError {
     /// The bytes end before the expected number of plain bytes was decoded.
@@ -23,7 +23,7 @@ pub enum LzwError {
     UnknownCode(u32),
 }
 
-/// The width of a code in bits when `codes` of them are in use.
+/// Returns the width of a code in bits when `codes` of them are in use.
 fn width(codes: u32) -> u32 {
     (32 - (codes - 1).leading_zeros()).max(9)
 }
@@ -31,7 +31,7 @@ fn width(codes: u32) -> u32 {
 /// Compresses a stream of bytes.
 #[derive(Clone, Debug)]
 pub struct LzwEncoder {
-    /// The code for each prefix, as a code, followed by a byte.
+    /// The code of each sequence that consists of a prefix, given by its code, and a byte.
     longer: FxHashMap<u32, u32>,
     codes: u32,
     prefix: Option<u32>,
@@ -54,7 +54,7 @@ impl Default for LzwEncoder {
 }
 
 impl LzwEncoder {
-    /// Adds plain bytes. O(1) for each byte.
+    /// Adds plain bytes. Time: O(1) for each byte.
     pub fn push(&mut self, plain: &[u8]) {
         for &byte in plain {
             let Some(prefix) = self.prefix else {
@@ -78,7 +78,7 @@ impl LzwEncoder {
         }
     }
 
-    /// The compressed bytes.
+    /// Returns the compressed bytes.
     pub fn finish(mut self) -> Vec<u8> {
         if let Some(prefix) = self.prefix {
             self.put(prefix);
@@ -109,7 +109,7 @@ pub struct LzwDecoder<'a> {
     bit_count: u32,
     /// The number of codes that the encoder had when it wrote the next code.
     codes: u32,
-    /// The meaning of codes from 257 on: a code, and the byte after it.
+    /// The meaning of codes from 257 on, each as a code and the byte after it.
     longer: Vec<(u16, u8)>,
     /// The previous code, unless the dictionary is new.
     before: Option<u32>,
@@ -144,8 +144,8 @@ impl<'a> LzwDecoder<'a> {
             // An encoder resets its dictionary here.
             return Err(LzwError::UnknownCode(code));
         }
-        // The encoder has only just defined this code. It means the previous code's bytes, followed
-        // by the first of them.
+        // The encoder has only just defined this code. It means the bytes of the previous code,
+        // followed by the first of these bytes.
         let next = CLEAR + 1 + self.longer.len() as u32;
         let newest = self.before.filter(|_| code == next);
         if code == CLEAR || code >= next && newest.is_none() {

@@ -1,17 +1,17 @@
 //! Timestamped whole program paths (Zhang and Gupta, "Timestamped Whole Program Path Representation
 //! and its Applications", 2001).
 //!
-//! The paper's representation, stage by stage, for comparison and export. A [`Collector`]
-//! partitions a run's [`Event`]s into unique path traces and a dynamic call graph, which form a
-//! [`Wpp`]. [`Twpp::compact`] replaces chains of blocks by dynamic basic blocks, and sequences by
-//! timestamps. [`write()`] makes a file from the result, and a [`Reader`] reads one function's path
-//! traces alone. Everything expands back to exactly the same events.
+//! This module builds the paper's representation stage by stage, for comparison and export. A
+//! [`Collector`] partitions a run's [`Event`]s into unique path traces and a dynamic call graph,
+//! which form a [`Wpp`]. [`Twpp::compact`] replaces chains of blocks by dynamic basic blocks, and
+//! sequences by timestamps. [`write()`] makes a file from the result, and a [`Reader`] reads one
+//! function's path traces alone. Each stage expands back to exactly the same events.
 //!
-//! Choices that the paper leaves open:
+//! The paper leaves these choices open:
 //! - A call's position is the number of blocks that its caller itself had executed. The paper does
 //!   not have to store this, because its blocks show whether they make a call.
 //! - An activation that never returned has the trace up to the run's end. The end counts as leaving
-//!   the trace's last block, so no chain continues there. Such traces are ordinary path traces; the
+//!   the trace's last block, so no chain continues there. Such traces are ordinary path traces. The
 //!   number of calls that never returned is stored with each.
 //! - Series are found greedily. Two timestamps that are not adjacent are two singletons, as in the
 //!   paper's Figure 10.

@@ -21,7 +21,8 @@ use super::event::EventError;
 use super::wpp::Wpp;
 use crate::{Node, PathError, Root, Segments, WholePath};
 
-/// Why a path has no path traces. `E` is the error of loading a segment.
+/// The reason why path traces cannot be computed from a path. `E` is the error of loading a
+/// segment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CollectError<E> {
     /// The path cannot be read.
@@ -35,15 +36,16 @@ pub enum CollectError<E> {
     LeftOut(FuncId),
 }
 
-/// The path traces of all calls, and the dynamic call graph (Zhang and Gupta 2001, section 2).
+/// Returns the path traces of all calls, and the dynamic call graph (Zhang and Gupta 2001, section
+/// 2).
 ///
 /// A rule that represents a call is walked once per segment, without its callees, however often the
 /// call occurs. So time is linear in the grammars, in the blocks of these rules' own traces and in
 /// their direct calls. Memory is linear in the result, the open segment and the open activations.
 ///
 /// # Errors
-/// If a segment cannot be read, something was left out of the path, or there are too many different
-/// traces.
+/// Returns an error if a segment cannot be read, something was left out of the path, or there are
+/// too many different traces.
 pub fn collect<S: Segments>(path: &WholePath<S>) -> Result<Wpp, CollectError<S::Error>> {
     let mut collector = Collector::new();
     let mut open: Vec<FuncId> = Vec::new();
@@ -72,7 +74,7 @@ pub fn collect<S: Segments>(path: &WholePath<S>) -> Result<Wpp, CollectError<S::
     Ok(collector.finish()?)
 }
 
-/// Passes a run to a collector. Passes calls that it has seen before in a single step.
+/// Passes a run to a collector. A call that it has seen before takes a single step.
 struct All<'a> {
     collector: &'a mut Collector,
     nodes: &'a PrimaryMap<NodeId, Node>,
@@ -128,7 +130,7 @@ impl<E> From<Stop> for CollectError<E> {
     }
 }
 
-/// The blocks of a node, if they were not left out.
+/// Returns the blocks of a node, if they were not left out.
 fn whole(node: &Node) -> Result<&[afterimage_ids::BlockId], Stop> {
     if node.left_out > 0 {
         return Err(Stop::LeftOut(node.function));

@@ -17,14 +17,14 @@ pub(super) fn put(bytes: &mut Vec<u8>, entry: &Entry, after: u64) {
     }
 }
 
-/// Reads the next entry; `None` if the bytes hold none. The previous entry ends at `after`.
+/// Reads the next entry. Returns `None` if the bytes hold none. The previous entry ends at `after`.
 #[inline]
 pub(super) fn take(bytes: &mut &[u8], after: u64) -> Option<Entry> {
     take_counted(bytes, after).map(|(entry, _)| entry)
 }
 
-/// The number of timestamps in entries, and the last timestamp; `None` if the entries are
-/// malformed. O(bytes).
+/// Returns the number of timestamps in entries, and the last timestamp, or `None` if the entries
+/// are malformed. Time: O(bytes).
 pub(super) fn measure(mut bytes: &[u8]) -> Option<(u64, u64)> {
     let (mut count, mut last) = (0u64, 0);
     while !bytes.is_empty() {
@@ -35,8 +35,8 @@ pub(super) fn measure(mut bytes: &[u8]) -> Option<(u64, u64)> {
     Some((count, last))
 }
 
-/// Like [`take`], but also returns the number of timestamps, because computing it from the entry
-/// would take a division.
+/// Does the same as [`take`], but also returns the number of timestamps, because computing it from
+/// the entry would take a division.
 #[inline]
 fn take_counted(bytes: &mut &[u8], after: u64) -> Option<(Entry, u64)> {
     let (distance, alone) = part(bytes)?;
@@ -57,7 +57,7 @@ fn take_counted(bytes: &mut &[u8], after: u64) -> Option<(Entry, u64)> {
     within(&entry).then_some((entry, steps + 1))
 }
 
-/// Reads one integer, and whether it is its entry's last.
+/// Reads one integer, and whether it is the last integer of its entry.
 #[inline]
 fn part(bytes: &mut &[u8]) -> Option<(u64, bool)> {
     varint::take(bytes).map(|word| (word >> 1, word & 1 == 1))

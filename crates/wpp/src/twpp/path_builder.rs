@@ -9,16 +9,16 @@ use super::path_trace::{FLAT, Form, PathTrace};
 use super::timestamped::TimestampedTrace;
 use super::timestamped_builder::TimestampedBuilder;
 
-/// The capacity in blocks that a builder keeps between calls. There are as many builders as calls
-/// have ever been nested.
+/// The capacity in blocks that a builder keeps between calls. The number of builders is the
+/// greatest depth of nested calls so far.
 const KEPT: usize = 1 << 8;
 
-/// The trace of a call in progress. Keeps some memory for the next call.
+/// The trace of a call in progress. It keeps some memory for the next call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathBuilder {
     /// The latest blocks, at most [`FLAT`].
     latest: Vec<BlockId>,
-    /// The blocks before the latest blocks, if any.
+    /// The blocks before the latest blocks, if there are any.
     earlier: Option<Box<TimestampedBuilder>>,
 }
 
@@ -40,7 +40,7 @@ impl PathBuilder {
         self.latest.extend_from_slice(blocks);
     }
 
-    /// The number of blocks executed.
+    /// Returns the number of blocks executed.
     pub(super) fn len(&self) -> u64 {
         self.latest.len() as u64 + self.earlier.as_ref().map_or(0, |e| e.steps())
     }
@@ -76,7 +76,7 @@ pub(super) enum Completed<'a> {
 }
 
 impl Completed<'_> {
-    /// The hash of the trace. It equals the hash of the corresponding [`PathTrace`].
+    /// Returns the hash of the trace. It equals the hash of the corresponding [`PathTrace`].
     pub(super) fn hash(&self) -> u64 {
         match self {
             Self::Flat(blocks) => hash(blocks),

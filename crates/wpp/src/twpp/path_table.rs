@@ -31,8 +31,8 @@ impl PathTable {
         self.paths.function
     }
 
-    /// Finds or adds the unique trace of a call. The builder is empty afterwards. O(blocks). Does
-    /// not allocate if the trace is short and known.
+    /// Finds or adds the unique trace of a call. The builder is empty afterwards. Time: O(blocks).
+    /// Does not allocate if the trace is short and known.
     pub(super) fn add(&mut self, builder: &mut PathBuilder) -> Result<u32, EventError> {
         let paths = &mut self.paths.paths;
         let completed = builder.complete();
@@ -52,12 +52,12 @@ impl PathTable {
         Ok(k)
     }
 
-    /// A trace that [`Self::add`] found.
+    /// Returns a trace that [`Self::add`] found.
     pub(super) fn path(&mut self, path: u32) -> &mut UniquePath {
         &mut self.paths.paths[path as usize]
     }
 
-    /// The traces in the order in which they were found.
+    /// Returns the traces in the order in which they were found.
     pub(super) fn finish(self) -> FunctionPaths {
         self.paths
     }

@@ -1,4 +1,4 @@
-//! The path trace of a call: the blocks that the call itself executed.
+//! The path trace of a call, which is the sequence of blocks that the call itself executed.
 
 use afterimage_ids::BlockId;
 
@@ -10,8 +10,8 @@ use super::timestamped::TimestampedTrace;
 /// takes a few bytes.
 pub(super) const FLAT: usize = 1 << 14;
 
-/// The blocks that one call executed, without those of its callees (Zhang and Gupta 2001, section
-/// 2).
+/// The blocks that one call executed, without the blocks of its callees (Zhang and Gupta 2001,
+/// section 2).
 ///
 /// Short traces are sequences of blocks. Long traces are held in timestamped form, which is small
 /// for regular loops.
@@ -27,7 +27,7 @@ pub(super) enum Form {
 }
 
 impl PathTrace {
-    /// The number of blocks.
+    /// Returns the number of blocks.
     pub fn len(&self) -> u64 {
         match &self.0 {
             Form::Flat(blocks) => blocks.len() as u64,
@@ -40,7 +40,7 @@ impl PathTrace {
         self.len() == 0
     }
 
-    /// The blocks, in the order of execution.
+    /// Returns the blocks, in the order of execution.
     pub fn blocks(&self) -> Blocks<'_> {
         Blocks(match &self.0 {
             Form::Flat(blocks) => Inner::Flat(blocks.iter()),
@@ -56,7 +56,7 @@ impl PathTrace {
         }
     }
 
-    /// The memory use of the blocks in bytes.
+    /// Returns the memory use of the blocks in bytes.
     pub fn heap_bytes(&self) -> usize {
         match &self.0 {
             Form::Flat(blocks) => size_of_val(&blocks[..]),

@@ -2,9 +2,9 @@
 //!
 //! The sequence begins with the number of calls open at the end, and the number of calls from
 //! outside. The calls from outside follow. A call consists of its function, its path trace, the
-//! number of its own calls, and these calls. Each of them is preceded by the distance of its
-//! position from the previous call's. All numbers have variable length. Welch's compression is
-//! applied to the resulting bytes.
+//! number of its own calls, and these calls. Before each of its calls comes the distance of that
+//! call's position from the position of the call before. All numbers have variable length. Welch's
+//! compression is applied to the resulting bytes.
 
 use afterimage_ids::FuncId;
 
@@ -18,18 +18,19 @@ use super::walk::CallStep;
 /// of calls, position.
 pub(super) const WORDS_PER_CALL: u64 = 4;
 
-/// Why bytes are not a call graph.
+/// The reason why bytes are not a call graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallsError<E> {
     /// The bytes themselves could not be read.
     Source(E),
-    /// The bytes are malformed in this way.
+    /// The bytes are malformed, as the text describes.
     Malformed(&'static str),
     /// The graph exceeds the memory limit.
     TooLarge,
 }
 
-/// Passes the bytes to `sink`, a few at a time. O(calls); memory is proportional to the depth.
+/// Passes the bytes of a call graph to `sink`, a few at a time. Time: O(calls). Memory is
+/// proportional to the depth.
 pub(super) fn write(graph: &CallGraph, mut sink: impl FnMut(&[u8])) {
     let mut bytes = Vec::new();
     varint::put(&mut bytes, graph.open());
@@ -58,7 +59,8 @@ pub(super) fn write(graph: &CallGraph, mut sink: impl FnMut(&[u8])) {
     sink(&bytes);
 }
 
-/// The bytes with Welch's compression, and their number without it.
+/// Returns the bytes of a call graph with Welch's compression, and the number of bytes before
+/// compression.
 pub(super) fn compress(graph: &CallGraph) -> (Vec<u8>, u64) {
     let mut encoder = LzwEncoder::default();
     let mut plain = 0;
@@ -73,7 +75,7 @@ fn count(runs: Runs<'_>) -> u64 {
     runs.map(|run| run.count).sum()
 }
 
-/// Reads a call graph in at most `limit` bytes of memory. O(calls).
+/// Reads a call graph in at most `limit` bytes of memory. Time: O(calls).
 pub(super) fn read<E>(
     source: impl Iterator<Item = Result<u8, E>>,
     limit: usize,
@@ -143,10 +145,10 @@ struct Parser {
 /// A call with calls still to be read.
 struct Unfinished {
     call: Call,
-    /// The call's own position.
+    /// The position of this call in its caller.
     at: u64,
     left: u64,
-    /// The position of the call's latest call.
+    /// The position of the latest call that this call made.
     position: u64,
     runs: RunBuilder,
 }

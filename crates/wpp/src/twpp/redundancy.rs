@@ -1,5 +1,5 @@
-//! The redundancy of path traces, and the sizes of dynamic control-flow graphs: the paper's Figure
-//! 8 and Table 6 (Zhang and Gupta 2001, sections 3 and 4.1).
+//! Computes the redundancy of path traces and the sizes of dynamic control-flow graphs, as in the
+//! paper's Figure 8 and Table 6 (Zhang and Gupta 2001, sections 3 and 4.1).
 
 use super::compact::Twpp;
 use super::dynamic_cfg::DynamicCfg;
@@ -8,7 +8,7 @@ use super::timestamped::BadTrace;
 /// A point of the curve of Figure 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedundancyPoint {
-    /// The limit on unique path traces.
+    /// The limit on a function's number of unique path traces.
     pub paths: u64,
     /// The number of functions within the limit.
     pub functions: u64,
@@ -19,20 +19,20 @@ pub struct RedundancyPoint {
 /// The dynamic control-flow graphs of all unique path traces together (Table 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GraphTotals {
-    /// Nodes: dynamic basic blocks.
+    /// The number of nodes, which are dynamic basic blocks.
     pub nodes: u64,
-    /// Edges.
+    /// The number of edges.
     pub edges: u64,
-    /// Timestamps of all nodes.
+    /// The number of timestamps of all nodes.
     pub timestamps: u64,
-    /// Integers that the timestamps take when compacted.
+    /// The number of integers that the timestamps take when compacted.
     pub integers: u64,
 }
 
 impl Twpp {
-    /// The curve of Figure 8: the number of calls to functions with at most N unique path traces,
-    /// for every N at which the curve rises, ascending. The last point covers all functions.
-    /// O(functions log functions).
+    /// Returns the curve of Figure 8. It is the number of calls to functions with at most N unique
+    /// path traces, for every N at which the curve rises, ascending. The last point covers all
+    /// functions. Time: O(functions log functions).
     pub fn redundancy(&self) -> Vec<RedundancyPoint> {
         let mut functions: Vec<_> = self
             .functions
@@ -55,11 +55,11 @@ impl Twpp {
         points
     }
 
-    /// The total sizes of the dynamic control-flow graphs of all unique path traces. O(steps of
-    /// these traces · log blocks).
+    /// Returns the total sizes of the dynamic control-flow graphs of all unique path traces. Time:
+    /// O(steps of these traces · log blocks).
     ///
     /// # Errors
-    /// If a trace from a damaged file is invalid.
+    /// Returns an error if a trace from a damaged file is invalid.
     pub fn graph_totals(&self) -> Result<GraphTotals, BadTrace> {
         let mut totals = GraphTotals::default();
         for function in &self.functions {

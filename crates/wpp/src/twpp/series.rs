@@ -18,7 +18,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The series with a single timestamp.
+    /// Returns the series with a single timestamp.
     pub fn single(t: u64) -> Self {
         Self {
             first: t,
@@ -27,7 +27,7 @@ impl Entry {
         }
     }
 
-    /// The number of timestamps.
+    /// Returns the number of timestamps.
     pub fn count(&self) -> u64 {
         (self.last - self.first) / self.step + 1
     }
@@ -37,7 +37,7 @@ impl Entry {
         (self.first..=self.last).contains(&t) && (t - self.first).is_multiple_of(self.step)
     }
 
-    /// The number of integers in the paper's encoding: 1, 2 or 3.
+    /// Returns the number of integers in the paper's encoding: 1, 2 or 3.
     pub fn width(&self) -> u64 {
         match (self.first == self.last, self.step) {
             (true, _) => 1,
@@ -46,7 +46,7 @@ impl Entry {
         }
     }
 
-    /// The timestamps, ascending.
+    /// Returns the timestamps, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u64> + use<> {
         let Self { first, step, .. } = *self;
         (0..self.count()).map(move |k| first + k * step)
@@ -63,7 +63,7 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Why integers are not a series in the paper's encoding.
+/// The reason why integers are not a series in the paper's encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("integer {at} does not continue an ascending sequence of entries l, l:h or l:h:s")]
 pub struct SeriesError {
@@ -71,14 +71,14 @@ pub struct SeriesError {
     pub at: usize,
 }
 
-/// A set of timestamps: arithmetic series in ascending order without overlaps.
+/// A set of timestamps, as arithmetic series in ascending order without overlaps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Series {
     entries: Vec<Entry>,
 }
 
 impl Series {
-    /// Compacts ascending timestamps. O(n).
+    /// Compacts ascending timestamps. Time: O(n).
     ///
     /// A series is extended as long as possible. Two isolated timestamps become `l:h` if they are
     /// adjacent. Otherwise, they become singletons, as in the paper's Figure 10, because `l:h:s`
@@ -98,10 +98,11 @@ impl Series {
         Self { entries }
     }
 
-    /// Builds a set from entries, each of which is later than the previous entry.
+    /// Builds a set from entries, each later than the previous entry.
     ///
     /// # Panics
-    /// If an entry is not later than the previous entry, or does not reach its last timestamp.
+    /// Panics if an entry is not later than the previous entry, or does not reach its last
+    /// timestamp.
     pub fn from_ascending(entries: Vec<Entry>) -> Self {
         let mut after = 0;
         for entry in &entries {
@@ -113,34 +114,34 @@ impl Series {
         Self::from_entries(entries)
     }
 
-    /// The series.
+    /// Returns the series.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The number of timestamps.
+    /// Returns the number of timestamps.
     pub fn count(&self) -> u64 {
         self.entries.iter().map(Entry::count).sum()
     }
 
-    /// The number of integers in the paper's encoding.
+    /// Returns the number of integers in the paper's encoding.
     pub fn width(&self) -> u64 {
         self.entries.iter().map(Entry::width).sum()
     }
 
-    /// Whether the set contains a timestamp. O(log entries).
+    /// Whether the set contains a timestamp. Time: O(log entries).
     pub fn contains(&self, t: u64) -> bool {
         let next = self.entries.partition_point(|e| e.first <= t);
         next > 0 && self.entries[next - 1].contains(t)
     }
 
-    /// The timestamps, ascending.
+    /// Returns the timestamps, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         self.entries.iter().flat_map(Entry::iter)
     }
 
-    /// Returns the paper's encoding: the integers of all entries in sequence, with the last integer
-    /// of each entry negative.
+    /// Returns the paper's encoding, which is the integers of all entries in sequence, with the
+    /// last integer of each entry negative.
     pub fn to_integers(&self) -> Vec<i64> {
         let mut integers = Vec::new();
         for e in &self.entries {
@@ -155,8 +156,8 @@ impl Series {
     /// Decodes the paper's encoding.
     ///
     /// # Errors
-    /// If an entry has none of the three forms, does not reach its last timestamp, or is not later
-    /// than the previous entry.
+    /// Returns an error if an entry has none of the three forms, does not reach its last timestamp,
+    /// or is not later than the previous entry.
     pub fn from_integers(integers: &[i64]) -> Result<Self, SeriesError> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut start = 0;

@@ -2,7 +2,7 @@
 
 use super::series::Entry;
 
-/// The series that the latest timestamps form. Constant memory.
+/// The series that the latest timestamps form. It takes constant memory.
 ///
 /// The result depends only on the timestamps, so equal sets have equal entries.
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,13 +10,13 @@ pub(super) struct SeriesBuilder {
     first: u64,
     last: u64,
     step: u64,
-    /// The number of timestamps in the series; 0 before the first.
+    /// The number of timestamps in the series, or 0 before the first.
     count: u64,
 }
 
 impl SeriesBuilder {
-    /// Adds a timestamp that is greater than all previous ones. Returns the entry that this
-    /// completes, if any.
+    /// Adds a timestamp that is greater than all previous timestamps. Returns the entry that this
+    /// completes, if there is one.
     pub(super) fn push(&mut self, t: u64) -> Option<Entry> {
         debug_assert!(t > self.last);
         if self.count >= 2 && t - self.last == self.step {
@@ -41,7 +41,7 @@ impl SeriesBuilder {
                 None
             }
             // Two timestamps that are not adjacent gain nothing as a series. The second may still
-            // begin one.
+            // begin a series.
             2 if self.step > 1 => {
                 let done = Entry::single(self.first);
                 *self = Self {

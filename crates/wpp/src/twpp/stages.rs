@@ -4,71 +4,74 @@
 use super::compact::{FunctionTraces, Twpp};
 use super::plain_calls::{self, WORDS_PER_CALL};
 
-/// The size of a word in bytes, in which the paper stores a block id, a timestamp or a length.
+/// The size in bytes of a word, in which the paper stores a block id, a timestamp or a length.
 const WORD: u64 = 4;
 
 /// Counts, and sizes in bytes at every stage. Sizes are based on four-byte words, as in the paper.
 /// For the size of a file with its variable-length numbers, see [`super::FileSizes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stages {
-    /// Calls.
+    /// The number of calls.
     pub calls: u64,
-    /// Executed blocks.
+    /// The number of executed blocks.
     pub blocks: u64,
-    /// Functions that were called.
+    /// The number of functions that were called.
     pub functions: u64,
-    /// Unique path traces of all functions.
+    /// The number of unique path traces of all functions.
     pub paths: u64,
-    /// Unique traces of dynamic basic blocks of all functions.
+    /// The number of unique traces of dynamic basic blocks of all functions.
     pub traces: u64,
-    /// Unique dictionaries of all functions.
+    /// The number of unique dictionaries of all functions.
     pub dictionaries: u64,
-    /// Chains in these dictionaries.
+    /// The number of chains in these dictionaries.
     pub chains: u64,
-    /// Blocks in these chains.
+    /// The number of blocks in these chains.
     pub chain_blocks: u64,
 
-    /// The dynamic call graph (Table 1): four words per call, namely function, path trace, number
-    /// of calls and position.
+    /// The size of the dynamic call graph (Table 1), with four words per call for the function,
+    /// path trace, number of calls and position.
     pub call_graph: u64,
-    /// The input of the call graph's compression, with variable-length numbers.
+    /// The size of the input of the call graph's compression, with variable-length numbers.
     pub call_graph_plain: u64,
-    /// The dynamic call graph compressed (Table 3).
+    /// The size of the compressed dynamic call graph (Table 3).
     pub call_graph_compressed: u64,
-    /// The dynamic call graph in memory, in which equal subtrees are shared (not in the paper).
+    /// The size of the dynamic call graph in memory, where equal subtrees are shared (not in the
+    /// paper).
     pub call_graph_shared: u64,
-    /// The original path traces (Table 1): a word for each executed block.
+    /// The size of the original path traces (Table 1), with a word for each executed block.
     pub original: u64,
-    /// The traces after redundant path trace elimination (Table 2): a word for each block of each
-    /// unique path trace, and a word for the trace's length.
+    /// The size of the traces after redundant path trace elimination (Table 2), with a word for
+    /// each block of each unique path trace and a word for the trace's length.
     pub unique: u64,
-    /// The traces after dictionary creation (Table 2): a word for each dynamic basic block of each
-    /// unique trace, and a word for the trace's length.
+    /// The size of the traces after dictionary creation (Table 2), with a word for each dynamic
+    /// basic block of each unique trace and a word for the trace's length.
     pub compacted: u64,
-    /// The compacted timestamped traces (Tables 2 and 3): [`super::TimestampedTrace::words`].
+    /// The size of the compacted timestamped traces (Tables 2 and 3); see
+    /// [`super::TimestampedTrace::words`].
     pub timestamped: u64,
-    /// The dictionaries (Table 3): [`super::Dictionary::words`].
+    /// The size of the dictionaries (Table 3); see [`super::Dictionary::words`].
     pub dictionary: u64,
 }
 
 impl Stages {
-    /// The ratio of the original path traces to the compacted timestamped traces (Table 2, OWPP /
-    /// CTWPP).
+    /// Returns the ratio of the original path traces to the compacted timestamped traces (Table 2,
+    /// OWPP / CTWPP).
     pub fn trace_factor(&self) -> f64 {
         self.original as f64 / self.timestamped as f64
     }
 
-    /// The original size: call graph and traces (Table 1).
+    /// Returns the original size of the call graph and the traces (Table 1).
     pub fn original_total(&self) -> u64 {
         self.call_graph + self.original
     }
 
-    /// The compacted size: compressed call graph, timestamped traces and dictionaries (Table 3).
+    /// Returns the compacted size of the call graph, the timestamped traces and the dictionaries
+    /// (Table 3).
     pub fn compacted_total(&self) -> u64 {
         self.call_graph_compressed + self.timestamped + self.dictionary
     }
 
-    /// The overall compaction ratio (Table 3).
+    /// Returns the overall compaction ratio (Table 3).
     pub fn factor(&self) -> f64 {
         self.original_total() as f64 / self.compacted_total() as f64
     }
@@ -98,7 +101,8 @@ impl Stages {
 }
 
 impl Twpp {
-    /// Sizes and counts at every stage, without expanding anything. O(calls + bytes).
+    /// Returns the sizes and counts at every stage, without expanding anything. Time: O(calls +
+    /// bytes).
     pub fn stages(&self) -> Stages {
         let mut stages = Stages::default();
         self.functions.iter().for_each(|f| stages.add(f));

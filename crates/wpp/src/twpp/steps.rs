@@ -10,17 +10,17 @@ const WINDOW: usize = 1 << 10;
 /// Marks a step without a block.
 const NOBODY: u32 = u32::MAX;
 
-/// The blocks of a timestamped trace in the order of execution. O(1) per step, amortised; memory is
-/// proportional to the blocks.
+/// The blocks of a timestamped trace in the order of execution. Time: O(1) per step, amortised.
+/// Memory is proportional to the blocks.
 ///
 /// The steps are laid out one window at a time. Every block is entered at its timestamps in the
-/// window. A window has at least as many steps as there are blocks, so visiting each block costs
-/// constant time per step.
+/// window. A window has at least one step for each block, so visiting each block costs constant
+/// time per step.
 #[derive(Clone, Debug)]
 pub struct Steps<'a> {
     /// The timestamp of the window's first step.
     begin: u64,
-    /// The last timestamp.
+    /// The last timestamp of the trace.
     end: u64,
     /// The block of each step in the window, as an index into `cursors`.
     window: Vec<u32>,
@@ -33,13 +33,13 @@ pub struct Steps<'a> {
 #[derive(Clone, Debug)]
 struct Cursor<'a> {
     block: BlockId,
-    /// The rest of the current entry; `None` after the last one.
+    /// The rest of the current entry, or `None` after the last entry.
     entry: Option<Entry>,
     entries: PackedEntries<'a>,
 }
 
 impl<'a> Steps<'a> {
-    /// The steps of these blocks up to `end`.
+    /// Returns the steps of these blocks up to `end`.
     pub(super) fn new(blocks: PackedBlocks<'a>, end: u64) -> Self {
         let cursors = blocks.map(|(block, mut entries)| Cursor {
             block,

@@ -1,5 +1,5 @@
-//! A path trace from the perspective of its blocks: the times at which each executed (Zhang and
-//! Gupta 2001, section 2).
+//! A path trace from the perspective of its blocks, as the times at which each block executed
+//! (Zhang and Gupta 2001, section 2).
 
 use afterimage_ids::BlockId;
 
@@ -8,26 +8,26 @@ use super::series::{Entry, Series};
 use super::steps::Steps;
 use super::varint;
 
-/// A path trace as a mapping of blocks to the timestamps 1, 2, 3, … at which they execute: the
-/// paper's compacted TWPP form.
+/// A path trace as a mapping of blocks to the timestamps 1, 2, 3, … at which they execute. This is
+/// the paper's compacted TWPP form.
 ///
-/// Stored as in a file. The numbers of steps and blocks come first. Then come, for each block,
-/// ascending, its distance from the previous block, the size of its entries in bytes, and the
-/// entries. Two path traces are equal if and only if their bytes are. `B` holds the bytes; a trace
-/// read from a file may borrow them.
+/// The trace is stored as in a file. The numbers of steps and blocks come first. The blocks follow,
+/// ascending. Each has its distance from the previous block, the size of its entries in bytes, and
+/// the entries. Two path traces are equal if and only if their bytes are. `B` holds the bytes. A
+/// trace read from a file may borrow them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimestampedTrace<B = Box<[u8]>> {
     bytes: B,
 }
 
-/// Why bytes are not a timestamped path trace.
+/// The reason why bytes are not a timestamped path trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a timestamped path trace: {0}")]
 pub struct BadTrace(pub(super) &'static str);
 
 impl TimestampedTrace {
-    /// Transforms a sequence of blocks. O(n). Memory is proportional to the series, not to the
-    /// steps.
+    /// Transforms a sequence of blocks. Time: O(n). Memory is proportional to the series, not to
+    /// the steps.
     pub fn of(blocks: impl IntoIterator<Item = BlockId>) -> Self {
         let mut builder = super::TimestampedBuilder::default();
         for block in blocks {
@@ -45,11 +45,11 @@ impl TimestampedTrace {
 }
 
 impl<B: AsRef<[u8]>> TimestampedTrace<B> {
-    /// Wraps bytes from a file. O(bytes).
+    /// Wraps bytes from a file. Time: O(bytes).
     ///
-    /// Checks that blocks and their timestamps ascend, that there are as many timestamps as steps,
-    /// and that the last timestamp equals the number of steps. Whether two blocks share a timestamp
-    /// shows only in expanding: see [`Self::expand`].
+    /// Checks that blocks and their timestamps ascend, and that both the number of timestamps and
+    /// the last timestamp equal the number of steps. Only expanding the trace shows whether two
+    /// blocks share a timestamp; see [`Self::expand`].
     pub(super) fn from_file(bytes: B) -> Result<Self, BadTrace> {
         let trace = Self { bytes };
         let mut rest = trace.as_bytes();
@@ -76,7 +76,7 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         Ok(trace)
     }
 
-    /// The number of steps, which is the last timestamp.
+    /// Returns the number of steps, which is the last timestamp.
     pub fn len(&self) -> u64 {
         varint::take(&mut self.as_bytes()).unwrap_or(0)
     }
@@ -86,19 +86,20 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         self.len() == 0
     }
 
-    /// The blocks, ascending, with their timestamps.
+    /// Returns the blocks, ascending, with their timestamps.
     pub fn blocks(&self) -> impl Iterator<Item = (BlockId, Series)> {
         self.packed()
             .map(|(block, entries)| (block, Series::from_entries(entries.collect())))
     }
 
-    /// The timestamps of a block; `None` if the block does not execute. O(bytes).
+    /// Returns the timestamps of a block, or `None` if the block does not execute. Time: O(bytes).
     pub fn timestamps(&self, block: BlockId) -> Option<Series> {
         self.blocks()
             .find_map(|(b, series)| (b == block).then_some(series))
     }
 
-    /// The blocks in the order of execution, one per step. Memory is proportional to the blocks.
+    /// Returns the blocks in the order of execution, one per step. Memory is proportional to the
+    /// blocks.
     ///
     /// Ends early if a trace from a damaged file has no block for a timestamp. [`Self::expand`]
     /// reports this as an error.
@@ -106,10 +107,11 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         Steps::new(self.packed(), self.len())
     }
 
-    /// The blocks in the order of execution.
+    /// Returns the blocks in the order of execution.
     ///
     /// # Errors
-    /// If two blocks share a timestamp, which happens only in a trace from a damaged file.
+    /// Returns an error if two blocks share a timestamp, which happens only in a trace from a
+    /// damaged file.
     pub fn expand(&self) -> Result<Vec<BlockId>, BadTrace> {
         let mut blocks = Vec::new();
         blocks.extend(self.steps());
@@ -119,19 +121,19 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         Ok(blocks)
     }
 
-    /// The number of four-byte words in the paper's form. It stores the number of blocks and, for
-    /// each block, its id, the number of integers in its series, and these integers.
+    /// Returns the number of four-byte words in the paper's form. It stores the number of blocks
+    /// and, for each block, its id, the number of integers in its series, and these integers.
     pub fn words(&self) -> u64 {
         let of_block = |entries: PackedEntries<'_>| entries.map(|e| e.width()).sum::<u64>();
         1 + self.packed().map(|(_, e)| 2 + of_block(e)).sum::<u64>()
     }
 
-    /// The bytes as in a file.
+    /// Returns the bytes as in a file.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.as_ref()
     }
 
-    /// The same trace in memory that it owns.
+    /// Returns the same trace, with its bytes in memory that it owns.
     pub fn into_owned(self) -> TimestampedTrace
     where
         B: Into<Box<[u8]>>,
@@ -141,7 +143,7 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         }
     }
 
-    /// The blocks and their entries, still packed.
+    /// Returns the blocks and their entries, still packed.
     pub(super) fn packed(&self) -> PackedBlocks<'_> {
         let mut rest = self.as_bytes();
         let _steps = varint::take(&mut rest);
@@ -211,13 +213,13 @@ fn take_series<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(series)
 }
 
-/// The block with this number, if the number is valid.
+/// Returns the block with this number, if the number is valid.
 pub(super) fn block_of(number: u64) -> Option<BlockId> {
     number_below_reserved(number).map(BlockId::from_u32)
 }
 
-/// Converts a number to that of an entity. `None` if it is too large; the greatest 32-bit number is
-/// reserved.
+/// Converts a number to an entity's number. Returns `None` if it is too large. The greatest 32-bit
+/// number is reserved.
 pub(super) fn number_below_reserved(number: u64) -> Option<u32> {
     u32::try_from(number).ok().filter(|&n| n < u32::MAX)
 }
@@ -231,8 +233,8 @@ mod tests {
         TimestampedTrace::from_file(bytes.into())
     }
 
-    /// A trace of `steps` steps with these blocks, each given by its distance and its packed
-    /// entries.
+    /// Returns a trace of `steps` steps with these blocks, each given by its distance and its
+    /// packed entries.
     fn trace(steps: u8, blocks: &[(u8, &[u8])]) -> Result<TimestampedTrace, BadTrace> {
         let mut bytes = vec![steps, blocks.len() as u8];
         for (distance, entries) in blocks {
@@ -242,14 +244,14 @@ mod tests {
         of_bytes(&bytes)
     }
 
-    /// A singleton at this distance from the previous timestamp.
+    /// Returns a singleton at this distance from the previous timestamp.
     const fn single(distance: u8) -> u8 {
         distance << 1 | 1
     }
 
     #[test]
     fn proper_bytes_are_a_trace() {
-        // Block 0 at 1 to 7 by twos, block 2 at 2 to 6 by twos.
+        // Block 0 executes at 1, 3, 5 and 7, and block 2 at 2, 4 and 6.
         let odd = [2, 6, 5];
         let even = [4, 4, 5];
         let trace = trace(7, &[(0, &odd), (1, &even)]).unwrap();

@@ -30,7 +30,7 @@ struct PackedSeries {
 }
 
 impl TimestampedBuilder {
-    /// Appends the next block. O(1).
+    /// Appends the next block. Time: O(1).
     pub fn push(&mut self, block: BlockId) {
         self.steps += 1;
         let likely = self.after.get(self.latest).copied().unwrap_or(0);
@@ -45,7 +45,7 @@ impl TimestampedBuilder {
         }
     }
 
-    /// The index of a block that was not predicted. Adds the block if it is new.
+    /// Returns the index of a block that was not predicted. Adds the block if it is new.
     fn find(&mut self, block: BlockId) -> usize {
         let k = *self.index.entry(block).or_insert_with(|| {
             self.blocks.push((block, PackedSeries::default()));
@@ -58,12 +58,12 @@ impl TimestampedBuilder {
         k
     }
 
-    /// The number of blocks executed.
+    /// Returns the number of blocks executed.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Returns the trace and clears the builder. O(bytes + blocks log blocks).
+    /// Returns the trace and clears the builder. Time: O(bytes + blocks log blocks).
     pub fn finish(&mut self) -> TimestampedTrace {
         self.index.clear();
         self.after.clear();

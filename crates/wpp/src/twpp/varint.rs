@@ -1,4 +1,4 @@
-//! Variable-length numbers: seven bits per byte, the lowest first (LEB128).
+//! Encodes variable-length numbers, with seven bits per byte, lowest first (LEB128).
 
 /// Appends a number.
 pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
@@ -9,8 +9,8 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Takes a number from the front; `None` if the bytes end too early or the number needs more than
-/// 64 bits.
+/// Takes a number from the front. Returns `None` if the bytes end too early or the number needs
+/// more than 64 bits.
 #[inline]
 pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
@@ -40,7 +40,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Adds the next byte. Returns the number if it was the last byte; fails if the number needs
+    /// Adds the next byte. Returns the number if it was the last byte. Fails if the number needs
     /// more than 64 bits.
     pub(super) fn push(&mut self, byte: u8) -> Option<Option<u64>> {
         let part = u64::from(byte & 0x7f);

@@ -8,9 +8,9 @@ use super::call_runs::{CallRun, Runs};
 pub enum CallStep {
     /// A call begins.
     Call {
-        /// The number of blocks that the caller itself had executed; 0 for a call from outside.
+        /// The number of blocks that the caller itself had executed, or 0 for a call from outside.
         position: u64,
-        /// The subtree.
+        /// The subtree of the call.
         call: CallId,
     },
     /// The innermost call ends. If it never returned, this is the end of the run.
@@ -24,7 +24,7 @@ pub struct Walk<'a> {
     stack: Vec<Frame<'a>>,
 }
 
-/// The remaining calls of a call.
+/// The remaining calls that an open call makes.
 #[derive(Clone, Debug)]
 struct Frame<'a> {
     /// The rest of the current run.

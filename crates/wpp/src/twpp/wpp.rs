@@ -12,23 +12,24 @@ use super::path_trace::PathTrace;
 pub struct Wpp {
     /// The functions that were called, ascending.
     pub functions: Vec<FunctionPaths>,
-    /// The path trace and the calls of each call.
+    /// The dynamic call graph, with the path trace of each call and the calls that it makes.
     pub calls: CallGraph,
 }
 
 /// The unique path traces of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionPaths {
-    /// The function.
+    /// The function that took the path traces.
     pub function: FuncId,
-    /// Its unique path traces, in the order in which the first call of each ended.
+    /// The function's unique path traces, in the order in which the first calls that took them
+    /// ended.
     pub paths: Vec<UniquePath>,
 }
 
 /// A path trace of a function, and the number of calls that took it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UniquePath {
-    /// The blocks.
+    /// The blocks of the path trace.
     pub trace: PathTrace,
     /// The number of calls that took this path trace.
     pub calls: u64,
@@ -37,7 +38,7 @@ pub struct UniquePath {
 }
 
 impl UniquePath {
-    /// A path trace that no call has taken yet.
+    /// Returns a path trace that no call has taken yet.
     pub(super) fn new(trace: PathTrace) -> Self {
         Self {
             trace,
@@ -48,7 +49,7 @@ impl UniquePath {
 }
 
 impl Wpp {
-    /// The unique path traces of a function, if it was called. O(log functions).
+    /// Returns the unique path traces of a function, if it was called. Time: O(log functions).
     pub fn function(&self, function: FuncId) -> Option<&FunctionPaths> {
         let k = self
             .functions
@@ -56,18 +57,19 @@ impl Wpp {
         k.ok().map(|k| &self.functions[k])
     }
 
-    /// The path trace that a call took; `None` if call graph and traces belong to different runs.
+    /// Returns the path trace that a call took, or `None` if the call graph and the traces belong
+    /// to different runs.
     pub fn path(&self, call: Call) -> Option<&UniquePath> {
         self.function(call.function)?.paths.get(call.path as usize)
     }
 
-    /// The number of blocks that the run executed.
+    /// Returns the number of blocks that the run executed.
     pub fn blocks(&self) -> u64 {
         let paths = self.functions.iter().flat_map(|f| &f.paths);
         paths.map(|p| p.calls * p.trace.len()).sum()
     }
 
-    /// The events of the run, in order.
+    /// Returns the events of the run, in order.
     pub fn events(&self) -> Events<'_> {
         Events::new(self)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// Data about the most recently used segments.
 pub(crate) struct Recent<T> {
     kept: Vec<Option<Kept<T>>>,
-    /// Their total size in bytes.
+    /// The total size of the data in bytes.
     bytes: usize,
     /// The size limit. At least one entry is kept.
     room: usize,
@@ -31,7 +31,7 @@ impl<T> Recent<T> {
         }
     }
 
-    /// The data about a segment, if cached. O(1).
+    /// Returns the data about a segment, if cached. Time: O(1).
     pub(crate) fn get(&mut self, segment: usize) -> Option<Arc<T>> {
         let kept = self.kept.get_mut(segment)?.as_mut()?;
         self.uses += 1;
@@ -39,8 +39,8 @@ impl<T> Recent<T> {
         Some(Arc::clone(&kept.what))
     }
 
-    /// Adds data about a segment that is not in the cache. Linear in the number of segments for
-    /// each entry that must be evicted.
+    /// Adds data about a segment that is not in the cache. Time: linear in the number of segments
+    /// for each entry that must be evicted.
     pub(crate) fn insert(&mut self, segment: usize, what: &Arc<T>, bytes: usize) {
         while self.bytes.saturating_add(bytes) > self.room && self.drop_one() {}
         if segment >= self.kept.len() {
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(recent.get(3), None);
         recent.insert(3, &Arc::new(3), 2);
         assert_eq!(kept(&recent), [2, 3, 4]);
-        // This entry exceeds the limit alone.
+        // This entry alone exceeds the limit.
         recent.insert(9, &Arc::new(9), 11);
         assert_eq!(kept(&recent), [9]);
         recent.insert(1, &Arc::new(1), 10);

@@ -11,24 +11,25 @@ use crate::{Root, Segment};
 /// The data about a segment that is available without loading it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The number of blocks executed before it.
+    /// The number of blocks executed before the segment.
     pub before: u64,
-    /// The number of blocks executed in it.
+    /// The number of blocks executed in the segment.
     pub length: u64,
-    /// The number of activations open at its beginning.
+    /// The number of activations open at the segment's beginning.
     pub open: u32,
     /// The number of these activations that are still open at the segment's end.
     pub kept: u32,
-    /// The number of activations that begin in it and are open at its end.
+    /// The number of activations that begin in the segment and are open at its end.
     pub begun: u32,
-    /// The executions of each occurring node, ascending by node.
+    /// The number of executions of each node that occurs, ascending by node.
     pub node_counts: Vec<(NodeId, u64)>,
-    /// The number of activations of each function that begin in it, if any, ascending by function.
+    /// The number of activations of each function that begin in the segment, ascending by function.
+    /// Functions without such activations are omitted.
     pub call_counts: Vec<(FuncId, u64)>,
 }
 
 impl Segment {
-    /// The summary of the segment. Linear in the root's length.
+    /// Returns the summary of the segment. Time: linear in the root's length.
     pub fn summary(&self) -> Summary {
         let items = |wanted: fn(&Root) -> bool| {
             let count = self.root.iter().filter(|item| wanted(item)).count();
@@ -52,13 +53,13 @@ pub trait Segments {
     /// The error of loading a segment.
     type Error: Error + 'static;
 
-    /// The summaries of all segments, in order. Every call must return the same summaries.
+    /// Returns the summaries of all segments, in order. Every call must return the same summaries.
     fn summaries(&self) -> &[Summary];
 
-    /// Loads a segment. It need not be sound.
+    /// Loads a segment. The segment need not be sound.
     ///
     /// # Errors
-    /// If the segment cannot be loaded.
+    /// Returns an error if the segment cannot be loaded.
     fn load(&self, segment: usize) -> Result<Arc<Segment>, Self::Error>;
 }
 

@@ -54,7 +54,7 @@ proptest! {
     }
 }
 
-/// A run that has begun an activation of a function with `nodes` nodes and no loops.
+/// Returns a run that has begun an activation of a function with `nodes` nodes and no loops.
 fn straight(nodes: u32) -> Run {
     let shape = Shape {
         length: 1,

@@ -1,4 +1,4 @@
-//! Every rule that `Segment::check` verifies can fire, and a segment that passes can be read.
+//! Checks that every rule of `Segment::check` can fire, and that a segment that passes can be read.
 
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ fn grammar(rules: &[(Kind, &[Symbol])]) -> Grammar {
     grammar
 }
 
-/// Two nodes of one function, with 3 and 2 blocks; a node of another function; a node that was left
-/// out; and an impossible node.
+/// Returns two nodes of one function with 3 and 2 blocks, a node of another function, a node for
+/// left-out blocks, and an impossible node.
 fn nodes() -> PrimaryMap<NodeId, Node> {
     let node = |function, blocks, left_out| Node {
         function: func(function),
@@ -54,8 +54,8 @@ fn nodes() -> PrimaryMap<NodeId, Node> {
     .collect()
 }
 
-/// A sound segment: an open activation of function 0 does something and ends, and another
-/// activation begins.
+/// Returns a sound segment. In it, an open activation of function 0 does something and ends, and
+/// another activation begins.
 fn sound() -> Segment {
     Segment {
         before: 100,
@@ -231,7 +231,7 @@ fn times_without_number_take_no_time() {
 
 #[test]
 fn rules_nested_without_end() {
-    // A chain of a million sequences; each is the previous one plus a node.
+    // A chain of a million sequences. Each is the previous sequence plus a node.
     const DEPTH: u32 = 1_000_000;
     let mut rules = Grammar::default();
     for n in 0..DEPTH {
@@ -366,7 +366,7 @@ fn mutate(segment: &mut Segment, what: u8, at: usize, value: u32) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Counts and lengths are corrected first, so that the test covers more than those.
+    /// Corrects counts and lengths first, so that the test covers other faults, too.
     #[test]
     fn what_passes_can_be_read(
         run in runs(60),

@@ -8,7 +8,8 @@ use afterimage_ids::FuncId;
 use afterimage_wpp::{CallEdge, CallTotal, InMemory, WholePath};
 use proptest::prelude::*;
 
-/// The call graph by definition: every block counts for the activations that are open.
+/// Returns the call graph by definition, so that every block counts for the activations that are
+/// open.
 fn by_definition(run: &Run) -> Vec<CallEdge> {
     let naive = run.naive();
     let mut edges = BTreeMap::<_, CallEdge>::new();

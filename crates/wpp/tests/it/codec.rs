@@ -1,4 +1,4 @@
-//! Round trips of segments, node tables and summaries; hostile bytes.
+//! Tests round trips of segments, node tables and summaries, and hostile bytes.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::codec::{
@@ -19,8 +19,8 @@ const NODES: u32 = 30;
 const FUNCTIONS: u32 = 7;
 const PRIME: u128 = (1 << 61) - 1;
 
-/// A path of any length: its value as a polynomial; its number of nodes and activations, if below
-/// 2^64; and the base to the power of its length.
+/// A digest of a path of any length. It holds the path's value as a polynomial, its number of nodes
+/// and activations if below 2^64, and the base to the power of its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Digest {
     value: u128,
@@ -314,8 +314,8 @@ proptest! {
     }
 }
 
-/// Every proper prefix, and every encoding with an extra byte, is an error. A changed bit never
-/// causes a panic.
+/// Checks that every proper prefix and every encoding with an extra byte is an error, and that a
+/// changed bit never causes a panic.
 fn cut_anywhere(bytes: &[u8], decode: impl Fn(&[u8]) -> Result<(), CodecError>) {
     for end in 0..bytes.len() {
         assert_eq!(decode(&bytes[..end]), Err(CodecError::Truncated), "{end}");
@@ -384,7 +384,7 @@ trait WithTimes {
 }
 
 impl WithTimes for Segment {
-    /// The same segment with a different count for the only rule.
+    /// Returns the same segment with a different count for the only rule.
     fn with_times(mut self, times: u64) -> Self {
         self.grammar.rules[RuleId::from_u32(0)].kind = Kind::Repeat(times);
         self

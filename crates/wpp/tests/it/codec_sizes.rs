@@ -15,8 +15,8 @@ const LIMITS: Limits = Limits {
     open: 1 << 20,
 };
 
-/// The size of a segment in bits per terminal. Prints the size, and how many million terminals are
-/// written and read per second.
+/// Returns the size of a segment in bits per terminal. Prints the size, and how many million
+/// terminals are written and read per second.
 fn size(what: &str, segment: &Segment, contexts: &[NodeContext], terminals: u64) -> f64 {
     let timed = |start: Instant| start.elapsed().max(Duration::from_nanos(1)).as_secs_f64();
     let start = Instant::now();

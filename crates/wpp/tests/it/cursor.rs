@@ -1,5 +1,5 @@
-//! Compares the reader with the expanded run: every position, both directions, every stack, every
-//! rank.
+//! Compares the reader with the expanded run, at every position, in both directions, with every
+//! stack and every rank.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -179,7 +179,7 @@ fn ranks(run: &Run, limit: usize) {
         .executions(others.map(|node| (node, position(node))))
         .unwrap();
     compare(&naive, &occurrences, &times);
-    // Use any number of positions. Some occur twice, some are after the node.
+    // Use any number of positions. Some positions occur twice, and some are after the node.
     let positions = |node: NodeId| -> Vec<u64> {
         let length = run.nodes[node].length();
         match node.as_u32() % 4 {
@@ -227,7 +227,7 @@ fn compare(naive: &Naive, occurrences: &afterimage_wpp::Occurrences<'_, InMemory
     }
 }
 
-/// Beginnings and ends by definition, with the number of the activation.
+/// Returns beginnings and ends by definition, each with the number of its activation.
 fn events(run: &Run) -> Vec<(usize, CallEvent)> {
     let mut events = Vec::new();
     let (mut time, mut begun) = (0, 0);
@@ -317,7 +317,7 @@ fn skipped_calls(run: &Run, limit: usize) {
     assert_eq!(calls.next(), Ok(None));
 }
 
-/// Segments for which every other attempt to load one fails.
+/// Segments for which every second attempt to load one fails.
 struct Flaky {
     segments: InMemory,
     fails: Cell<bool>,

@@ -22,7 +22,7 @@ struct Activation {
     function: FuncId,
     entered: u64,
     own: Vec<Own>,
-    /// Its caller, and the event of the caller that made the call.
+    /// The activation's caller, and the event of the caller that made the call.
     caller: Option<(usize, usize)>,
     ended: bool,
 }
@@ -67,8 +67,8 @@ fn goes_on(all: &[Activation], activation: usize) -> Option<(usize, usize)> {
     matches!(next, Some(Own::Block(..))).then_some((caller, call + 1))
 }
 
-/// The times at which the parts from number `from` on are complete, if they begin with an event of
-/// an activation.
+/// Returns the times at which the parts from number `from` on are complete, if they begin with an
+/// event of an activation.
 fn ends(all: &[Activation], parts: &[Part], activation: usize, from: usize) -> Vec<u64> {
     let own = &all[activation].own[from..];
     let blocks = own.iter().enumerate().filter_map(|(at, own)| match *own {
@@ -122,7 +122,7 @@ fn naive(run: &Run, parts: &[Part]) -> Vec<Match> {
     found
 }
 
-/// A pattern cut out of a run, so that it usually occurs.
+/// Returns a pattern cut out of a run, so that it usually occurs.
 fn pattern(run: &Run, at: &Index, lengths: &[usize], calls: usize) -> Option<Vec<Part>> {
     let all = activations(run);
     let mut activation = at.index(all.len().max(1));

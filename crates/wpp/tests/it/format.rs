@@ -13,7 +13,7 @@ fn block(number: u32) -> BlockId {
     BlockId::from_u32(number)
 }
 
-/// The run of the example.
+/// Returns the run of the example.
 fn example() -> (Directory, Segment) {
     let function = FuncId::from_u32(0);
     let mut nodes = PrimaryMap::new();

@@ -25,7 +25,7 @@ impl Random {
         (z ^ z >> 31) % n
     }
 
-    /// A random size, mostly small, sometimes beyond 32 bits.
+    /// Returns a random size, which is mostly small but sometimes exceeds 32 bits.
     fn size(&mut self) -> u64 {
         let bits = [2, 2, 4, 8, 20, 34][self.below(6) as usize];
         1 + self.below(1 << bits)
@@ -196,8 +196,8 @@ impl Naive {
         }
     }
 
-    /// Returns the execution that contains block T, by scanning all symbols of each rule, and the
-    /// number of each target up to T.
+    /// Returns the execution that contains block `time`, by scanning all symbols of each rule, and
+    /// the number of occurrences of each target up to that block.
     fn at(&self, time: u64, targets: &[Target]) -> (Visit, Vec<u64>) {
         let mut ranks = vec![0; targets.len()];
         let mut pass = |total: &Total, times: u64| {
@@ -358,7 +358,7 @@ proptest! {
     }
 }
 
-/// Each rule has few symbols and mostly names one of the last rules, which gives hundreds of
+/// Tests rules that have few symbols and mostly name one of the last rules, which gives hundreds of
 /// levels.
 #[test]
 fn deep_nesting() {

@@ -36,7 +36,7 @@ fn of_main(what: &'static str) -> Result<Twpp, FileError> {
     Err(FileError::Malformed(part, what))
 }
 
-/// The path traces of one run with the call graph of another.
+/// Returns the path traces of one run with the call graph of another.
 fn crossed(traces: Twpp, calls: Twpp) -> Twpp {
     Twpp {
         functions: traces.functions,

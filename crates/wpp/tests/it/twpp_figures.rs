@@ -1,4 +1,5 @@
-//! Zhang and Gupta 2001, Figures 1 to 7: the program whose `main` calls `f` five times from a loop.
+//! Tests Figures 1 to 7 of Zhang and Gupta 2001, with the program whose `main` calls `f` five times
+//! from a loop.
 //!
 //! The block ids of `f` are chosen to match the paper's text.
 
@@ -20,12 +21,12 @@ fn blocks(numbers: impl IntoIterator<Item = u32>) -> Vec<BlockId> {
     numbers.into_iter().map(BlockId::from_u32).collect()
 }
 
-/// A path trace of `f`: three iterations.
+/// Returns a path trace of `f` with three iterations.
 fn f(body: [u32; 5]) -> Vec<u32> {
     [&[1][..], &body.repeat(3), &[10]].concat()
 }
 
-/// Figure 1: the whole program path. The loop in `main` iterates five times.
+/// Returns the whole program path of Figure 1. The loop in `main` iterates five times.
 fn run() -> Vec<Event> {
     let block = |n: u32| Event::Block(BlockId::from_u32(n));
     let mut events = vec![Event::Enter(function(MAIN)), block(1)];
@@ -152,7 +153,8 @@ fn figure_7_compacted() {
     );
 }
 
-/// Section 3: the file holds the call graph, then the functions, the most frequently called first.
+/// Section 3 says that the file holds the call graph, then the functions, most frequently called
+/// first.
 #[test]
 fn figure_7_as_a_file() {
     let twpp = Twpp::compact(collected());
@@ -168,7 +170,7 @@ fn figure_7_as_a_file() {
     assert_eq!(reader.twpp(1 << 20).unwrap(), twpp);
 }
 
-/// Section 4.1: the timestamp-annotated dynamic control-flow graph of `main`'s call.
+/// Tests the timestamp-annotated dynamic control-flow graph of `main`'s call, from section 4.1.
 #[test]
 fn figure_7_as_a_dynamic_control_flow_graph() {
     let twpp = Twpp::compact(collected());
@@ -200,8 +202,8 @@ fn figure_7_as_a_dynamic_control_flow_graph() {
     assert_eq!(cfg.before(1, 0), None);
 }
 
-/// Figure 10's timestamps, which show how the paper writes two timestamps that are not neighbours,
-/// and a series of three.
+/// Tests Figure 10's timestamps, which show how the paper writes two timestamps that are not
+/// neighbours, and a series of three.
 #[test]
 fn figure_10_timestamps_of_the_sliced_program() {
     let path = [

@@ -1,5 +1,5 @@
-//! Tests of TWPP files: they can be read back, one function can be read alone, and damage is found
-//! or harmless.
+//! Tests that TWPP files can be read back, that one function can be read alone, and that damage is
+//! found or harmless.
 
 use crate::twpp_support::{
     NaiveCall, collect, naive_calls, naive_dynamic_blocks, naive_paths, run,
@@ -56,7 +56,7 @@ fn put_checksum(bytes: &mut [u8], at: usize, (begin, length): (usize, usize)) {
 }
 
 /// Reads a function in every way. Checks that nothing panics, and that a trace is valid or invalid
-/// whichever way it is read.
+/// in whatever way it is read.
 fn read_function(reader: &Reader<'_>, entry: &DirectoryEntry) {
     let Ok(stored) = reader.function(entry.function) else {
         return;
@@ -246,7 +246,7 @@ fn the_directory_must_agree_with_the_blocks() {
     );
 }
 
-/// A call graph that claims two open calls, although there is only one call.
+/// Tests a call graph that claims two open calls, although there is only one call.
 #[test]
 fn no_more_calls_are_open_than_there_are() {
     let events = [

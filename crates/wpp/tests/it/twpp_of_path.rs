@@ -17,7 +17,7 @@ fn whole_path(run: &Run, limit: usize) -> WholePath<InMemory> {
     WholePath::new(segments, Arc::new(run.nodes.clone())).unwrap()
 }
 
-/// The events, with every block as a separate event.
+/// Returns the events, with every block as a separate event.
 fn events(run: &Run) -> Vec<Event> {
     let mut events = Vec::new();
     for event in &run.events {
@@ -157,8 +157,8 @@ proptest! {
     }
 }
 
-/// Long calls that share long stretches, inside and outside loops, with and without other calls in
-/// between.
+/// Tests long calls that share long stretches, inside and outside loops, with and without other
+/// calls in between.
 #[test]
 fn traces_of_long_calls_are_told_apart() {
     let mut run = Run {
@@ -296,7 +296,7 @@ fn what_was_left_out_is_not_taken_for_a_trace() {
         calls: 1,
         unfinished: 0,
         paths: None,
-        // As far as known, they belong to no function.
+        // The function of the left-out blocks is unknown, so they are not counted.
         blocks: 0,
     };
     assert_eq!(twpp::count_paths(&path), Ok(vec![counted]));

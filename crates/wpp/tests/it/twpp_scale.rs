@@ -1,4 +1,4 @@
-//! Timestamped whole program paths of runs that are deep, long or repetitive.
+//! Tests timestamped whole program paths of runs that are deep, long or repetitive.
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{
@@ -22,8 +22,8 @@ fn round_trip(wpp: &Wpp) -> Twpp {
     twpp
 }
 
-/// A function that calls itself 100,000 times, with a different trace at every tenth depth. Half of
-/// the activations never return.
+/// Tests a function that calls itself 100,000 times, with a different trace at every tenth depth.
+/// Half of the activations never return.
 #[test]
 fn deep_recursion_without_recursion() {
     const DEPTH: u32 = 100_000;
@@ -51,8 +51,8 @@ fn deep_recursion_without_recursion() {
     );
 }
 
-/// Memory grows with different data, not with repetition. The run has a million calls from a loop,
-/// and a loop of ten million blocks.
+/// Checks that memory grows with different data, not with repetition. The run has a million calls
+/// from a loop, and a loop of ten million blocks.
 #[test]
 fn repetition_takes_no_memory() {
     let mut collector = Collector::new();
@@ -78,7 +78,7 @@ fn repetition_takes_no_memory() {
     assert!(stages.trace_factor() > 100_000.0);
 }
 
-/// Fibonacci trees of up to 2^41 calls, in which each subtree is repeated with `again`.
+/// Tests Fibonacci trees of up to 2^41 calls, in which each subtree is repeated with `again`.
 #[test]
 fn what_happens_again_takes_constant_time() {
     let mut collector = Collector::new();

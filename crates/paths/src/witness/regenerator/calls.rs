@@ -65,8 +65,8 @@ impl Regenerator<'_> {
         }
     }
 
-    /// The callee; `None` for an import, which returns. The progress is [`Progress::Read`] if the
-    /// token that the callee writes at its entry has been read.
+    /// Returns the callee, or `None` for an import, which returns. The progress is
+    /// [`Progress::Read`] if the token that the callee writes at its entry has been read.
     fn callee<R: TokenReader>(
         &mut self,
         target: Target,
@@ -107,7 +107,7 @@ impl Regenerator<'_> {
         let position = function.index().checked_sub(self.program.imports.len());
         match position.filter(|&p| p < self.tables.len()) {
             Some(position) => self.enter(position as u32, Progress::Silent, reader, sink),
-            // The function is an exported import, so the host called itself.
+            // The function is an exported import, so the host called its own function.
             None => Ok(Progress::Silent),
         }
     }

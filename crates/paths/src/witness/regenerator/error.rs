@@ -1,16 +1,16 @@
-//! The possible errors in recorded tokens.
+//! Errors of reading recorded tokens.
 
 use afterimage_ids::{BlockId, FuncId};
 
-/// Why the tokens do not describe a run of the program.
+/// The reason why the tokens do not describe a run of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WitnessError {
     /// The next token is impossible at this place.
     #[error("no path of {function} from {block} writes what comes next")]
     NoWay {
-        /// The function.
+        /// The function that is active.
         function: FuncId,
-        /// The last block reached.
+        /// The last block that the path reached.
         block: BlockId,
     },
     /// The function that was entered is not the function that was called.
@@ -25,9 +25,9 @@ pub enum WitnessError {
     /// An exception arrived where none can be thrown, or a call returned that cannot return.
     #[error("a call in {function} at {block} does not continue like that")]
     NoSuchReturn {
-        /// The function.
+        /// The function that makes the call.
         function: FuncId,
-        /// The block that calls.
+        /// The block that makes the call.
         block: BlockId,
     },
     /// The tokens ended before the run did.

@@ -35,7 +35,7 @@ impl Regenerator<'_> {
     /// the end is the end.
     ///
     /// # Errors
-    /// If the run does not reach its end.
+    /// Returns an error if the run does not reach its end.
     pub fn finish<S: PathSink>(
         &mut self,
         finish: &Finish,

@@ -22,7 +22,7 @@ pub trait PathSink {
     /// Reports that the innermost activation executes these blocks in sequence. Dispatch vertices
     /// and EXIT are not among them.
     fn blocks(&mut self, blocks: &[BlockId]);
-    /// Reports that the innermost activation ends: it returns, an exception leaves it, or a tail
-    /// call replaces it.
+    /// Reports that the innermost activation ends, because it returns, an exception leaves it, or a
+    /// tail call replaces it.
     fn leave(&mut self);
 }

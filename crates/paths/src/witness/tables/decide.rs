@@ -8,8 +8,8 @@ use afterimage_program::Cfg;
 use super::{Coded, DENSE, Step, Table, UNKNOWN};
 
 impl Table {
-    /// The edge to take from a branch when this token comes next; `None` if the token is impossible
-    /// there.
+    /// Returns the edge to take from a branch when this token comes next, or `None` if the token is
+    /// impossible there.
     #[inline]
     pub(in super::super) fn decide(
         &mut self,
@@ -56,9 +56,9 @@ impl Table {
     }
 
     /// Records, for branches that see this edge, the edge through which they see it. Covers all
-    /// these branches, or twice as many as needed to find `wanted`. Returns false if `wanted` does
-    /// not see the edge. No branch sees a call that writes, so walking back past such a call meets
-    /// no branch.
+    /// these branches, or up to twice the number needed to find `wanted`. Returns false if `wanted`
+    /// does not see the edge. No branch sees a call that writes, so walking back past such a call
+    /// meets no branch.
     fn walk_back(&mut self, cfg: &Cfg, writer: EdgeId, rank: u32, wanted: Option<BlockId>) -> bool {
         self.walks += 1;
         let mut queue = vec![writer];
@@ -96,8 +96,8 @@ impl Table {
         row[rank as usize] = edge.as_u32();
     }
 
-    /// The edge to take from a branch from which the run ends in `end` without writing anything
-    /// more. O(visited vertices).
+    /// Returns the edge to take from a branch from which the run ends in `end` without writing
+    /// anything more. Time: O(visited vertices).
     pub(in super::super) fn lead_to(&self, cfg: &Cfg, v: BlockId, end: BlockId) -> Option<EdgeId> {
         let mut stack = Vec::new();
         let mut seen = HashSet::new();

@@ -1,4 +1,4 @@
-//! Stretches of blocks without a decision.
+//! Lays out stretches of blocks without a decision.
 
 use afterimage_ids::{BlockId, EntityRef};
 use afterimage_program::{BlockKind, Cfg};
@@ -11,7 +11,7 @@ impl Table {
     pub(super) fn lay_runs(&mut self, cfg: &Cfg) {
         let n = cfg.blocks.len();
         let is_code = |v: BlockId| cfg.blocks[v].kind == BlockKind::Code;
-        // The silent successor that is also code.
+        // The successor of each vertex along a silent edge, if both are code.
         let next: Vec<Option<BlockId>> = cfg
             .blocks
             .keys()

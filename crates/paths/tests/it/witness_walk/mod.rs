@@ -1,4 +1,4 @@
-//! Random executions of programs, which write according to a plan and record what they did.
+//! Executes programs at random. The executions write according to a plan and record their events.
 
 #![allow(
     dead_code,
@@ -43,7 +43,7 @@ impl Run {
     }
 }
 
-/// Tokens, of which only a prefix has been recorded so far. A token is taken whole or not at all.
+/// The part of a run's tokens that has been recorded so far. A token is taken whole or not at all.
 pub struct Recorded<'a> {
     pub tokens: &'a [Token],
     pub read: usize,
@@ -93,8 +93,8 @@ impl PathSink for EventLog {
     }
 }
 
-/// The rules of a run: how unlikely it is to end at any block, in an import, and with a stack
-/// overflow.
+/// The rules of a run. They say how unlikely it is to end at any block, in an import, and with a
+/// stack overflow.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     pub steps: usize,
@@ -102,7 +102,7 @@ pub struct Rules {
     pub deepest: usize,
 }
 
-/// Executes the program: the host calls functions one after another. The run ends in the middle of
+/// Executes the program. The host calls functions one after another. The run ends in the middle of
 /// a call when the steps are used up, or between two calls if `steps` says so.
 pub fn walk(program: &Program, plan: &WitnessPlan, rules: Rules, seed: u64) -> Run {
     let counts = program.functions.iter().map(|f| FunctionCounts {
@@ -181,7 +181,7 @@ impl<'a> Walker<'a> {
         self.arrive();
     }
 
-    /// Control arrives at the top frame's vertex and passes through dispatch vertices at once.
+    /// Lets control arrive at the top frame's vertex and pass through dispatch vertices at once.
     fn arrive(&mut self) {
         let Some(&(f, v)) = self.stack.last() else {
             return;
@@ -191,7 +191,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Executes the end of a block and the dispatch vertices after it; returns false if the run
+    /// Executes the end of a block and the dispatch vertices after it. Returns false if the run
     /// ends there.
     fn step(&mut self, top: Frame) -> bool {
         if !self.end_of_block(top) {
@@ -251,7 +251,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Crosses an edge. Returns false if this would throw an exception for which a caller has no
-    /// edge; then the run ends before the edge.
+    /// edge. The run then ends before the edge.
     fn cross(&mut self, f: usize, e: EdgeId) -> bool {
         let cfg = self.cfg(f);
         let edge = &cfg.edges[e];

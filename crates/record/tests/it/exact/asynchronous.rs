@@ -1,4 +1,5 @@
-//! Runs whose end neither the guest nor the log states: exhausted stacks and stops from outside.
+//! Tests runs that end by an exhausted stack or by a stop from outside. Neither the guest nor the
+//! log states such an end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -90,7 +91,7 @@ const ENDLESS: &[&str] = &[
              (local.set $i (i32.add (local.get $i) (i32.const 3))))
            (local.set $i (i32.add (local.get $i) (i32.const 1)))
            (br $l)))"#,
-    // Nested loops in a function that is called again and again; none runs for long.
+    // Nested loops in a function that is called again and again. None of these loops runs for long.
     r#"(func $inner (param $n i32) (local $j i32)
          (loop $l
            (br_if 1 (i32.gt_u (local.get $j) (local.get $n)))
@@ -158,7 +159,7 @@ fn a_run_that_was_stopped_before_it_began() {
         let bytes = wat(&format!("(module {body})"));
         let recorded = try_record(&bytes, &invoke("run", &[]), &quiet(), &interrupt);
         let recording = match recorded {
-            // It was stopped during compilation.
+            // The run was stopped during compilation.
             Err(RecordError::Interrupted) => continue,
             recorded => recorded.unwrap(),
         };
@@ -172,7 +173,8 @@ fn a_run_that_was_stopped_before_it_began() {
     }
 }
 
-/// Without the clock, the moment of a stop is lost: counts are those of the live run, or none.
+/// Without the clock, the moment of a stop is lost. So the counts are those of the live run, if it
+/// had any.
 #[test]
 fn without_a_clock_nothing_is_guessed() {
     let bytes = wat("(module (func $f (export \"run\") (call $f)))");
@@ -196,8 +198,8 @@ fn without_a_clock_nothing_is_guessed() {
     );
 }
 
-/// A guest that sleeps, five frames down. It waits for one moment, or for the earlier of two, which
-/// takes another way through the host.
+/// A guest that sleeps, five frames down. The guest waits for one moment, or for the earlier of two
+/// moments. The host handles these cases differently.
 #[test]
 fn sleeps_are_stopped() {
     for moments in [1, 2] {
@@ -245,7 +247,8 @@ fn sleeps_are_stopped() {
     }
 }
 
-/// Cancels counting and tracing at the first sign of progress: the rest of the run is not executed.
+/// Cancels counting and tracing at the first report of progress. The rest of the run must not be
+/// executed.
 #[test]
 fn a_build_that_has_begun_ends_when_it_is_cancelled() {
     let bytes = wat(r#"(module
@@ -291,7 +294,7 @@ fn a_build_that_has_begun_ends_when_it_is_cancelled() {
     }
 }
 
-/// Drops a path, and numbers its nodes.
+/// A sink that drops a path and numbers its nodes.
 struct Nowhere(usize);
 
 impl Sink for Nowhere {

@@ -1,4 +1,4 @@
-//! Handwritten executions, with some for every kind of synchronous ending.
+//! Tests handwritten executions, with some for every kind of synchronous ending.
 
 use afterimage_placement::{Mode, PlanOptions, SplitCost, plan};
 use afterimage_record::Interrupt;
@@ -8,12 +8,12 @@ use afterimage_trace::{Ending, TrapCode};
 use crate::harness::{Recording, exact, invoke, quiet, start, try_record, wat};
 use crate::random::{self, ENDINGS};
 
-/// Records a call of `run` and checks everything.
+/// Records a call to `run` and checks everything.
 fn run(text: &str, args: &[&str]) -> Recording {
     exact(&wat(text), &invoke("run", args), &quiet())
 }
 
-/// Records a call of `run` that traps, and checks everything.
+/// Records a call to `run` that traps, and checks everything.
 fn traps(text: &str, args: &[&str], expected: TrapCode) -> Recording {
     let recording = run(text, args);
     let ending = recording.ending();
@@ -180,7 +180,8 @@ fn exceptions_pass_handlers_at_several_depths() {
     }
 }
 
-/// Handlers that share a target, that are the function's own label, and that are a loop.
+/// Tests handlers that share a target, handlers at the function's own label, and a handler at a
+/// loop.
 #[test]
 fn handlers_lead_anywhere() {
     let text = r#"(module
@@ -355,7 +356,7 @@ fn functions_without_a_way_out_and_empty_ones() {
     }
 }
 
-/// An export may be an import; the host then calls itself.
+/// An export may be an import. The host then calls its own function.
 #[test]
 fn an_import_is_invoked() {
     let text = r#"(module

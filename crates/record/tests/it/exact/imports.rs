@@ -1,4 +1,4 @@
-//! Imports provided by the caller, whose writes are found by comparing memory.
+//! Tests imports that the caller provides. Their writes are found by comparing memory.
 
 use afterimage_record::{HostFunction, RecordOptions};
 use afterimage_trace::{Ending, Event, RawValue};

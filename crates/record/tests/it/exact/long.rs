@@ -1,4 +1,4 @@
-//! Runs that fill the ring between guest and consumer several times.
+//! Tests runs that fill the ring between the guest and the consumer several times.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -66,8 +66,9 @@ impl Sink for Mixed {
     fn leave(&mut self) {}
 }
 
-/// Checks that three ways give the same sequence, with the profile's counts: re-execution with a
-/// fast consumer, with a slow one, and live recording compacted afterwards.
+/// Checks that three ways give the same sequence, which has the profile's counts. The ways are
+/// re-execution with a fast consumer, re-execution with a slow consumer, and live recording
+/// compacted afterwards.
 fn agree(bytes: &[u8], command: &afterimage_record::Command, least_words: u64) -> Mixed {
     let live = RecordOptions {
         paths: true,
@@ -148,7 +149,7 @@ fn guests_that_wander() {
 }
 
 /// Nearly all words are full when an import writes its number, because a table with a thousand
-/// functions makes it ten bits wide. So the host is the one that reaches the end of a half.
+/// functions makes it ten bits wide. So the host, not the guest, reaches the end of a half.
 #[test]
 fn hosts_that_write_the_last_word_of_a_half() {
     let others: String = (0..1022)
@@ -170,13 +171,13 @@ fn hosts_that_write_the_last_word_of_a_half() {
     assert!(mixed.paths >= 2_600_000);
 }
 
-/// The counts of a long run guide the placement of counters in the next one, which needs fewer
+/// The counts of a long run guide the placement of counters in the next run, which needs fewer
 /// increments for the same counts.
 #[test]
 fn counts_that_are_kept_weigh_the_next_placement() {
     let mut saved = 0;
     for rare in 0..2 {
-        // In each program, one or the other arm is rare.
+        // In each program, one of the arms is rare.
         let choice = format!(
             "(if (i32.eq (i32.const {rare}) (i32.eqz (i32.and (local.get $n) (i32.const 1023))))
               (then (local.set $sum (i32.add (local.get $sum) (i32.const 3))))
@@ -218,7 +219,7 @@ fn counts_that_are_kept_weigh_the_next_placement() {
         let file = kept().into_iter().flatten().next().expect("counts");
         let path = file.expect("counts").path();
         let sound = std::fs::read(&path).expect("counts");
-        // The mode must not depend on the umask: a file that others can write is not read.
+        // The mode must not depend on the umask, because a file that others can write is not read.
         let mode = std::fs::metadata(&path).expect("counts").permissions();
         assert_eq!(mode.mode() & 0o077, 0);
         for length in [0, 10, sound.len() / 2] {

@@ -15,8 +15,8 @@ use afterimage_trace::{Ending, Event, Existing, RawValue, TraceFile, TraceWriter
 
 use crate::harness::{Recording, progress, quiet, start, try_record, wat};
 
-/// Every WASI preview 1 function except `proc_exit`, with its parameter types: `w` is i32, `l` is
-/// i64.
+/// Every WASI preview 1 function except `proc_exit`, with its parameter types. `w` is i32, and `l`
+/// is i64.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("args_get", "ww"),
     ("args_sizes_get", "ww"),
@@ -72,7 +72,7 @@ const IN: i64 = 220;
 const IN_AT: i64 = 260;
 const ALL: i64 = 240;
 const MOMENTS: i64 = 1024;
-/// Strings: address and length.
+/// Strings, each as an address and a length.
 const FILE: [i64; 2] = [100, 4];
 const DIR: [i64; 2] = [110, 3];
 const LINK: [i64; 2] = [120, 4];
@@ -83,10 +83,11 @@ const MISSING: [i64; 2] = [150, 7];
 const NOWHERE: i64 = 0xffff_ff00;
 const ALL_RIGHTS: i64 = 0x1fff_ffff;
 
-/// A call: function and arguments.
+/// A call, as a function and its arguments.
 type Call = (&'static str, Vec<i64>);
 
-/// Calls of all functions, successful and failing. The granted folder is 3, the opened file 4.
+/// Returns calls to all functions, some of which succeed and some fail. The granted folder is 3,
+/// the opened file 4.
 fn calls() -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     // Each call has its own place for results.
@@ -189,8 +190,8 @@ fn calls() -> Vec<Call> {
     calls
 }
 
-/// Calls with results that cannot be written or strings outside memory. Each runs in its own guest,
-/// because the host may also trap.
+/// Returns calls with results that cannot be written or strings outside memory. Each runs in its
+/// own guest, because the host may also trap.
 fn faults() -> Vec<Call> {
     let mut faults = Vec::new();
     for (name, args) in calls() {
@@ -295,7 +296,7 @@ fn record(calls: &[Call], check_effects: bool) -> Recording {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Counts the calls in a log by function: successes and failures.
+/// Counts the successful and the failed calls in a log, by function.
 fn outcomes(recording: &Recording) -> BTreeMap<&str, [u32; 2]> {
     let mut outcomes = BTreeMap::new();
     for event in recording.file.log().unwrap() {

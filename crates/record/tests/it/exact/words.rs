@@ -1,4 +1,4 @@
-//! The path words of a live run, read from every position.
+//! Reads the path words of a live run from every position.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
 use afterimage_paths::{Counter, Cuts, ExecutedPath, PathPlan, Regenerator, Sink};
@@ -11,7 +11,7 @@ use afterimage_wpp::{InMemory, WholePath};
 
 use crate::harness::{Recording, invoke, open, quiet, try_record, wat};
 
-/// Runs with more words are followed from a sample of positions.
+/// Runs with more words than this are followed from a sample of positions.
 const MOST_WORDS: usize = 4096;
 
 /// Blocks in order, and the activations that begin and end.
@@ -84,8 +84,8 @@ fn items(file: &TraceFile) -> Vec<Item> {
     items
 }
 
-/// After every word, counting agrees with regenerating. Regenerating from there continues as if it
-/// had started at the beginning.
+/// Checks that counting agrees with regenerating after every word. Regenerating from that point
+/// must continue as if it had started at the beginning.
 pub fn check(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
     let (program, file) = (&recording.program, &recording.file);
     let plan = PathPlan::new(program, None, Cuts::default()).expect("a plan");
@@ -133,7 +133,7 @@ pub fn check(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
     stretches(recording, blocks);
 }
 
-/// Stretches equal the corresponding parts of the whole path.
+/// Checks that stretches equal the corresponding parts of the whole path.
 fn stretches(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
     let Recording { program, file, .. } = recording;
     let live = LivePath::open(file, &recording.bytes, program).expect("a path");
@@ -177,7 +177,8 @@ fn stretches(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
     }
 }
 
-/// Rewrites the words with a changed first chunk: its time in the file, and its bytes.
+/// Rewrites the words with a changed first chunk. `change` receives its time in the file and its
+/// bytes.
 fn changed(recording: &Recording, change: impl Fn(&mut u64, &mut Vec<u8>)) -> TraceFile {
     changed_where(recording, |chunk, _| chunk == 1, change)
 }
@@ -229,8 +230,8 @@ fn words_that_lie_are_found() {
         verified(&changed(&recording, |_, _| {})),
         Ok(Some(CheckedWords { moments: 1.., .. }))
     ));
-    // First only the chunk gives another number of blocks, then its words do too; then another word
-    // is changed.
+    // First, only the chunk gives another number of blocks. Then its words do so, too. Then another
+    // word is changed.
     let late = changed(&recording, |first, _| *first += 1);
     assert!(matches!(verified(&late), Err(RecordError::Words)));
     let later = changed(&recording, |first, bytes| {
@@ -249,7 +250,8 @@ fn words_that_lie_are_found() {
     ));
     let short = changed(&recording, |_, bytes| bytes.clear());
     assert!(matches!(verified(&short), Err(RecordError::Words)));
-    // The chunk before the last, empty one contains no calls. Adds one after the moment's numbers.
+    // The chunk before the last, empty chunk contains no calls. Add a call after the numbers of the
+    // waypoint.
     let is_last = |chunk, chunks| chunk + 1 == chunks;
     let called = changed_where(&recording, is_last, |_, bytes| {
         let mut calls = 1;

@@ -1,4 +1,4 @@
-//! Handwritten guests whose runs return.
+//! Tests handwritten guests whose runs return.
 
 use afterimage_record::{HostFunction, Interrupt, RecordOptions};
 use afterimage_testkit::modules::HANDWRITTEN;
@@ -153,7 +153,7 @@ fn the_host_is_called() {
     agree(&recording.unwrap());
 }
 
-/// Catches so many exceptions by reference that unreachable ones must be freed.
+/// Catches so many exceptions by reference that unreachable exceptions must be freed.
 #[test]
 fn exceptions_that_nothing_refers_to_are_forgotten() {
     let text = r#"(module
@@ -187,8 +187,8 @@ fn exceptions_that_nothing_refers_to_are_forgotten() {
 }
 
 pub const CASES: &[Case] = &[
-    // In one iteration only the old value is used, in another only the new one. So the operator
-    // counts as two executions, although no instruction is needed twice.
+    // One iteration uses only the old value, and another only the new value. So the operator counts
+    // as two executions, although no instruction is needed twice.
     Case {
         name: "exchanges",
         args: &["3"],

@@ -1,4 +1,4 @@
-//! Runs with every kind of ending, some frames down.
+//! Tests guests with every kind of ending, several frames deep.
 
 use std::time::Duration;
 
@@ -323,7 +323,7 @@ fn stacks_are_exhausted_by_every_way_to_recur() {
         // A function that calls itself, directly and through a table.
         "(func $f (export \"run\") (call $f))",
         "(type $v (func)) (table funcref (elem $f)) (func $f (export \"run\") (call_indirect (type $v) (i32.const 0)))",
-        // The same, each with an effect.
+        // The same functions, each with an effect.
         "(func $f (export \"run\") (i32.store (i32.const 0) (i32.const 1)) (call $f))",
         r#"(type $v (func)) (table funcref (elem $f))
            (func $f (export "run")
@@ -343,18 +343,19 @@ fn stacks_are_exhausted_by_every_way_to_recur() {
              (global.set $n (i32.add (global.get $n) (i32.const 1)))
              (call $f)
              (drop (call $leaf (f64.const 1) (f64.const 2))))"#,
-        // Branching recursion: most activations return.
+        // Branching recursion, in which most activations return.
         r#"(func $f (export "run") (call $g (i32.const 3)) (call $f))
            (func $g (param i32)
              (if (local.get 0) (then
                (call $g (i32.sub (local.get 0) (i32.const 1)))
                (call $g (i32.sub (local.get 0) (i32.const 1))))))"#,
-        // Handlers on the way catch nothing: an exhausted stack is no exception.
+        // Handlers on the way catch nothing, because an exhausted stack is no exception.
         r#"(tag $t)
            (func $f (export "run")
              (block $h (try_table (catch_all $h) (call $f) (throw $t)))
              (call $f))"#,
-        // The callee that does not fit is called by a tail call, so its caller is gone.
+        // A tail call calls the function that does not fit, so the caller is no longer on the
+        // stack.
         r#"(func $f (export "run") (local f64 f64 f64 f64 f64 f64) (call $hop (i32.const 1)))
            (func $hop (param i32) (return_call $land (local.get 0) (i64.const 1) (i64.const 2) (i64.const 3)
               (i64.const 4) (i64.const 5) (i64.const 6) (i64.const 7) (i64.const 8) (i64.const 9)))
@@ -388,7 +389,7 @@ const ENDLESS: &[&str] = &[
            (global.set $g (local.get $i))
            (local.set $i (i64.add (local.get $i) (i64.const 1)))
            (br $l)))"#,
-    // The block in which it is stopped would return or trap if executed.
+    // The block in which the guest is stopped would return or trap if executed.
     r#"(func (export "run") (param $n i32) (local $i i64)
          (loop $l
            (i64.store (i32.const 0) (local.get $i))
@@ -588,8 +589,8 @@ fn loads_that_were_moved_trap_where_they_are() {
 fn loads_of_large_functions_trap() {
     let filler = "(drop (i32.const 0))".repeat(360_000);
     let operators = [
-        // At a load after another in its block, and at the operator that takes a load's value, or
-        // nowhere.
+        // The trap is reported at a load after another load in its block, at the operator that
+        // takes a load's value, or nowhere.
         "(drop (i32.load (local.get $x)))",
         "(drop (i32.add (i32.const 5) (i32.load (local.get $x))))",
         "(global.set $g (i32.add (i32.add (i32.load (local.get $x)) (i32.const 5)) (i32.const 7)))",

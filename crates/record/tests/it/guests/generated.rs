@@ -1,4 +1,4 @@
-//! Generated guests: whatever they do, the machine follows them.
+//! Checks that the machine follows generated guests, whatever they do.
 
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ fn modules_that_call_the_host() {
     assert!(seen["returned"] > 15, "{seen:?}");
 }
 
-/// Every kind of ending, from wherever a program is when its fuel runs out.
+/// Tests every kind of ending, from any place where a program may be when its fuel runs out.
 #[test]
 fn programs_that_wander_and_end_in_every_way() {
     let mut seen = Seen::new();

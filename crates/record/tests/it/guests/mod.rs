@@ -1,4 +1,4 @@
-//! Guests of every kind. Each is recorded once and followed in every way.
+//! Tests guests of every kind. Each guest is recorded once and followed in every way.
 
 mod cases;
 mod endings;
@@ -11,8 +11,8 @@ use crate::harness::Recording;
 use crate::stored::Stored;
 use crate::{machine, slices, stepped, wet};
 
-/// Checks that the machine agrees with the engine, step by step. The whole execution trace and
-/// slices must agree with a naive record of everything.
+/// Checks that the machine agrees with the engine, step by step. Also checks that the whole
+/// execution trace and slices agree with a naive record of everything.
 fn agree(recording: &Recording) {
     let stored = Stored::of(recording);
     machine::agree(recording, &stored);

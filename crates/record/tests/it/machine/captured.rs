@@ -14,9 +14,9 @@ use super::stretches;
 use crate::harness::{Recording, exact, invoke, progress, quiet, try_record, wat};
 use crate::stored::Stored;
 
-/// The most snapshots compared per run.
+/// The maximum number of snapshots compared per run.
 const MOST: usize = 200;
-/// The approximate number of snapshots of a long run. Deep stacks make each one expensive.
+/// The approximate number of snapshots of a long run. Deep stacks make each snapshot expensive.
 const SNAPSHOTS: u64 = 200;
 /// The approximate number of stretches of a long run.
 const STRETCHES: u64 = 1000;
@@ -30,8 +30,8 @@ pub struct Made {
     pub snapshot: Snapshot,
 }
 
-/// The size in bytes up to which the debugger is checked too; compiling a program for it takes
-/// long.
+/// The size in bytes up to which the debugger is checked, too. Compiling a program for the debugger
+/// takes long.
 const SMALL: usize = 1 << 15;
 
 /// Takes the snapshots of a recording, as close together as possible. For a small program, checks
@@ -90,11 +90,11 @@ pub fn taken(
     }
 }
 
-/// When the open activations began, and when they called.
+/// The times at which the open activations began and called.
 #[derive(Default)]
 struct OpenTimes {
     open: Vec<Opened>,
-    /// The number of blocks before the current node, and the node's own.
+    /// The number of blocks before the current node, and the number of its own blocks.
     time: u64,
     length: u64,
 }
@@ -223,8 +223,8 @@ fn compared(text: &str) -> usize {
     agree(&recording, &path, made)
 }
 
-/// Operands of each type wait outside of blocks, loops and conditions, below parameters and
-/// results.
+/// Code in which operands of each type wait outside of blocks, loops and conditions, below
+/// parameters and results.
 const OPERANDS: &str = r#"
       (func $f (param $n i32) (result i32 i64)
         (if (local.get $n) (then (drop (call $f (i32.sub (local.get $n) (i32.const 1)))) (drop)))
@@ -273,7 +273,7 @@ fn operands_outside_of_open_blocks_are_captured() {
 
 #[test]
 fn snapshots_are_made_while_halves_of_the_ring_are_exchanged() {
-    // One bit for each of twelve million iterations: more words than a half holds.
+    // One bit for each of twelve million iterations makes more words than a half holds.
     let text = r#"(module
       (func (export "run") (result i32) (local $i i32) (local $x i32) (local $n i32)
         (local.set $x (i32.const 12345))

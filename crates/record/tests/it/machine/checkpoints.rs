@@ -1,4 +1,5 @@
-//! A machine restored from a checkpoint continues like one that got there from the beginning.
+//! Checks that a machine restored from a checkpoint continues like a machine that got there from
+//! the beginning.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -15,13 +16,13 @@ use wasmparser::ValType;
 use super::follow::Path;
 use crate::harness::Recording;
 
-/// The most nodes executed after a checkpoint, except after the last one.
+/// The maximum number of nodes executed after a checkpoint, except after the last one.
 const MOST: usize = 3_000;
 /// The number of checkpoints tried in a run.
 const TRIED: usize = 4;
-/// The most nodes from which to continue.
+/// The maximum number of nodes from which to continue.
 const EVERYWHERE: usize = 40;
-/// This is tried only if memories have at most this many bytes.
+/// Continuing from every node is tried only if memories have at most this many bytes.
 const LARGE: usize = 1 << 17;
 
 /// A hash of everything an observer receives.
@@ -134,7 +135,7 @@ impl Observer for Digest {
 pub struct Runner<'a> {
     pub machine: Machine<'a>,
     path: &'a Path,
-    /// Where the run was stopped from outside.
+    /// The place where the run was stopped from outside.
     stopped: Option<StoppedBefore>,
     /// The types of the globals.
     globals: &'a [ValType],
@@ -303,7 +304,8 @@ pub fn go_on(recording: &Recording, path: &Path) {
     everywhere(recording, path);
 }
 
-/// From the snapshot before each of the first nodes, the machine reaches all later snapshots.
+/// Checks that the machine reaches all later snapshots from the snapshot before each of the first
+/// nodes.
 fn everywhere(recording: &Recording, path: &Path) {
     let mut runner = Runner::new(recording, path);
     path.define(&mut runner.machine).expect("nodes");
@@ -318,7 +320,7 @@ fn everywhere(recording: &Recording, path: &Path) {
     }
     let mut other = Runner::new(recording, path);
     other.machine.expect(path.directory.nodes.len());
-    // From last to first: earlier work of the machine must not matter.
+    // Go from last to first, because earlier work of the machine must not matter.
     for (number, place) in places.iter().enumerate().rev() {
         place.restore_snapshot(&mut other);
         for next in places.iter().skip(number + 1).take(3) {
@@ -338,7 +340,7 @@ fn everywhere(recording: &Recording, path: &Path) {
     }
 }
 
-/// Damaged checkpoints are either rejected or valid but different.
+/// Checks that damaged checkpoints are either rejected or valid but different.
 fn damaged(recording: &Recording, path: &Path, place: &Place, random: &mut SplitMix64) {
     let bytes = &place.snapshot;
     assert!(Snapshot::decode(&bytes[..bytes.len() - 1]).is_none());

@@ -1,4 +1,4 @@
-//! Checks which kinds of instructions the tests execute.
+//! Checks that the tests execute every kind of instruction.
 
 use std::collections::BTreeSet;
 

@@ -42,7 +42,7 @@ impl Path {
         node.map_or(1, |node| node.length())
     }
 
-    /// Returns the time of its end.
+    /// Returns the time of the path's end.
     pub fn time(&self) -> u64 {
         self.visits.iter().map(|&node| self.length(node)).sum()
     }
@@ -58,7 +58,8 @@ impl Path {
     }
 }
 
-/// Collects the kinds of instructions in completed nodes, and the one that trapped.
+/// Collects the kinds of instructions in completed nodes, and the kind of the instruction that
+/// trapped.
 #[derive(Default)]
 struct Seen {
     kinds: BTreeSet<&'static str>,
@@ -165,7 +166,7 @@ pub fn agree(recording: &Recording, stored: &Stored) -> BTreeSet<&'static str> {
     followed.seen
 }
 
-/// Whether the trap is the one that ended the run.
+/// Whether the trap ended the run.
 fn fits(ending: &Ending, trap: Option<Trap>) -> bool {
     use afterimage_numeric::Trap as Numeric;
     let Ending::Trapped { code, .. } = ending else {

@@ -1,8 +1,8 @@
-//! The machine re-runs recorded guests without the engine, and both agree.
+//! Checks that the machine re-runs recorded guests without the engine, and agrees with it.
 //!
-//! The law: whatever the guest does and however its run ended, the machine follows the stored path
-//! to its end without a contradiction. It leaves the same memories, globals and tables as the
-//! engine.
+//! The law is that the machine follows the stored path to its end without a contradiction, whatever
+//! the guest does and however its run ended. The machine leaves the same memories, globals and
+//! tables as the engine.
 
 mod captured;
 mod checkpoints;

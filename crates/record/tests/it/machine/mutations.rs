@@ -1,4 +1,5 @@
-//! A tampered recording or path no longer fits, and the machine reports when.
+//! Checks that a tampered recording or path no longer fits, and that the machine reports the time
+//! of the mismatch.
 
 use std::collections::BTreeSet;
 
@@ -224,8 +225,8 @@ fn a_log_that_was_changed_does_not_fit() {
     assert!(tried > 100 && reasons.len() >= 10, "{tried}: {reasons:?}");
 }
 
-/// A log that ends early belongs to a recording that was cut off. The machine goes as far as the
-/// log.
+/// A log that ends early belongs to a recording that was cut off. The machine follows the run as
+/// far as the log goes.
 #[test]
 fn a_log_that_was_cut_is_followed_to_its_end() {
     let (recording, path) = recording();

@@ -1,4 +1,5 @@
-//! Snapshots in a file, with the changed pages of memory, restore a machine's earlier state.
+//! Checks that snapshots in a file, with the changed pages of memory, restore a machine's earlier
+//! state.
 
 use afterimage_machine::{
     MachineError, Restored, SnapshotBuilder, SnapshotError, Snapshots, WrittenPages,
@@ -12,9 +13,9 @@ use crate::harness::Recording;
 
 /// The approximate number of snapshots of a run.
 const SNAPSHOTS: usize = 9;
-/// The most nodes executed after each snapshot.
+/// The maximum number of nodes executed after each snapshot.
 const MOST: usize = 300;
-/// This is tried only if memories have at most this many bytes.
+/// Snapshots are tried only if memories have at most this many bytes.
 const LARGE: usize = 1 << 21;
 
 /// Returns a file with only these snapshots.
@@ -31,8 +32,8 @@ fn opened(bytes: Vec<u8>) -> Result<Snapshots, SnapshotError> {
     Ok(Snapshots::open(&TraceFile::from_bytes(bytes)?)?.expect("snapshots"))
 }
 
-/// Takes and stores snapshots of a run, and continues from each. This covers all of them, and those
-/// that remain when there is room for few.
+/// Takes and stores snapshots of a run, and continues from each. Tries all snapshots, and the
+/// snapshots that remain when there is room for only a few.
 pub fn go_on(recording: &Recording, path: &Path) {
     let mut runner = Runner::new(recording, path);
     path.define(&mut runner.machine).expect("nodes");
@@ -41,7 +42,7 @@ pub fn go_on(recording: &Recording, path: &Path) {
     let mut written = WrittenPages::default();
     let mut all = SnapshotBuilder::new(usize::MAX);
     let mut few = SnapshotBuilder::new(40_000);
-    // By position: the memories and the rest of the state.
+    // The memories and the rest of the state, by position.
     let mut known = Vec::new();
     for position in 0..count {
         if position % every == 0 {
@@ -110,7 +111,7 @@ pub fn go_on(recording: &Recording, path: &Path) {
     forged(recording, path, &bytes);
 }
 
-/// Forged snapshots with correct checksums are either rejected or valid but different.
+/// Checks that forged snapshots with correct checksums are either rejected or valid but different.
 fn forged(recording: &Recording, path: &Path, bytes: &[u8]) {
     let file = TraceFile::from_bytes(bytes.to_vec()).expect("a file");
     let mut section = file.last(Kind::SNAPSHOTS).expect("snapshots");

@@ -1,4 +1,4 @@
-//! Stretches between snapshots, built one by one, equal the whole path there.
+//! Checks that stretches between snapshots, built one by one, equal the whole path there.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub fn added(folder: &TempDir) -> TraceFile {
     TraceFile::open(&folder.path().join("a.aft")).expect("a file")
 }
 
-/// Returns what a file says about the stretches of a program's run.
+/// Returns the directory of the stretches of a program's run.
 pub fn directory(file: &TraceFile, program: &Program) -> StretchDirectory {
     let section = |kind| {
         let bytes = file.last_whole(kind, u64::MAX).expect("a sound section");
@@ -78,7 +78,7 @@ pub fn agree(recording: &Recording, folder: &TempDir, stored: &Stored) -> usize 
     path.segments().summaries().len()
 }
 
-/// The most blocks compared.
+/// The maximum number of blocks compared.
 const MOST: usize = 100_000;
 
 fn blocks<S: Segments>(path: &WholePath<S>) -> Vec<(FuncId, BlockId, usize)> {

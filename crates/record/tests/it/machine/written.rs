@@ -1,5 +1,5 @@
-//! The lines and bytes that a re-execution reports as written in each stretch are those that the
-//! machine writes.
+//! Checks that a re-execution reports as written, in each stretch, exactly the lines and bytes that
+//! the machine writes.
 
 use std::collections::BTreeSet;
 
@@ -152,8 +152,8 @@ pub fn agree(recording: &Recording, path: &Path, folder: &TempDir, watched: bool
     all
 }
 
-/// Returns a memory and an address in a written line. If there is none, and sometimes anyway, any
-/// address.
+/// Returns a memory and an address in a written line. If there is none, and sometimes even if there
+/// is one, returns any address.
 fn somewhere(written: &WrittenLines) -> (u32, u64) {
     let mut random = SplitMix64(written.stretches() as u64);
     let stretch = random.below(written.stretches());
@@ -168,7 +168,7 @@ fn somewhere(written: &WrittenLines) -> (u32, u64) {
     })
 }
 
-/// Watching a region finds the last stretch that wrote a byte of it, up to any stretch.
+/// Checks that watching a region finds the last stretch that wrote a byte of it, up to any stretch.
 fn watched_ones(
     recording: &Recording,
     ((memory, first), address): ((u32, u64), u64),
@@ -202,7 +202,7 @@ fn watched_ones(
     }
 }
 
-/// The last stretch that wrote a range is found from any stretch.
+/// Checks that the last stretch that wrote a range is found from any stretch.
 fn last_ones(written: &WrittenLines, all: &[Lines]) {
     let any = Vec::from_iter(all.iter().flatten().copied().take(5000));
     let mut random = SplitMix64(all.len() as u64);
@@ -226,7 +226,7 @@ fn last_ones(written: &WrittenLines, all: &[Lines]) {
     assert_eq!(written.last_before(0, 0, 0, u64::MAX).unwrap(), None);
 }
 
-/// Forged bytes with correct checksums are either rejected or valid lines that differ.
+/// Checks that forged bytes with correct checksums are either rejected or valid lines that differ.
 fn forged(file: &TraceFile, seed: u64) {
     let mut section = file.last(Kind::WRITTEN).expect("lines");
     let mut original = Vec::new();
@@ -273,8 +273,8 @@ fn forged(file: &TraceFile, seed: u64) {
     }
 }
 
-/// All operators that write a value to memory: their name, the operands after the address, and the
-/// number of bytes written. For lane operators, the lane number precedes the operands.
+/// Returns all operators that write a value to memory: their name, the operands after the address,
+/// and the number of bytes written. For lane operators, the lane number precedes the operands.
 fn operators() -> Vec<(String, String, u64)> {
     let mut all = Vec::new();
     let sizes = [
@@ -300,7 +300,7 @@ fn operators() -> Vec<(String, String, u64)> {
     all
 }
 
-/// The same for atomic operators.
+/// Returns all atomic operators that write a value to memory, in the same form.
 fn atomics() -> Vec<(String, String, u64)> {
     let mut all = Vec::new();
     let places = [
@@ -339,8 +339,8 @@ fn all_that_writes_memory_is_marked() {
     for memory in 0..3 {
         let ty = if memory == 1 { "i64" } else { "i32" };
         for (name, values, size) in operators() {
-            // A write that ends at the end of a line, one that crosses it, and one whose address
-            // comes from the offset alone.
+            // A write that ends at the end of a line, a write that crosses that end, and a write
+            // whose address comes from the offset alone.
             for (base, offset) in [
                 (640 - size, 0),
                 (641 - size, 0),
@@ -426,7 +426,7 @@ fn all_that_writes_memory_is_marked() {
 
 #[test]
 fn a_store_that_traps_marks_nothing() {
-    // This would cross the memory's end, as would a fill.
+    // This write would cross the memory's end, as would a fill.
     for last in [
         "(i64.store (i32.const 65532) (i64.const 1))",
         "(memory.fill (i32.const 65000) (i32.const 1) (i32.const 537))",

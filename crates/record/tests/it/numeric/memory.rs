@@ -7,7 +7,7 @@ use super::{Engine, Function, value};
 /// The address that operators access.
 const PLACE: usize = 24;
 
-/// The lanes to try, in the text format.
+/// Returns the lanes to try, in the text format.
 fn lanes(name: &str, bytes: usize) -> Vec<String> {
     if name.ends_with("_lane") {
         (0..16 / bytes).map(|lane| format!(" {lane}")).collect()

@@ -11,7 +11,7 @@ use afterimage_record::recording_engine;
 use wasmparser::{Operator, Parser, Payload};
 use wasmtime::{Func, Instance, Memory, Module, Store, V128, Val};
 
-/// A function: its text, and its parts for error messages.
+/// The text of a function, and its parts for error messages.
 struct Function {
     /// The operator and its immediates.
     operator: String,

@@ -13,7 +13,7 @@ fn edges(of: ValType, random: &mut Random) -> Vec<u64> {
     }
 }
 
-/// All pairs of edge values, then random ones.
+/// Returns all pairs of edge values, then random pairs.
 fn operands(types: &[ValType], random: &mut Random) -> Vec<[u64; 2]> {
     let firsts = edges(types[0], random);
     let seconds = match types {

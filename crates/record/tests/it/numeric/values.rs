@@ -1,4 +1,4 @@
-//! Operands: the edge values of each type, and others.
+//! Generates operands, which are the edge values of each type and other values.
 
 /// Pseudorandom numbers (Steele, Lea and Flood 2014, "SplitMix").
 pub struct Random(pub u64);
@@ -24,7 +24,8 @@ fn mask(width: u32) -> u64 {
     u64::MAX >> (64 - width)
 }
 
-/// Edge values of integers with `width` bits and of narrower ones. For 8 bits, all 256 values.
+/// Returns edge values of integers with `width` bits and of narrower integers. For 8 bits, returns
+/// all 256 values.
 pub fn integers(width: u32, random: &mut Random) -> Vec<u64> {
     if width == 8 {
         return (0..256).collect();
@@ -43,7 +44,8 @@ pub fn integers(width: u32, random: &mut Random) -> Vec<u64> {
     values
 }
 
-/// Edge values of floats with `width` bits: of the format, of rounding, and of conversions.
+/// Returns edge values of floats with `width` bits. These are the edge values of the format, of
+/// rounding and of conversions.
 pub fn floats(width: u32, random: &mut Random) -> Vec<u64> {
     let mut values = vec![0.0, 0.3, 1.0 / 3.0, 1e-10, 1e20, 3.5, 4.5, 1e300, 1e-320];
     values.extend([0.5, 1.5, 2.5, 0.499_999_999_999_999_94, 0.499_999_97, 0.75]);
@@ -123,8 +125,8 @@ pub fn floats(width: u32, random: &mut Random) -> Vec<u64> {
     bits
 }
 
-/// Returns a float with an exponent near those of the others, so that in sums neither operand
-/// vanishes.
+/// Returns a float with an exponent near the exponents of the others, so that in sums neither
+/// operand vanishes.
 pub fn moderate_float(width: u32, random: &mut Random) -> u64 {
     let exponent = random.next() % 16;
     match width {

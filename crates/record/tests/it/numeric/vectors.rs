@@ -4,7 +4,7 @@ use wasmparser::ValType;
 use super::values::{Random, floats, integers, moderate_float};
 use super::{Engine, Function, value};
 
-/// The immediates to try, in the text format.
+/// Returns the immediates to try, in the text format.
 fn immediates(vector: Vector, random: &mut Random) -> Vec<String> {
     match vector.immediate() {
         Immediate::None => vec![String::new()],
@@ -48,7 +48,7 @@ fn pack_triples(width: u32, lanes: [Vec<u64>; 3]) -> impl Iterator<Item = Triple
     a.into_iter().zip(b).zip(c).map(|((a, b), c)| [a, b, c])
 }
 
-/// All pairs of these lanes, then arbitrary ones; the third operand is always arbitrary.
+/// Returns all pairs of these lanes, then arbitrary pairs. The third operand is always arbitrary.
 fn pairs(width: u32, edges: &[u64], random: &mut Random) -> impl Iterator<Item = Triple> {
     let pairs = edges
         .iter()
@@ -62,7 +62,7 @@ fn pairs(width: u32, edges: &[u64], random: &mut Random) -> impl Iterator<Item =
     pack_triples(width, [firsts, seconds, thirds])
 }
 
-/// Vectors of equal lanes, because sums of neighbours have edge cases of their own.
+/// Returns vectors of equal lanes, because sums of neighbours have edge cases of their own.
 fn equal_lanes(width: u32, random: &mut Random) -> Vec<Triple> {
     let least = 1u64 << (width - 1);
     let edges = [0, 1, least - 1, least, least | (least - 1)];
@@ -73,7 +73,8 @@ fn equal_lanes(width: u32, random: &mut Random) -> Vec<Triple> {
     pairs.map(|(a, b)| [a, b, random.wide()]).collect()
 }
 
-/// Floats of similar size. In every other lane, the third nearly cancels the product.
+/// Returns floats of similar size. In every other lane, the third float nearly cancels the product
+/// of the others.
 fn moderate_floats(width: u32, random: &mut Random) -> impl Iterator<Item = Triple> {
     let mut lanes = [vec![], vec![], vec![]];
     for i in 0..4000 {
@@ -90,7 +91,7 @@ fn moderate_floats(width: u32, random: &mut Random) -> impl Iterator<Item = Trip
     pack_triples(width, lanes)
 }
 
-/// Edge values of every kind of lane, and random vectors.
+/// Returns edge values of every kind of lane, and random vectors.
 fn operands(random: &mut Random) -> Vec<Triple> {
     let mut triples = Vec::new();
     for width in [8, 16, 32, 64] {
@@ -107,7 +108,7 @@ fn operands(random: &mut Random) -> Vec<Triple> {
     triples
 }
 
-/// Converts a vector to an operand; a scalar takes its low lane.
+/// Converts a vector to an operand. A scalar takes the vector's low lane.
 fn operand(of: ValType, bits: u128) -> u128 {
     match of {
         ValType::I32 | ValType::F32 => u128::from(bits as u32),

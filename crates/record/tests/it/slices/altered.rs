@@ -1,12 +1,12 @@
 //! Re-runs a program with everything outside a slice replaced.
 //!
-//! Values in the slice are computed again from earlier recomputed values; all others are replaced
-//! by arbitrary ones. Control follows the recorded path, and writes go to the recorded addresses. A
-//! write whose own address came out wrong writes arbitrary bytes there. If the slice is complete,
-//! the value at its criterion is unchanged.
+//! Values in the slice are computed again from earlier recomputed values. All other values are
+//! replaced by arbitrary values. Control follows the recorded path, and writes go to the recorded
+//! addresses. A write whose own address came out wrong writes arbitrary bytes there. If the slice
+//! is complete, the value at its criterion is unchanged.
 //!
-//! Two things are assumed: given the same inputs, host calls return the same, and tables hold the
-//! same.
+//! Two things are assumed. Given the same inputs, host calls return the same results, and tables
+//! hold the same elements.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -23,7 +23,7 @@ use super::naive::{Distances, Naive};
 use crate::harness::Recording;
 use crate::stored::Stored;
 
-/// A value: recomputed bits, or the recorded one.
+/// A value, which is either recomputed or as recorded.
 #[derive(Clone, Copy, Debug)]
 enum Value {
     Bits(u128),
@@ -38,7 +38,8 @@ pub enum Kept<'a> {
     Operators(&'a BTreeMap<Operator, u64>),
 }
 
-/// A written byte of memory: its current value, and whether it differs from the recorded one.
+/// A written byte of memory, with its current value and whether that differs from the recorded
+/// value.
 #[derive(Clone, Copy, Debug)]
 struct Byte {
     again: u8,
@@ -48,7 +49,7 @@ struct Byte {
 /// An activation.
 struct Frame {
     variables: Vec<Value>,
-    /// Whether it returns the result of its last call.
+    /// Whether the activation returns the result of its last call.
     returns: bool,
     results: usize,
 }
@@ -79,10 +80,11 @@ pub struct Altered<'a> {
     count: usize,
     node: NodeId,
     frames: Vec<Frame>,
-    /// Written bytes. All others are as recorded.
+    /// The written bytes. All other bytes are as recorded.
     memory: HashMap<(u32, u64), Byte>,
     globals: HashMap<u32, Value>,
-    /// Memories whose sizes may differ from the recorded ones, and tables that may.
+    /// The memories whose sizes may differ from the recorded sizes. `tables` holds the tables that
+    /// may differ.
     sizes: HashSet<u32>,
     tables: HashSet<u32>,
     /// Arguments, results, or the values of an exception.
@@ -155,7 +157,7 @@ impl<'a> Altered<'a> {
         }
     }
 
-    /// Returns a value different from the recorded one, of the same width if that is small.
+    /// Returns a value that differs from the recorded value, of the same width if that is small.
     fn arbitrary(&mut self, recorded: u128) -> Value {
         self.replaced += 1;
         let mut word = || u128::from(self.random.next());
@@ -197,7 +199,7 @@ impl<'a> Altered<'a> {
         self.memory.get(&(memory, address)).copied()
     }
 
-    /// Writes recomputed and recorded bytes; without any, arbitrary ones.
+    /// Writes recomputed and recorded bytes, or arbitrary bytes if `bytes` is `None`.
     fn write_bytes(&mut self, range: Range, bytes: Option<(u128, u128)>) {
         for i in 0..range.length {
             let byte = match bytes {
@@ -238,7 +240,7 @@ impl Registers<'_> {
         self.again[register as usize]
     }
 
-    /// Whether the lower halves agree; for scalars, that is everything.
+    /// Whether the lower halves agree. Scalars have no other bits.
     fn same(&self, register: Register) -> bool {
         self.again(register) as u64 == self.recorded(register) as u64
     }
@@ -336,7 +338,7 @@ impl Altered<'_> {
         }
     }
 
-    /// Replaces the effect of an instruction outside the slice by an arbitrary one.
+    /// Replaces the effect of an instruction outside the slice by an arbitrary effect.
     fn replaced(&mut self, i: usize, inst: &Inst) {
         let number = inst.immediate as u32;
         self.reads.remove(&i);

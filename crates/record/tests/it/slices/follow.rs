@@ -16,18 +16,18 @@ use crate::guests::record_run;
 use crate::harness::{Recording, quiet};
 use crate::stored::Stored;
 
-/// Longer runs are not sliced: the naive graph takes too much memory.
+/// Longer runs are not sliced, because the naive graph would take too much memory.
 const MOST: u64 = 20_000;
-/// The same limit for the corpus, run by run.
+/// The corresponding limit for each run of the corpus.
 const MOST_OF_CORPUS: u64 = 1_000_000;
-/// The numbers of criteria: for a run of up to `SHORT` blocks, for a longer one, and for each run
-/// of the corpus.
+/// The numbers of criteria for a run of up to `SHORT` blocks, for a longer run, and for each run of
+/// the corpus.
 const CRITERIA: u64 = 25;
 const SHORT: u64 = 1000;
 const CRITERIA_OF_LONG: u64 = 4;
 const CRITERIA_OF_CORPUS: u64 = 2;
 
-/// The memory in bytes for cached results of nodes, if not the default.
+/// The memory in bytes for cached results of nodes, or `None` for the default.
 const ROOMS: [Option<usize>; 4] = [None, Some(0), Some(2_000), Some(20_000)];
 
 /// The number of criteria whose slices are executed again.
@@ -47,7 +47,7 @@ pub fn agree(recording: &Recording, stored: &Stored) {
     }
 }
 
-/// The same for a real program, from few criteria.
+/// Checks the same for a real program, from few criteria.
 pub fn agree_on_few(recording: &Recording, stored: &Stored) {
     let length = stored.path.length();
     if length <= MOST_OF_CORPUS {
@@ -163,8 +163,8 @@ fn potential(compared: &Compared<'_>) {
             for rounds in 0..4 {
                 let found = potential.backward(&[user], follows, depth(rounds));
                 assert_eq!(found, reached, "{user:?} {follows:?} {rounds}");
-                // A dependence through memory leads to all stores; for large programs the first
-                // rounds must suffice.
+                // A dependence through memory leads to all stores, so the first rounds must suffice
+                // for large programs.
                 if reached.len() > 200 {
                     break;
                 }
@@ -236,8 +236,8 @@ impl Compared<'_> {
             let reached = self.naive.reached_from(from, users);
             let what = format!("forward {criteria:?} {follows:?}");
             same(&found, &self.naive.count(&reached, usize::MAX), &what);
-            // The execution of a block is no execution of a statement, so nothing is counted from
-            // there.
+            // The execution of a block is not the execution of a statement, so nothing is counted
+            // from there.
             let of_blocks = |want: &Want| matches!(want, Want::Block(_));
             if criteria.iter().any(|one| one.wants.iter().any(of_blocks)) {
                 continue;
@@ -303,7 +303,7 @@ impl Compared<'_> {
             let both = reached.iter().zip(&reaching);
             let both = both.map(|(a, b)| a.and(*b)).collect();
             let mut expected = self.naive.count(&both, usize::MAX);
-            // The execution of a block is no statement.
+            // The execution of a block is not a statement.
             let is_block = from
                 .0
                 .wants
@@ -458,8 +458,8 @@ fn what_is_missing_from_a_slice_is_found() {
         assert_eq!(same, Some(false), "without {operator:?}");
         found += 1;
     }
-    // Two reads and a write of the global, and the product; the sum and its store; the shift and
-    // its load; the copy, its load, and the criterion.
+    // These are two reads and a write of the global, the product, the sum and its store, the shift
+    // and its load, the copy and its load, and the criterion.
     assert_eq!(found, 11);
 
     let all = naive.reach(&from, FOLLOWS[1]);

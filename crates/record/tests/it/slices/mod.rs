@@ -1,5 +1,6 @@
-//! Checks backward slices against their definition: everything reachable over individually recorded
-//! dependences. They also suffice: executing only them gives the same result.
+//! Checks backward slices against their definition, which is everything reachable over individually
+//! recorded dependences. Also checks that slices suffice, because executing only a slice gives the
+//! same result.
 
 mod altered;
 mod follow;

@@ -16,7 +16,7 @@ use afterimage_slice::{Edge, Follows, Operator, Stretch};
 use crate::harness::Recording;
 use crate::stored::Stored;
 
-/// A vertex of the graph; 0 stands for values without dependences.
+/// A vertex of the graph. 0 represents values without dependences.
 pub type Vertex = usize;
 
 /// The distance of each reachable vertex.
@@ -25,26 +25,26 @@ pub type Distances = Vec<Option<usize>>;
 /// The direct users of each vertex, and the length that each dependence counts for.
 pub type Users = Vec<Vec<(Vertex, usize)>>;
 
-/// Why a vertex depends on another.
+/// The reason why a vertex depends on another vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     Data,
     Address,
     Control,
-    /// Belongs to it in every kind of slice.
+    /// The vertices belong together in every kind of slice.
     Always,
 }
 
 /// A vertex.
 #[derive(Default)]
 struct Of {
-    /// The operator that it counts as an execution of.
+    /// The operator, if the vertex counts as one of its executions.
     operator: Option<(FuncId, OpId)>,
     on: Vec<(Why, Vertex)>,
-    /// The operator execution that it is a part of, if that does not depend on it: a copied byte,
-    /// or an operand of a call.
+    /// The operator's execution that contains this vertex as a part, if that execution does not
+    /// depend on the vertex. The part is a copied byte, or an operand of a call.
     part_of: Option<Vertex>,
-    /// Set if it represents the execution of a block or a dispatch.
+    /// The block or dispatch, if this vertex represents its execution.
     block: Option<Block>,
 }
 
@@ -62,7 +62,7 @@ pub struct Executed {
     pub insts: Vec<Vertex>,
     /// The vertex of each block's execution.
     pub blocks: Vec<Vertex>,
-    /// The call, return or throw at its end.
+    /// The call, return or throw at the node's end.
     pub end: Option<Vertex>,
     pub whole: bool,
 }
@@ -70,7 +70,7 @@ pub struct Executed {
 /// A block that an activation executed, or a vertex in which an exception chose its handler.
 struct Passed {
     block: BlockId,
-    /// The vertex of its execution.
+    /// The vertex of the block's execution.
     vertex: Vertex,
     /// The branch, call or throw that ends it.
     decides: Option<Vertex>,
@@ -125,7 +125,7 @@ pub struct Naive<'a> {
 /// A part of the run.
 #[derive(Default)]
 pub struct Part {
-    /// The activations open before it, and the last node of each.
+    /// The activations open before the part, and the last node of each.
     pub open: Vec<(FuncId, NodeId)>,
     pub stretch: Stretch,
 }
@@ -335,7 +335,7 @@ impl<'a> Naive<'a> {
     }
 
     /// Returns the distance of every vertex that reaches `to`. A vertex with parts takes the
-    /// distance of the nearest.
+    /// distance of the nearest part.
     pub fn reached_from(&self, to: &[Vertex], users: &Users) -> Distances {
         let mut found = self.distances(to, |v, next| {
             if v != 0 {
@@ -467,7 +467,7 @@ impl<'a> Naive<'a> {
             edges.any(|&edge| cfg.graph.from(edge) == from && cfg.graph.to(edge) == to)
         };
         let is_dispatch = |v: BlockId| matches!(cfg.blocks[v].kind, BlockKind::Dispatch(_));
-        // All edges by which the exception handled in this block may arrive.
+        // Finds all edges by which the exception handled in this block may arrive.
         let handled = |handler: BlockId| {
             let mut dispatches =
                 Vec::from_iter(cfg.graph.predecessors(handler).filter(|&v| is_dispatch(v)));
@@ -780,7 +780,7 @@ impl Observer for Naive<'_> {
         let blocks = self.blocks[executed.node.index()].iter();
         let position = blocks.clone().position(|b| *b == block);
         let executed = executed.blocks[position.expect("its block")];
-        // It took its operands, and nothing else happened.
+        // The instruction took its operands, and nothing else happened.
         let third = match inst.code {
             Code::Vector(_) => code.vector(i).map_or(0, |extra| extra.c),
             _ => inst.c,

@@ -13,7 +13,7 @@ use wasmtime::{
 use crate::harness::Recording;
 use crate::play::{Host, engine, imports, raw, val};
 
-/// The most operators watched.
+/// The maximum number of operators watched.
 pub const MOST: usize = 50_000;
 
 /// An operator that is about to be executed.
@@ -24,7 +24,7 @@ pub struct Step {
     pub offset: u32,
     /// The values of the locals.
     pub locals: Vec<RawValue>,
-    /// The operand stack, topmost last.
+    /// The operand stack, topmost operand last.
     pub stack: Vec<RawValue>,
 }
 

@@ -1,5 +1,5 @@
-//! Takes the machine along the path, and compares its registers with what the engine's debugger
-//! showed.
+//! Takes the machine along the path, and compares its registers with the values that the engine's
+//! debugger showed.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -176,7 +176,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares the current node's operators, of whose instructions the first `executed` ran.
+    /// Compares the current node's operators. Of their instructions, only the first `executed` were
+    /// executed.
     fn compare(&mut self, code: &NodeCode, executed: usize, bank: Bank<'_>) {
         let known = self.function(code.function);
         let program = &self.recording.program;

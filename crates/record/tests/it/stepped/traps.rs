@@ -1,5 +1,5 @@
-//! Every operator that can trap, in every position. The recording must name the operator of the
-//! debugger's last step, and the same reason for the trap as the bare engine.
+//! Tests every operator that can trap, in every position. The recording must name the operator of
+//! the debugger's last step, and the same reason for the trap as the bare engine.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use super::follow::agree;
 use crate::harness::{invoke, quiet, try_record, wat};
 use crate::stored::Stored;
 
-/// The memories of every module. The maximum size of the first and of the last equals their size;
-/// the last one's is zero.
+/// The memories of every module. The maximum sizes of the first and the last memory equal their
+/// sizes, and the size of the last memory is zero.
 const MEMORIES: &str = "(memory $one 1 1) (memory $none 0) (memory $wide i64 1 1) (memory $open i64 1) (memory $never 0 0)";
 
 /// The rest of every module. The first element of the table is null.
@@ -102,10 +102,10 @@ const POSITIONS: [(&str, &str, i32); 17] = [
 /// A folded operator whose first operand is an address.
 struct Access {
     name: String,
-    /// Its operands after the address.
+    /// The operator's operands after the address.
     operands: &'static str,
     lane: bool,
-    /// The type of its result.
+    /// The type of the operator's result.
     gives: Option<&'static str>,
     /// The number of accessed bytes.
     bytes: u64,
@@ -258,8 +258,8 @@ fn accesses() -> Vec<Access> {
     all
 }
 
-/// Returns the ways to exceed a memory: the memory, the immediate and the address for an access of
-/// this many bytes.
+/// Returns the ways to exceed a memory. Each has the memory, the immediate and the address for an
+/// access of this many bytes.
 fn addresses(bytes: u64) -> Vec<(&'static str, String, String)> {
     let last = 65536 - bytes + 1;
     let aligned = 65536;
@@ -408,11 +408,11 @@ fn others() -> Vec<String> {
     all
 }
 
-/// Operators of the supported proposals that never trap; lines that begin with `#` are notes.
+/// Operators of the supported proposals that never trap. Lines that begin with `#` are notes.
 const NEVER: &str = include_str!("never.txt");
 
-/// Proposals that are rejected by name. All others count as supported, so a new one needs a
-/// decision.
+/// Proposals that are rejected by name. All other proposals count as supported, so a new proposal
+/// needs a decision.
 const REFUSED: [&str; 8] = [
     "custom_descriptors",
     "function_references",
@@ -526,8 +526,8 @@ fn compare(
     Ok(operator_at(&bytes, offset))
 }
 
-/// Compares ways to trap in positions; each way is also followed by the machine in one position.
-/// Returns the operators that trapped.
+/// Compares ways to trap in positions. The machine also follows each way in one position. Returns
+/// the operators that trapped.
 fn compare_all(ways: &[(String, bool)]) -> BTreeSet<String> {
     let mut trapped = BTreeSet::new();
     let mut wrong = Vec::new();
@@ -557,9 +557,9 @@ fn compare_all(ways: &[(String, bool)]) -> BTreeSet<String> {
     trapped
 }
 
-/// Every operator that accesses memory, at every address. Two kinds of addresses are tried in every
-/// position, because the engine treats them differently: those where the offset alone is beyond
-/// memory, and those where only the address is.
+/// Tests every operator that accesses memory, at every address. Two kinds of addresses are tried in
+/// every position, because the engine treats them differently. In one kind, the offset alone
+/// exceeds memory. In the other, only the address does.
 #[test]
 fn accesses_beyond_memory() {
     let accesses = accesses();
@@ -583,7 +583,7 @@ fn accesses_beyond_memory() {
     }
 }
 
-/// Operators that the engine has only with threads; `waiting_and_notifying` tests them.
+/// Operators that the engine has only with threads. `waiting_and_notifying` tests them.
 const WAITING: [&str; 3] = [
     "MemoryAtomicNotify",
     "MemoryAtomicWait32",

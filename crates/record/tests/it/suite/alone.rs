@@ -1,5 +1,5 @@
-//! Makes a module independent: imports from `spectest`, the scripts' host, and constants of other
-//! modules become definitions of its own.
+//! Makes a module independent. Its imports from `spectest` (the scripts' host) and constants of
+//! other modules become definitions of its own.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::sections::{CODE, FUNCTION, GLOBAL, IMPORT, MEMORY, Sections, Side, TA
 /// Modules available for import, by name.
 pub type Registered<'a> = HashMap<&'a str, Vec<u8>>;
 
-/// Returns the module without imports, or why that is impossible.
+/// Returns the module without imports, or the reason why that is impossible.
 pub fn alone(bytes: &[u8], registered: &Registered<'_>) -> Result<Vec<u8>, String> {
     let mut found = None;
     for payload in Parser::new(0).parse_all(bytes) {
@@ -112,7 +112,8 @@ fn own(
         match import.ty {
             TypeRef::Func(ty) => {
                 functions.push(encoded(&ty));
-                // No locals and an empty body: the functions of `spectest` print their arguments.
+                // The functions of `spectest` print their arguments. Here, they have no locals and
+                // an empty body.
                 bodies.push(vec![2, 0, 0x0b]);
             }
             TypeRef::Table(ty) => {

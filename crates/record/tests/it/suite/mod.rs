@@ -1,4 +1,4 @@
-//! The WebAssembly test suite, recorded: `cargo xtask suites`.
+//! Records the WebAssembly test suite, as `cargo xtask suites`.
 //!
 //! Each call that must return or trap is made in a recorded run. An added function ([`driver`])
 //! first makes the script's earlier calls. The recording is compared with the script. Then the
@@ -32,7 +32,7 @@ use script::{Value, fits, trap_fits};
 use crate::harness::{Recording, invoke, quiet, try_record};
 use crate::stored::Stored;
 
-/// The most results of a driver function.
+/// The maximum number of results of a driver function.
 const MOST_RESULTS: usize = 1000;
 
 /// The number of assertions that held, by kind, and the number left out, by reason.
@@ -86,11 +86,12 @@ struct Guest<'a> {
     bytes: Vec<u8>,
     program: Program,
     steps: Vec<Step<'a>>,
-    /// Why its state is no longer known: something left out has changed it.
+    /// The reason why the module's state is no longer known. Something that was left out has
+    /// changed it.
     lost: Option<&'static str>,
 }
 
-/// A module, or why its assertions are left out.
+/// A module, or the reason why its assertions are left out.
 type Known<'a> = Result<Guest<'a>, String>;
 
 fn options() -> RecordOptions {
@@ -283,7 +284,8 @@ fn run(path: &Path, text: &str, counts: &mut Counts) {
     }
 }
 
-/// Like [`guest`]; a module that is left out makes the state of the modules linked with it unknown.
+/// Does the same as [`guest`]. A module that is left out makes the state of the modules linked with
+/// it unknown.
 fn linked<'a>(
     bytes: Result<Vec<u8>, String>,
     guests: &mut [Known<'_>],
@@ -298,7 +300,7 @@ fn linked<'a>(
     made
 }
 
-/// Marks the modules that are linked with one that is left out.
+/// Marks the modules that are linked with a module that is left out.
 fn lose(guests: &mut [Known<'_>], registered: &HashMap<&str, usize>, bytes: &[u8]) {
     for module in imported(bytes) {
         let at = registered.get(module.as_str());
@@ -313,7 +315,7 @@ struct Used<'a> {
     module: Option<&'a str>,
     name: &'a str,
     arguments: &'a [WastArg<'a>],
-    /// Whether it is a global that is read.
+    /// Whether the export is a global that is read.
     reads: bool,
 }
 
@@ -399,8 +401,8 @@ fn add<'a>(
     }
 }
 
-/// Records the calls of a guest: those that return all in one run, and each that traps with the
-/// calls before it.
+/// Records the calls of a guest. All calls that return are in one run. Each call that traps has its
+/// own run, with the calls before it.
 fn check(name: &str, guest: &Guest<'_>, counts: &mut Counts) {
     let steps = &guest.steps;
     let returns = |step: &Step<'_>| !matches!(step.expected, Expected::Traps(_));
@@ -632,7 +634,7 @@ fn webassembly() {
         scripts(&folder, &mut found);
     }
     assert!(!found.is_empty(), "no scripts in {folder:?}");
-    // Longest first, on two threads; more would exceed CI's memory.
+    // The longest scripts come first, on two threads. More threads would exceed CI's memory.
     found.sort_by_key(|path| std::fs::metadata(path).map_or(0, |data| data.len()));
     let scripts = found.len();
     let left = Mutex::new(found);

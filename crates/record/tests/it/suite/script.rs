@@ -1,4 +1,4 @@
-//! Scripts of the test suite: modules, calls and expected outcomes.
+//! Reads scripts of the test suite, with modules, calls and expected outcomes.
 
 use afterimage_trace::RawValue;
 use wasm_encoder::{HeapType, Instruction};

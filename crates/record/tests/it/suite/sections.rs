@@ -14,14 +14,14 @@ pub const CODE: u8 = 10;
 /// Section ids in module order.
 const ORDER: [u8; 13] = [1, 2, 3, 4, 5, 13, 6, 7, 8, 9, 12, 10, 11];
 
-/// Which end of a section to add to.
+/// The end of a section at which to add entries.
 #[derive(Clone, Copy)]
 pub enum Side {
     First,
     Last,
 }
 
-/// A module's sections, except custom ones.
+/// A module's sections, except custom sections.
 pub struct Sections {
     header: Vec<u8>,
     sections: Vec<(u8, Vec<u8>)>,

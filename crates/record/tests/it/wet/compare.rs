@@ -15,8 +15,8 @@ pub type Trace<'a> = WholeTrace<'a, InMemory, InEpochs>;
 type Failure = TraceError<Infallible, Infallible>;
 
 /// Compares everything recorded about the chosen executions in a window of the run. In a partial
-/// window, questions that lead out of it may be refused, but values may not. Values of functions
-/// that are left out may be refused.
+/// window, the trace may refuse questions that lead out of the window, but not values. It may also
+/// refuse values of functions that are left out.
 pub fn compare(
     trace: &Trace<'_>,
     naive: &Naive<'_>,
@@ -168,7 +168,7 @@ impl Comparison<'_, '_> {
         }
     }
 
-    /// Whether a register is known to hold a vector; the upper halves of other values are
+    /// Whether a register is known to hold a vector. The upper halves of other values are
     /// undefined.
     fn vector(&self, code: &NodeCode, details: &Details, register: u32) -> bool {
         let (by, inst) = match code.source(register) {

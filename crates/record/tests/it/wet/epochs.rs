@@ -1,4 +1,4 @@
-//! Whole execution traces in memory.
+//! Builds whole execution traces in memory.
 
 #[path = "../../../../../fuzz/bodies/values/epochs.rs"]
 mod given;

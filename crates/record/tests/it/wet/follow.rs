@@ -14,14 +14,14 @@ use super::naive::Naive;
 use crate::harness::Recording;
 use crate::stored::Stored;
 
-/// In runs with more executions of nodes, only a sample from all parts is compared.
+/// In runs with more executions of nodes than this, only a sample from all parts is compared.
 const MANY: usize = 600;
-/// In runs with at most this many, all dependences are also checked forward.
+/// In runs with at most this many executions, all dependences are also checked forward.
 const FEW: usize = 100;
 /// Runs with more blocks are not recorded in full, for lack of memory.
 const MOST_BLOCKS: u64 = 1_000_000;
-/// For a real program: the number of executions whose effects are compared, and the number whose
-/// uses are.
+/// For a real program, the number of executions whose effects are compared, and the number of
+/// executions whose uses are compared.
 const BACKWARD: usize = 10_000;
 const FORWARD: usize = 500;
 /// Longer runs are built fewer times.
@@ -69,7 +69,7 @@ pub fn agree(recording: &Recording, stored: &Stored) {
         check(&epochs(from_ref(window), 1 + nodes / 20), window.clone());
     }
     check(&epochs(&windows, 1 + nodes / 20), whole.clone());
-    // Each half of the functions, over the whole run and over a window.
+    // Test each half of the functions, over the whole run and over a window.
     for (odd, window) in [(0, &whole), (1, &windows[1])] {
         let odd = (nodes as u32 + odd) % 2;
         let functions = recording.program.functions.iter();
@@ -82,7 +82,7 @@ pub fn agree(recording: &Recording, stored: &Stored) {
     }
 }
 
-/// For a real program, compares the effects and uses of many executions with a full naive record.
+/// Compares the effects and uses of many executions of a real program with a full naive record.
 pub fn agree_on_many(recording: &Recording, stored: &Stored) {
     if stored.path.length() > MOST_BLOCKS {
         println!(

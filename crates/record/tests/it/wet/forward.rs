@@ -1,5 +1,5 @@
-//! Forward is backward reversed: the uses of a definition are exactly the executions that depend on
-//! it.
+//! Checks that the forward dependences are the backward dependences, reversed. The uses of a
+//! definition must be exactly the executions that depend on it.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -67,7 +67,8 @@ pub fn compare(
             };
             let expected = reversed.held.get(&definition).unwrap_or(&nothing);
             match definition {
-                // The value comes from the callee: its uses belong to the execution that made it.
+                // The value comes from the callee, so its uses belong to the execution that made
+                // it.
                 Definition::After { .. } if expected.is_empty() => {
                     if whole {
                         passed_on(trace, naive, instance, &held);
@@ -85,7 +86,7 @@ pub fn compare(
     }
 }
 
-/// Every holder of a call's result also holds the callee's returned value.
+/// Checks that every holder of a call's result also holds the value that the callee returned.
 fn passed_on(trace: &Trace<'_>, naive: &Naive<'_>, call: Instance, held: &[Use]) {
     let made = |time: u64, variable: u32| {
         let at = naive.executed.partition_point(|of| of.instance.time < time);
@@ -125,7 +126,7 @@ fn held(trace: &Trace<'_>, definition: Definition, whole: bool) -> Option<Vec<Us
         }
         marks.push((found.len(), holders.mark()));
     }
-    // From each mark on, the results are the same.
+    // Iterating from each mark gives the same results.
     let step = 1 + marks.len() / 4;
     for (skipped, mark) in marks.iter().step_by(step).skip(1) {
         holders.go(mark).expect("a position");

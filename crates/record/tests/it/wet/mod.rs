@@ -1,7 +1,7 @@
-//! Whole execution traces answer as if everything had been recorded.
+//! Checks that whole execution traces answer as if everything had been recorded.
 //!
-//! Whatever a guest does, a naive uncompressed record of everything agrees with the trace built by
-//! the code under test.
+//! Whatever a guest does, the trace built by the code under test must agree with a naive,
+//! uncompressed record of everything.
 
 mod compare;
 mod epochs;

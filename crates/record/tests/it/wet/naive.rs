@@ -1,4 +1,4 @@
-//! A recorder of everything: all registers of all executions, and the last writer of each byte,
+//! Records everything, which is all registers of all executions, and the last writer of each byte,
 //! global and variable.
 
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ pub enum Made {
         call: usize,
         index: u32,
     },
-    /// A reference to the exception that it threw, or a rethrown value.
+    /// A reference to the exception that the execution threw, or a rethrown value.
     Thrown {
         by: usize,
     },
@@ -50,9 +50,9 @@ pub struct Executed {
     pub instance: Instance,
     /// The last of its blocks.
     pub last: u64,
-    /// The host call that it ends with.
+    /// The host call with which the execution ends.
     pub host_call: Option<u64>,
-    /// The results of the call that it ends with.
+    /// The results of the call with which the execution ends.
     pub results: Option<Vec<GlobalBits>>,
     /// The details, which long runs keep only for some executions.
     pub details: Option<Details>,
@@ -61,18 +61,18 @@ pub struct Executed {
 /// The part that is recorded only for some executions.
 #[derive(Default)]
 pub struct Details {
-    /// The variables when it began.
+    /// The variables when the execution began.
     pub variables: Vec<Made>,
-    /// For each read of memory or a global: the writer of each byte, or of the global.
+    /// For each read of memory or a global, the writer of each byte or of the global.
     pub reads: Vec<(usize, Vec<Wrote>)>,
-    /// For each instruction that takes a table element or a size: who set it. Without an
-    /// instruction, for the call at the end.
+    /// For each instruction that takes a table element or a size, the writers of that element or
+    /// size. An entry without an instruction is for the call at the end.
     pub taken: Vec<(Option<usize>, Vec<Wrote>)>,
     /// All registers of the machine, which has one register for equal constants.
     pub low: Vec<u64>,
     /// The first register that holds a result.
     pub first: usize,
-    /// The upper halves; empty if there are none.
+    /// The upper halves of the registers, or nothing if there are none.
     pub high: Vec<u64>,
     /// The number of executed instructions, if the node was stopped.
     pub stopped: Option<usize>,
@@ -87,11 +87,11 @@ enum Size {
 
 struct Frame {
     variables: Vec<Made>,
-    /// Its last execution.
+    /// The activation's last execution.
     last: usize,
-    /// Whether that ends with a call whose results are returned.
+    /// Whether the last execution ends with a call whose results are returned.
     returns: bool,
-    /// The number of values it returns.
+    /// The number of values that the activation returns.
     results: usize,
 }
 
@@ -101,7 +101,7 @@ pub struct Naive<'a> {
     lengths: Vec<u64>,
     time: u64,
     counts: Vec<u64>,
-    /// Which executions to keep in detail.
+    /// Selects the executions to keep in detail.
     keep: Box<dyn Fn(usize) -> bool>,
     pub executed: Vec<Executed>,
     frames: Vec<Frame>,
@@ -115,11 +115,11 @@ pub struct Naive<'a> {
     sizes: HashMap<Size, Wrote>,
     /// The initial lengths of tables.
     lengths_of_tables: Vec<u64>,
-    /// In the current node: which instructions write the bytes of a value.
+    /// For each instruction of the current node, whether it writes the bytes of a value.
     stores: Vec<bool>,
-    /// Whether it ended with a call that has not begun.
+    /// Whether the current node ended with a call that has not begun.
     calls: bool,
-    /// Whether it throws the exception of a reference.
+    /// Whether the current node throws the exception of a reference.
     rethrows: bool,
     host_calls: u64,
 }
@@ -176,8 +176,8 @@ impl<'a> Naive<'a> {
         naive
     }
 
-    /// Handles the effects of a node's first `count` instructions on tables and sizes, and with
-    /// `ends` those of its end.
+    /// Handles the effects of a node's first `count` instructions on tables and sizes, and, if
+    /// `ends` is set, the effects of its end.
     fn elsewhere(&mut self, code: &NodeCode, count: usize, low: &[u64], ends: bool) {
         let of = |register: Register| low[register as usize];
         for (i, inst) in code.insts[..count].iter().enumerate() {
@@ -240,7 +240,8 @@ impl<'a> Naive<'a> {
         }
     }
 
-    /// Returns who set these elements, except missing ones: a call through them traps.
+    /// Returns the writers of these elements. Missing elements are omitted, because a call through
+    /// them traps.
     fn elements_of(&self, table: u32, first: u64, count: u64) -> Vec<Wrote> {
         let wrote = |element| {
             let initial = element < self.lengths_of_tables[table as usize];
@@ -286,7 +287,7 @@ impl<'a> Naive<'a> {
         }
     }
 
-    /// Handles the return of a call of the innermost activation.
+    /// Handles the return of a call made by the innermost activation.
     fn arrive(&mut self, first: u32, count: u32, given: Vec<Made>) {
         assert_eq!(given.len(), count as usize);
         self.set(first, given.into_iter());

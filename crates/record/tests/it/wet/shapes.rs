@@ -1,4 +1,5 @@
-//! Guests with difficult dependences: distant definitions, exceptions, long chains.
+//! Tests guests with difficult dependences, which are distant definitions, exceptions and long
+//! chains.
 
 use super::follow::agree;
 use crate::guests::record_run;
@@ -12,8 +13,8 @@ fn check(text: &str, args: &[&str]) {
     agree(&recording, &Stored::of(&recording));
 }
 
-/// Variables are searched for 64 nodes back; anything further away is stored. These guests cross
-/// the boundary in both directions, in consecutive and in nested activations.
+/// Variables are searched for 64 nodes back. Definitions further away are stored. These guests
+/// cross the boundary in both directions, in consecutive and in nested activations.
 #[test]
 fn definitions_at_the_boundary() {
     check(
@@ -143,7 +144,8 @@ fn results_through_activations() {
     );
 }
 
-/// Values connected by thousands of steps: the builder must store some in between.
+/// Tests values that are connected by thousands of steps, so that the builder must store some in
+/// between.
 #[test]
 fn chains() {
     for body in [
@@ -156,7 +158,7 @@ fn chains() {
              (local.set $p (i32.load offset=32768 (local.get $p)))
              (br_if $m (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
            (i64.extend_i32_u (local.get $p))"#,
-        // Copies are copied again, one step further each time, with overlap.
+        // Copy the copies again, one step further each time, with overlap.
         r#"(i64.store (i32.const 0) (i64.const 0x1122334455667788))
            (memory.fill (i32.const 12) (i32.const 7) (i32.const 9))
            (memory.init $d (i32.const 20) (i32.const 2) (i32.const 5))

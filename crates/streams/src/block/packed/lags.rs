@@ -1,4 +1,4 @@
-//! Finds periods in a block, cheaply.
+//! Finds periods in a block at low cost.
 
 /// The maximum number of interleaved strides to try.
 const MOST_INTERLEAVED: usize = 8;
@@ -19,8 +19,8 @@ pub(super) fn find(values: &[u64]) -> Vec<(usize, usize)> {
     found
 }
 
-/// The distance at which most triples of differences recur. A period of the values is also a period
-/// of the differences, and a triple distinguishes a period from a repetition inside it.
+/// Returns the distance at which most triples of differences recur. A period of the values is also
+/// a period of the differences, and a triple distinguishes a period from a repetition inside it.
 fn period(values: &[u64]) -> Option<usize> {
     let mut last_seen = [0u16; TABLE];
     let mut votes = vec![0u16; values.len()];
@@ -46,10 +46,11 @@ fn period(values: &[u64]) -> Option<usize> {
     (usize::from(most) * 3 > values.len()).then_some(lag)
 }
 
-/// The smallest number of interleaved sequences such that their strides are mostly constant.
+/// Returns the smallest number of interleaved sequences such that their strides are mostly
+/// constant.
 fn interleaved(values: &[u64]) -> Option<usize> {
-    /// The number of places to examine before rejecting a candidate of which fewer than one in
-    /// three fits.
+    /// The number of places to examine before rejecting a candidate that fits fewer than one place
+    /// in three.
     const GLANCE: usize = 48;
     let hits = |places: std::ops::Range<usize>, lag: usize| {
         let fits = places.filter(|&at| {

@@ -5,13 +5,13 @@ use super::{HIGHEST_ORDER, lags};
 use crate::block::Nesting;
 use crate::{bits, varint};
 
-/// How a block is packed.
+/// The way in which a block is packed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     /// The order of differences: 0 for values, 1 for differences, 2 for differences of differences,
     /// and so on.
     pub(super) order: usize,
-    /// The distance of the differences.
+    /// The distance between the two values of each difference.
     pub(super) lag: usize,
     /// The number to subtract from each number.
     pub(super) base: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The approximate size of the block in bytes.
+    /// Returns the approximate size of the block in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -39,13 +39,13 @@ const BELOW: [usize; 8] = [0, 1, 2, 5, 12, 25, 50, 100];
 
 /// The number of candidates that are examined closely.
 const FINALISTS: usize = 2;
-/// A finalist's estimate exceeds the best one by at most one part in this many.
+/// A finalist's estimate exceeds the best estimate by at most one part in this many.
 const CLOSE: u64 = 8;
 
 /// For an estimate of a long block, two stretches of this many values are examined.
 const STRETCH: usize = 128;
 
-/// At most [`FINALISTS`] candidate ways to pack a block, the best estimate first.
+/// Returns at most [`FINALISTS`] ways to pack a block, best estimate first.
 pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
     let mut numbers = Vec::with_capacity(values.len());
     let mut ways = Vec::new();
@@ -100,7 +100,7 @@ pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
     plans
 }
 
-/// The values that an estimate examines. The first `head` values are not representative.
+/// Returns the values that an estimate examines. The first `head` values are not representative.
 fn stretches(values: &[u64], head: usize) -> impl Iterator<Item = &[u64]> + Clone {
     let (first, second) = match values.len() {
         len if len < 4 * STRETCH || head > STRETCH / 2 => (values, None),
@@ -113,8 +113,8 @@ fn stretches(values: &[u64], head: usize) -> impl Iterator<Item = &[u64]> + Clon
     std::iter::once(first).chain(second)
 }
 
-/// The approximate total number of bits of numbers relative to a middle number, without sorting.
-/// Outliers have little weight.
+/// Returns the approximate total number of bits of numbers relative to a middle number, without
+/// sorting. Outliers have little weight.
 fn spread(numbers: &[u64]) -> u64 {
     let at = |eighths: usize| numbers[numbers.len() * eighths / 8];
     let mut samples = [at(1), at(3), at(4), at(5), at(7)];
@@ -126,7 +126,7 @@ fn spread(numbers: &[u64]) -> u64 {
         .sum()
 }
 
-/// The differences of an order to the values `lag` places before, excluding the head.
+/// Computes the differences of an order to the values `lag` places before, excluding the head.
 pub(super) fn residuals(values: &[u64], order: usize, lag: usize, out: &mut Vec<u64>) {
     out.clear();
     match order {
@@ -155,7 +155,7 @@ pub(super) fn residuals(values: &[u64], order: usize, lag: usize, out: &mut Vec<
     }
 }
 
-/// The approximate size of the head as a block, in bytes.
+/// Returns the approximate size of the head as a block, in bytes.
 fn head_bytes(head: &[u64]) -> usize {
     let values: usize = head.iter().map(|&value| varint::size(value)).sum();
     let differences: usize = head
@@ -165,7 +165,7 @@ fn head_bytes(head: &[u64]) -> usize {
     values.min(differences + 4)
 }
 
-/// The best base, scale and width for numbers, which it sorts.
+/// Sorts the numbers, and returns the best base, scale and width for them.
 fn frame(numbers: &mut [u64], signed: bool, head: usize) -> Plan {
     // Signed order equals the order of numbers with a flipped sign bit.
     let flip = if signed { 1 << 63 } else { 0 };
@@ -249,8 +249,8 @@ fn bytes(count: usize, width: u32, patches: usize, head: usize) -> usize {
     2 + (count * width as usize).div_ceil(8) + patches + head
 }
 
-/// The greatest common divisor. Uses Stein's algorithm, because division is slow and most blocks
-/// have no common divisor.
+/// Returns the greatest common divisor. Uses Stein's algorithm, because division is slow and most
+/// blocks have no common divisor.
 fn gcd(mut a: u64, mut b: u64) -> u64 {
     if a == 0 || b == 0 {
         return a | b;

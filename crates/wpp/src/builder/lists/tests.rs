@@ -1,5 +1,4 @@
-//! The result of closing a list according to its definition, which folds whole levels, one after
-//! another.
+//! Compares closed lists with their definition, which folds whole levels, one after another.
 
 use afterimage_ids::NodeId;
 use proptest::collection::vec;
@@ -19,7 +18,7 @@ fn runs(list: &[(Symbol, u64)]) -> Vec<(Symbol, u64)> {
     runs
 }
 
-/// The blocks of a level, which form the next level.
+/// Returns the blocks of a level, which form the next level.
 fn blocks(level: &[(Symbol, u64)]) -> Vec<Vec<(Symbol, u64)>> {
     let mut blocks = vec![vec![level[0]]];
     for at in 1..level.len() {
@@ -58,8 +57,8 @@ fn closed(list: &[(Symbol, u64)], rules: &mut Consing) -> Option<(Symbol, u64)> 
     (!level.is_empty()).then(|| one(&level, rules))
 }
 
-/// Lists of few or many symbols, with recurring stretches and with slopes that have no local
-/// minimum.
+/// Generates lists of few or many symbols, with recurring stretches and with slopes that have no
+/// local minimum.
 fn lists() -> impl Strategy<Value = Vec<(Symbol, u64)>> {
     let stretch = prop_oneof![
         vec((0..50u32, 1..3u64), 0..100),

@@ -3,7 +3,8 @@
 use crate::twpp::call_graph::CallId;
 use crate::twpp::compact::{MOST_BLOCKS, Twpp};
 
-/// Fails with the contradiction, if there is one. O(subtrees + runs + bytes).
+/// Checks that the call graph and the path traces agree. Returns a contradiction as the error.
+/// Time: O(subtrees + runs + bytes).
 pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
     let mut executed = 0;
     for function in &twpp.functions {
@@ -13,8 +14,8 @@ pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
             return Err("it executes more blocks than a run can");
         }
     }
-    // The path traces of all functions, in sequence: where the traces of each function begin, and
-    // the number of blocks of each trace.
+    // The position at which each function's traces begin in the sequence of all functions' path
+    // traces, and the number of blocks of each trace.
     let mut begin = Vec::with_capacity(twpp.functions.len());
     let mut lengths = Vec::new();
     for function in &twpp.functions {

@@ -1,4 +1,4 @@
-//! The possible errors of a file.
+//! Errors of reading a file.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use afterimage_ids::FuncId;
 
 use crate::twpp::lzw::LzwError;
 
-/// Why a file, or a part of a file, cannot be read.
+/// The reason why a file, or a part of a file, cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
     /// The file does not begin like a TWPP file.

@@ -1,5 +1,5 @@
-//! The block of a function in a file: its traces, its dictionaries, and its path traces, each a
-//! pair of a trace and a dictionary.
+//! The block of a function in a file. It holds the function's traces, its dictionaries, and its
+//! path traces, each a pair of a trace and a dictionary.
 
 use afterimage_ids::FuncId;
 
@@ -14,11 +14,12 @@ use crate::twpp::varint;
 pub(super) struct Lengths {
     pub(super) traces: u64,
     pub(super) dictionaries: u64,
-    /// The pairs of traces and dictionaries, and the lengths.
+    /// The size of the pairs of traces and dictionaries, and of the lengths.
     pub(super) paths: u64,
 }
 
-/// The block of a function: the lengths of the traces and the dictionaries, and the three parts.
+/// Returns the block of a function, with the lengths of the traces and the dictionaries, and the
+/// three parts.
 pub(super) fn write(function: &FunctionTraces) -> Vec<u8> {
     let mut traces = Vec::new();
     varint::put(&mut traces, function.traces.len() as u64);
@@ -65,8 +66,8 @@ fn write_dictionary(bytes: &mut Vec<u8>, dictionary: &Dictionary) {
     }
 }
 
-/// The lengths of the parts of a function's block. Does not read the parts. `None` if the block is
-/// malformed.
+/// Returns the lengths of the parts of a function's block. Does not read the parts. Returns `None`
+/// if the block is malformed.
 pub(super) fn lengths(bytes: &[u8]) -> Option<Lengths> {
     let mut rest = bytes;
     let traces = varint::take(&mut rest)?;
@@ -79,7 +80,7 @@ pub(super) fn lengths(bytes: &[u8]) -> Option<Lengths> {
     })
 }
 
-/// Reads the block of a function, except for the timestamps. On error, describes the fault.
+/// Reads the block of a function, except for the timestamps. On error, describes the fault. Time:
 /// O(traces + bytes of dictionaries and path traces).
 pub(super) fn read(function: FuncId, bytes: &[u8]) -> Result<StoredTraces<'_>, &'static str> {
     let lengths = lengths(bytes).ok_or("its parts are longer than it is")?;
@@ -124,8 +125,8 @@ fn split<'a>(bytes: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
     Some(part)
 }
 
-/// The capacity to reserve for the `count` items that a file announces, each of which takes at
-/// least `each` bytes.
+/// Returns the capacity to reserve for the `count` items that a file announces, each of which takes
+/// at least `each` bytes.
 fn room(count: u64, bytes: &[u8], each: usize) -> usize {
     count.min((bytes.len() / each) as u64) as usize
 }

@@ -1,8 +1,8 @@
 //! The layout of a file.
 //!
 //! A file consists of a header, a directory, the dynamic call graph, and function blocks. The
-//! directory has an entry per function, ascending. There is a block per function, the most
-//! frequently called function first. Fixed-width numbers are little-endian.
+//! directory has one entry per function, ascending by function. The function blocks begin with the
+//! block of the most frequently called function. Fixed-width numbers are little-endian.
 
 use afterimage_ids::FuncId;
 
@@ -10,11 +10,12 @@ use afterimage_ids::FuncId;
 pub(super) const MAGIC: [u8; 8] = *b"TWPP\r\n\x1a\n";
 /// The version of the format.
 pub(super) const VERSION: u32 = 1;
-/// The size of the header in bytes: magic, version, number of functions, compressed and plain
-/// length of the call graph, its checksum, and the checksum of all preceding fields and the
-/// directory.
+/// The size of the header in bytes. Its fields are the magic, the version, the number of functions,
+/// the compressed and plain lengths of the call graph, and its checksum. Last is the checksum of
+/// these fields and the directory.
 pub(super) const HEADER: usize = 40;
-/// The size of an entry in bytes: the fields of a [`DirectoryEntry`], and its block's checksum.
+/// The size of an entry in bytes. It holds the fields of a [`DirectoryEntry`], and its block's
+/// checksum.
 pub(super) const ENTRY: usize = 40;
 
 /// The contents of the header.
@@ -26,16 +27,16 @@ pub(super) struct Header {
     pub(super) calls_checksum: u32,
 }
 
-/// A directory entry: a file's data about a function.
+/// A directory entry, which holds a file's data about a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectoryEntry {
-    /// The function.
+    /// The function that the entry describes.
     pub function: FuncId,
     /// The start of its block, in bytes from the beginning of the file.
     pub offset: u64,
     /// The length of its block in bytes.
     pub length: u64,
-    /// The number of calls.
+    /// The number of calls to the function.
     pub calls: u64,
     /// The number of unique path traces that these calls took.
     pub paths: u32,
@@ -44,7 +45,7 @@ pub struct DirectoryEntry {
 }
 
 impl Header {
-    /// The bytes before the checksum.
+    /// Returns the bytes before the checksum.
     pub(super) fn to_bytes(self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
@@ -78,7 +79,7 @@ impl DirectoryEntry {
         bytes
     }
 
-    /// Reads an entry. `None` if the function's number is reserved.
+    /// Reads an entry. Returns `None` if the function's number is reserved.
     pub(super) fn from_bytes(bytes: &[u8; ENTRY]) -> Option<Self> {
         let function = Some(u32_at(bytes, 0)).filter(|&n| n < u32::MAX)?;
         Some(Self {
@@ -92,7 +93,7 @@ impl DirectoryEntry {
     }
 }
 
-/// The number at a fixed offset in a header or an entry.
+/// Returns the number at a fixed offset in a header or an entry.
 pub(super) fn u32_at(bytes: &[u8; 40], at: usize) -> u32 {
     u32::from_le_bytes(std::array::from_fn(|k| bytes[at + k]))
 }

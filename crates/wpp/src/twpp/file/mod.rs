@@ -1,7 +1,7 @@
 //! The compacted TWPP file (Zhang and Gupta 2001, section 3, "Access time study").
 //!
-//! One function's path traces can be read alone: a reader needs only the directory and the
-//! function's block. Every part has a checksum, but a reader does not rely on it: invalid contents
+//! One function's path traces can be read alone, because a reader needs only the directory and the
+//! function's block. Every part has a checksum, but a reader does not rely on it. Invalid contents
 //! with a correct checksum are also an error.
 
 mod consistency;

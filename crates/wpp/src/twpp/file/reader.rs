@@ -12,7 +12,7 @@ use crate::twpp::compact::Twpp;
 use crate::twpp::lzw::LzwDecoder;
 use crate::twpp::plain_calls::{self, CallsError};
 
-/// An open TWPP file. Reads a function without reading other functions or the call graph.
+/// An open TWPP file. It reads a function without reading other functions or the call graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -20,34 +20,35 @@ pub struct Reader<'a> {
     directory: &'a [[u8; ENTRY]],
 }
 
-/// The sizes in bytes of the parts of a file: the columns of the paper's Table 3.
+/// The sizes in bytes of the parts of a file, which are the columns of the paper's Table 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSizes {
-    /// Header and directory.
+    /// The size of the header and the directory.
     pub directory: u64,
-    /// The dynamic call graph, compressed.
+    /// The size of the compressed dynamic call graph.
     pub calls: u64,
-    /// Timestamped traces of dynamic basic blocks.
+    /// The size of the timestamped traces of dynamic basic blocks.
     pub traces: u64,
-    /// Dictionaries of dynamic basic blocks.
+    /// The size of the dictionaries of dynamic basic blocks.
     pub dictionaries: u64,
-    /// The path traces, as pairs of a trace and a dictionary, and the number of calls that took
-    /// each.
+    /// The size of the path traces, which are pairs of a trace and a dictionary, and of the number
+    /// of calls that took each.
     pub paths: u64,
 }
 
 impl FileSizes {
-    /// The whole file.
+    /// Returns the size of the whole file.
     pub fn total(&self) -> u64 {
         self.directory + self.calls + self.traces + self.dictionaries + self.paths
     }
 }
 
 impl<'a> Reader<'a> {
-    /// Opens a file, and checks its header and directory. O(functions).
+    /// Opens a file, and checks its header and directory. Time: O(functions).
     ///
     /// # Errors
-    /// If the bytes are not a TWPP file, or the header or the directory is damaged.
+    /// Returns an error if the bytes are not a TWPP file, or the header or the directory is
+    /// damaged.
     pub fn open(bytes: &'a [u8]) -> Result<Self, FileError> {
         if bytes.first_chunk() != Some(&MAGIC) {
             return Err(FileError::NotTwpp);
@@ -81,12 +82,12 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// The directory's entries, ascending by function.
+    /// Returns the directory's entries, ascending by function.
     pub fn entries(&self) -> impl Iterator<Item = DirectoryEntry> {
         self.directory.iter().filter_map(DirectoryEntry::from_bytes)
     }
 
-    /// The directory's entry for a function, if it was called. O(log functions).
+    /// Returns the directory's entry for a function, if it was called. Time: O(log functions).
     pub fn entry(&self, function: FuncId) -> Option<DirectoryEntry> {
         let number = function.as_u32();
         let found = self
@@ -95,20 +96,20 @@ impl<'a> Reader<'a> {
         DirectoryEntry::from_bytes(&self.directory[found.ok()?])
     }
 
-    /// The path traces of a function, if it was called. Reads only the directory and the function's
-    /// block. Linear in the block. The timestamps are read only for the checksum; [`StoredTraces`]
-    /// checks them on demand.
+    /// Returns the path traces of a function, if it was called. Reads only the directory and the
+    /// function's block. Time: linear in the block. The timestamps are read only for the checksum.
+    /// [`StoredTraces`] checks them on demand.
     ///
     /// # Errors
-    /// If the function's block is damaged.
+    /// Returns an error if the function's block is damaged.
     pub fn function(&self, function: FuncId) -> Result<Option<StoredTraces<'a>>, FileError> {
         self.entry(function).map(|e| self.read(&e)).transpose()
     }
 
-    /// The dynamic call graph, in at most `limit` bytes of memory. O(calls).
+    /// Returns the dynamic call graph, in at most `limit` bytes of memory. Time: O(calls).
     ///
     /// # Errors
-    /// If the call graph is damaged, or exceeds the limit.
+    /// Returns an error if the call graph is damaged, or exceeds the limit.
     pub fn calls(&self, limit: usize) -> Result<CallGraph, FileError> {
         let begin = (HEADER + ENTRY * self.directory.len()) as u64;
         let compressed = self.part(Part::Calls, begin, self.header.calls_length)?;
@@ -126,11 +127,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads everything, with the call graph in at most `limit` bytes of memory. Checks that the
-    /// call graph and the path traces agree on every number of calls. O(calls + bytes).
+    /// call graph and the path traces agree on every number of calls. Time: O(calls + bytes).
     ///
     /// # Errors
-    /// If a part is damaged, if the call graph exceeds the limit, or if the parts contradict each
-    /// other.
+    /// Returns an error if a part is damaged, if the call graph exceeds the limit, or if the parts
+    /// contradict each other.
     pub fn twpp(&self, limit: usize) -> Result<Twpp, FileError> {
         let functions = self
             .entries()
@@ -143,10 +144,10 @@ impl<'a> Reader<'a> {
         Ok(twpp)
     }
 
-    /// The sizes of the parts in bytes. O(functions).
+    /// Returns the sizes of the parts in bytes. Time: O(functions).
     ///
     /// # Errors
-    /// If a function's block has an invalid beginning.
+    /// Returns an error if a function's block has an invalid beginning.
     pub fn sizes(&self) -> Result<FileSizes, FileError> {
         let mut sizes = FileSizes {
             directory: (HEADER + ENTRY * self.directory.len()) as u64,
@@ -166,7 +167,7 @@ impl<'a> Reader<'a> {
         Ok(sizes)
     }
 
-    /// The size of the call graph in bytes before compression.
+    /// Returns the size of the call graph in bytes before compression.
     pub fn plain_calls(&self) -> u64 {
         self.header.plain_length
     }

@@ -24,29 +24,29 @@ pub struct StoredTraces<'a> {
 }
 
 impl<'a> StoredTraces<'a> {
-    /// The function.
+    /// Returns the function.
     pub fn function(&self) -> FuncId {
         self.function
     }
 
-    /// The number of calls.
+    /// Returns the number of calls.
     pub fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// The unique path traces.
+    /// Returns the unique path traces.
     pub fn paths(&self) -> &[CompactPath] {
         &self.paths
     }
 
-    /// The timestamped sequence of dynamic basic blocks of a unique path trace, and the dictionary
-    /// that expands them. Linear in the trace's bytes.
+    /// Returns the timestamped sequence of dynamic basic blocks of a unique path trace, and the
+    /// dictionary that expands them. Time: linear in the trace's bytes.
     ///
     /// # Errors
-    /// If the trace is damaged.
+    /// Returns an error if the trace is damaged.
     ///
     /// # Panics
-    /// If there is no such path.
+    /// Panics if there is no such path.
     pub fn parts(
         &self,
         path: usize,
@@ -57,10 +57,11 @@ impl<'a> StoredTraces<'a> {
         Ok((trace, &self.dictionaries[path.dictionary as usize]))
     }
 
-    /// All path traces, with every timestamp checked. O(bytes).
+    /// Returns all path traces, with every timestamp checked. Time: O(bytes).
     ///
     /// # Errors
-    /// If a trace is damaged, or all traces together execute more blocks than a run can.
+    /// Returns an error if a trace is damaged, or all traces together execute more blocks than a
+    /// run can.
     pub fn check(self) -> Result<FunctionTraces<&'a [u8]>, FileError> {
         let malformed = |what| FileError::Malformed(Part::Function(self.function), what);
         let traces = self.traces.into_iter().map(TimestampedTrace::from_file);

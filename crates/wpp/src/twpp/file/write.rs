@@ -9,7 +9,7 @@ use crate::twpp::plain_calls;
 
 /// Encodes a run as a compacted TWPP file (Zhang and Gupta 2001, section 3). The file has a header
 /// with a directory, the dynamic call graph, and the functions' path traces, the most frequently
-/// called function first. O(calls + bytes).
+/// called function first. Time: O(calls + bytes).
 pub fn write(twpp: &Twpp) -> Vec<u8> {
     let (calls, plain_length) = plain_calls::compress(&twpp.calls);
     let mut order: Vec<usize> = (0..twpp.functions.len()).collect();

@@ -1,4 +1,4 @@
-//! The path trace of one call.
+//! Finds the path trace of one call.
 
 use afterimage_ids::{FuncId, RuleId};
 
@@ -13,20 +13,20 @@ use crate::{Kind, PathError, Root, Segments, WholePath};
 /// A call and its path trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallPath {
-    /// The time of its first block: the number of blocks executed before, plus 1.
+    /// The time of the call's first block, which is the number of blocks executed before, plus 1.
     pub entered: u64,
-    /// The blocks that it executed itself.
+    /// The blocks that the call executed itself.
     pub trace: PathTrace,
     /// Whether the call returned. Otherwise, it was open when the run ended.
     pub returned: bool,
 }
 
-/// The k-th call of a function, counted from 1 in the order in which calls begin; `None` if there
-/// is no such call. Linear in the segment's grammar and the blocks of the trace. If the call
-/// continues in later segments, those in which it executes something are opened.
+/// Returns the k-th call to a function, counted from 1 in the order in which calls begin, or `None`
+/// if there is no such call. Time: linear in the segment's grammar and the blocks of the trace. If
+/// the call continues in later segments, this opens the segments in which it executes something.
 ///
 /// # Errors
-/// If a segment cannot be read, or a part of the call was left out of the path.
+/// Returns an error if a segment cannot be read, or a part of the call was left out of the path.
 pub fn call_path<S: Segments>(
     path: &WholePath<S>,
     function: FuncId,
@@ -95,7 +95,7 @@ pub fn call_path<S: Segments>(
 
 /// The beginning of an activation in a segment.
 struct Begin {
-    /// The item of the root.
+    /// The item of the root at which the activation begins.
     item: usize,
     /// The rule that represents the activation, if it ends in the segment.
     rule: Option<RuleId>,
@@ -103,8 +103,8 @@ struct Begin {
     offset: u64,
 }
 
-/// The beginning of an activation of a function in a segment, after `others` earlier activations of
-/// the function.
+/// Returns the beginning of an activation of a function in a segment, after `others` earlier
+/// activations of the function.
 fn find(measured: &Measured, function: FuncId, mut others: u64) -> Option<Begin> {
     let grammar = &measured.segment.grammar;
     // The number of activations that begin in each rule, itself included. Sums reachable from the

@@ -9,24 +9,24 @@ use super::fingerprint::{Fingerprint, Points};
 use crate::measures::occurrences;
 use crate::{Kind, Root, Segments, Symbol, WholePath};
 
-/// Counts for the calls of a function.
+/// Counts for the calls to a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathCounts {
-    /// The function.
+    /// The function that was called.
     pub function: FuncId,
-    /// The number of calls.
+    /// The number of calls to the function.
     pub calls: u64,
     /// The number of calls that never returned.
     pub unfinished: u64,
-    /// The number of unique path traces that the calls took; `None` if blocks of the function were
-    /// left out of the path.
+    /// The number of unique path traces that the calls took, or `None` if blocks of the function
+    /// were left out of the path.
     pub paths: Option<u64>,
     /// The number of blocks that the calls executed themselves.
     pub blocks: u64,
 }
 
-/// The counts of all functions that were called, ascending by function. Linear in the grammars,
-/// however long the traces are.
+/// Returns the counts of all functions that were called, ascending by function. Time: linear in the
+/// grammars, however long the traces are.
 ///
 /// Traces are distinguished by their lengths and by 122-bit fingerprints with random keys. Among n
 /// traces of at most m blocks, the probability that two different traces are confused is below n²
@@ -34,7 +34,7 @@ pub struct PathCounts {
 /// compares the traces themselves.
 ///
 /// # Errors
-/// If a segment cannot be read.
+/// Returns an error if a segment cannot be read.
 pub fn count_paths<S: Segments>(
     path: &WholePath<S>,
 ) -> Result<Vec<PathCounts>, CollectError<S::Error>> {
@@ -45,7 +45,7 @@ pub fn count_paths<S: Segments>(
         .map(|node| points.of(&node.blocks))
         .collect();
     let mut found = HashMap::default();
-    // The open activations, the outermost first.
+    // The open activations, outermost first.
     let mut open: Vec<(FuncId, Fingerprint)> = Vec::new();
     for (segment, summary) in path.segments().summaries().iter().enumerate() {
         let measured = path.open(segment)?;

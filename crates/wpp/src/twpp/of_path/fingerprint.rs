@@ -4,11 +4,11 @@ use std::hash::{BuildHasher, RandomState};
 
 use afterimage_ids::BlockId;
 
-/// A prime: 2^61 − 1.
+/// The prime 2^61 − 1, modulo which fingerprints are computed.
 const PRIME: u64 = (1 << 61) - 1;
 
-/// The fingerprint of a sequence of blocks: its length, and the values at two random points of the
-/// polynomial whose coefficients are the blocks.
+/// The fingerprint of a sequence of blocks. It is the length, and the values at two random points
+/// of the polynomial with the blocks as coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Fingerprint {
     length: u64,
@@ -17,8 +17,8 @@ pub(super) struct Fingerprint {
     powers: [u64; 2],
 }
 
-/// The two points. They are chosen at random each time, so that nobody can construct colliding
-/// sequences.
+/// The two points at which polynomials are evaluated. They are chosen at random each time, so that
+/// nobody can construct colliding sequences.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Points([u64; 2]);
 
@@ -46,7 +46,7 @@ impl Fingerprint {
         powers: [1; 2],
     };
 
-    /// The fingerprint of this sequence followed by another.
+    /// Returns the fingerprint of this sequence followed by another.
     pub(super) fn then(self, other: Self) -> Self {
         let value = |k: usize| {
             let sum = times(self.values[k], other.powers[k]) + other.values[k];
@@ -61,7 +61,7 @@ impl Fingerprint {
         }
     }
 
-    /// The fingerprint of this sequence repeated `rounds` times. O(log n).
+    /// Returns the fingerprint of this sequence repeated `rounds` times. Time: O(log n).
     pub(super) fn repeated(self, mut rounds: u64) -> Self {
         let (mut result, mut power) = (Self::EMPTY, self);
         while rounds > 0 {

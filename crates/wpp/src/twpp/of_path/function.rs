@@ -1,4 +1,4 @@
-//! The path traces of one function.
+//! Finds the path traces of one function.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap};
 use rustc_hash::FxHashMap;
@@ -18,13 +18,13 @@ use crate::{Grammar, Node, Segments, Summary, WholePath};
 /// Segments in which the function is neither called nor executed are not opened. In other segments,
 /// the rules that represent its calls, and their parts, are each examined once, however often they
 /// occur. Callees are stepped over. Each sequence of nodes that is found is expanded once. At the
-/// first query, time is linear in these segments' grammars; later, it is linear in the function's
-/// part of them. The blocks of the sequences are added in both cases. The traces are in the order
-/// of discovery, which need not be the order of time.
+/// first query, time is linear in these segments' grammars. Later, it is linear in the function's
+/// part of the grammars. In both cases, it is also linear in the blocks of the sequences. The
+/// traces are in the order of discovery, which need not be the order of time.
 ///
 /// # Errors
-/// If a segment cannot be read, a part of the function was left out of the path, or there are too
-/// many different traces.
+/// Returns an error if a segment cannot be read, a part of the function was left out of the path,
+/// or there are too many different traces.
 pub fn function_paths<S: Segments>(
     path: &WholePath<S>,
     function: FuncId,
@@ -66,7 +66,7 @@ pub fn function_paths<S: Segments>(
     Ok(found.table.finish())
 }
 
-/// The number of activations of a function that begin in a segment.
+/// Returns the number of activations of a function that begin in a segment.
 pub(super) fn calls_in(summary: &Summary, function: FuncId) -> u64 {
     let counts = &summary.call_counts;
     let at = counts.binary_search_by_key(&function, |&(function, _)| function);

@@ -11,7 +11,7 @@ use crate::{Grammar, Node, Root, Summary, Symbol};
 /// The open activations of a function, and the blocks that each has executed itself.
 #[derive(Default)]
 pub(super) struct Open {
-    /// The activations, the outermost first, each with the number of activations around it.
+    /// The activations, outermost first, each with the number of activations around it.
     activations: Vec<(u32, PathBuilder)>,
 }
 
@@ -25,8 +25,8 @@ impl Open {
         self.activations.is_empty()
     }
 
-    /// Skips a segment in which the activations execute nothing. The segment's summary determines
-    /// which of them end; their traces are returned, innermost first.
+    /// Skips a segment in which the activations execute nothing. The segment's summary shows which
+    /// of them end. Returns their traces, innermost first.
     pub(super) fn pass(&mut self, summary: &Summary) -> impl Iterator<Item = PathBuilder> {
         let ended = |&(depth, _): &(u32, _)| depth < summary.kept;
         let kept = self.activations.partition_point(ended);
@@ -68,13 +68,14 @@ impl Open {
         Ok(())
     }
 
-    /// The activations that never ended.
+    /// Returns the activations that never ended.
     pub(super) fn finish(self) -> impl Iterator<Item = PathBuilder> {
         self.activations.into_iter().map(|(_, trace)| trace)
     }
 }
 
-/// Appends the blocks that an activation itself executes in a symbol; calls are stepped over.
+/// Appends the blocks that an activation itself executes in a symbol, without the blocks of its
+/// callees.
 pub(super) fn own_trace(
     grammar: &Grammar,
     symbol: Symbol,
@@ -84,7 +85,7 @@ pub(super) fn own_trace(
     walk(grammar, symbol, &mut Own { nodes, trace })
 }
 
-/// Like [`own_trace`], for a rule that represents a whole activation.
+/// Does the same as [`own_trace`], for a rule that represents a whole activation.
 pub(super) fn own_trace_of_call(
     grammar: &Grammar,
     call: RuleId,

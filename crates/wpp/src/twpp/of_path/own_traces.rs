@@ -1,5 +1,5 @@
-//! The blocks that the calls of a function execute themselves, as sequences. Each sequence is found
-//! once, however often it occurs.
+//! Finds the blocks that the calls to a function execute themselves, as sequences. Each sequence is
+//! found once, however often it occurs.
 
 use std::hash::BuildHasher;
 
@@ -24,14 +24,14 @@ const STRETCH: usize = 16;
 #[derive(Default)]
 pub(super) struct OwnTraces {
     sequences: Vec<Repeated>,
-    /// The symbols of all sequences. In these symbols, the number of a rule means a sequence.
+    /// The symbols of all sequences. In these symbols, a rule's number is the number of a sequence.
     symbols: Vec<Symbol>,
     table: HashTable<u32>,
-    /// What remains of each rule of the segment, if the rule has been examined in this segment.
+    /// The rest of each rule of the segment, if the rule has been examined in this segment.
     rules: Vec<Remains>,
     remains: Vec<Symbol>,
     segment: u32,
-    /// Scratch space: the symbols found so far for the rules in progress, one after another.
+    /// Scratch space for the symbols found so far in the rules in progress, one rule after another.
     found: Vec<Symbol>,
     frames: Vec<Frame>,
 }
@@ -40,7 +40,7 @@ pub(super) struct OwnTraces {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sequence(u32);
 
-/// A sequence, repeated.
+/// A repeated sequence.
 #[derive(Clone, Copy)]
 struct Repeated {
     start: usize,
@@ -51,7 +51,7 @@ struct Repeated {
 /// The rest of a rule without its calls.
 #[derive(Clone, Copy, Default)]
 struct Remains {
-    /// The number of the segment where it was found, from 1.
+    /// The number of the segment where the rest was found, from 1.
     segment: u32,
     start: u32,
     len: u32,
@@ -77,8 +77,8 @@ impl OwnTraces {
         }
     }
 
-    /// The sequence that a call, represented by a rule, executes itself. Linear in the rule's
-    /// parts, except for parts that have already been examined in this segment.
+    /// Returns the sequence that a call, represented by a rule, executes itself. Time: linear in
+    /// the rule's parts, except for parts that have already been examined in this segment.
     pub(super) fn of_call(
         &mut self,
         grammar: &Grammar,
@@ -178,7 +178,7 @@ impl OwnTraces {
         Ok(())
     }
 
-    /// The sequence of the symbols found since `found`, repeated.
+    /// Returns the sequence of the symbols found since `found`, repeated.
     fn sequence(&mut self, found: usize, times: u64) -> Result<Sequence, Stop> {
         let Self {
             sequences, symbols, ..

@@ -9,17 +9,17 @@ pub(super) trait Visitor {
     /// The error that stops the walk.
     type Error;
 
-    /// A node is executed `times` times in succession.
+    /// Receives `times` executions of a node in succession.
     fn node(&mut self, node: NodeId, times: u64) -> Result<(), Self::Error>;
 
-    /// A call begins. Returns how to treat the call.
+    /// Receives the beginning of a call. Returns the way to treat the call.
     fn call(&mut self, rule: RuleId, function: FuncId) -> Way;
 
-    /// A call that the walk entered has ended.
+    /// Receives the end of a call that the walk entered.
     fn called(&mut self, rule: RuleId) -> Result<(), Self::Error>;
 }
 
-/// How to treat a call.
+/// The way to treat a call.
 pub(super) enum Way {
     Into,
     Past,

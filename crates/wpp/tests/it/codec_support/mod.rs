@@ -1,4 +1,4 @@
-//! Sources of paths with known entropy, and a simple grammar builder.
+//! Provides sources of paths with known entropy, and a simple grammar builder.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_wpp::codec::NodeContext;
@@ -6,7 +6,7 @@ use afterimage_wpp::{Builder, Limits, Node, Root, Segment, Shape, Symbol};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// xorshift64*.
+/// The generator xorshift64*.
 pub struct Random(pub u64);
 
 impl Random {
@@ -34,8 +34,9 @@ pub struct Sample {
     pub contexts: Vec<NodeContext>,
 }
 
-/// A source of order 1: points with two to five paths each, which lead to other points. The first
-/// path is taken with the probability `skew`; the other paths share the rest geometrically.
+/// Returns a sample from a source of order 1. It has points with two to five paths each, which lead
+/// to other points. The first path is taken with the probability `skew`; the other paths share the
+/// rest geometrically.
 pub fn markov(points: u32, skew: f64, length: usize, seed: u64) -> Sample {
     let mut random = Random(seed);
     let mut first = Vec::new();
@@ -83,8 +84,8 @@ pub fn markov(points: u32, skew: f64, length: usize, seed: u64) -> Sample {
     }
 }
 
-/// An interpreter with one path per operation. The interpreted program has basic blocks of
-/// operations, which end with branches of the given probability.
+/// Returns a run of an interpreter with one path per operation. The interpreted program has basic
+/// blocks of operations, which end with branches of the given probability.
 pub fn interpreter(operations: u32, skew: f64, length: usize, seed: u64) -> Sample {
     let mut random = Random(seed);
     let blocks: Vec<(Vec<u32>, [usize; 2])> = (0..80)
@@ -116,7 +117,7 @@ pub fn interpreter(operations: u32, skew: f64, length: usize, seed: u64) -> Samp
     }
 }
 
-/// The path as a plain sequence, without any rules.
+/// Returns the path as a plain sequence, without any rules.
 pub fn flat(path: &[u32]) -> Segment {
     let root = path
         .iter()
@@ -148,24 +149,24 @@ pub fn built(path: &[u32]) -> Segment {
 /// A statement of a random program.
 enum Statement {
     Block(u32),
-    /// A branch: the probability of the first side, and both sides.
+    /// A branch, with the probability of the first side, and both sides.
     If(f64, Vec<Statement>, Vec<Statement>),
-    /// A loop: its header, how often the body is executed, and the body.
+    /// A loop, with its header, the number of iterations, and the body.
     Loop(u32, Trips, Vec<Statement>),
-    /// A call: the block after it, and the callee.
+    /// A call, with the block after it and the callee.
     Call(u32, usize),
 }
 
 #[derive(Clone, Copy)]
 enum Trips {
     Fixed(u64),
-    /// Uniformly distributed from the first number to the second.
+    /// The number of iterations is uniformly distributed from the first number to the second.
     Between(u64, u64),
     /// The loop continues with this probability.
     While(f64),
 }
 
-/// A random program of functions that call later ones, and a run of it.
+/// A random program of functions that call later functions, and a run of it.
 pub struct Program {
     functions: Vec<Vec<Statement>>,
     random: Random,

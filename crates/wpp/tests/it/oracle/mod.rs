@@ -1,11 +1,11 @@
-//! Generated runs, and their properties by definition.
+//! Generates runs, and computes their properties by definition.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Builder, Kind, Limits, Node, Root, Segment, Shape, Symbol};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// The builder's input.
+/// An event of the builder's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Node(NodeId, u64),
@@ -113,7 +113,7 @@ impl Run {
         segments
     }
 
-    /// The events, with each execution as a separate event.
+    /// Returns the events, with each execution as a separate event.
     pub fn single(&self) -> Vec<Event> {
         let mut single = Vec::new();
         for &event in &self.events {
@@ -324,7 +324,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// Runs of made-up programs, which may end anywhere.
+/// Generates runs of made-up programs, which may end anywhere.
 pub fn programs(fuel: usize) -> impl Strategy<Value = Run> {
     (vec(stmts(), 1..4), vec(any::<u8>(), 1..60), 1..fuel).prop_map(|(bodies, choices, fuel)| {
         let mut nodes = Nodes::new();
@@ -349,7 +349,8 @@ pub fn programs(fuel: usize) -> impl Strategy<Value = Run> {
     })
 }
 
-/// Runs without any structure: shapes and events are random, and activations may be empty.
+/// Generates runs without any structure. Shapes and events are random, and activations may be
+/// empty.
 pub fn chaos(events: usize) -> impl Strategy<Value = Run> {
     let shape = (0..2usize, 1..5u64, vec(0..3u32, 0..4), any::<bool>());
     (
@@ -407,7 +408,7 @@ pub fn chaos(events: usize) -> impl Strategy<Value = Run> {
         })
 }
 
-/// Both kinds of runs.
+/// Generates both kinds of runs.
 pub fn runs(size: usize) -> impl Strategy<Value = Run> {
     prop_oneof![2 => programs(size), 1 => chaos(size)]
 }

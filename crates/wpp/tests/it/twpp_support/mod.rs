@@ -1,4 +1,4 @@
-//! Runs of random programs, and slow, obvious ways to analyse a run.
+//! Generates runs of random programs, and analyses runs in slow, obvious ways.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,8 @@ use proptest::prelude::*;
 pub enum Item {
     Block(u8),
     Call(u8),
-    /// A loop: the number of following statements to repeat, and the number of times.
+    /// A loop, with the number of following statements to repeat and the number of times to repeat
+    /// them.
     Loop(u8, u8),
     /// Skips this number of statements at every second execution.
     Sometimes(u8),
@@ -119,7 +120,7 @@ pub fn collect(events: &[Event]) -> Wpp {
     collector.finish().expect("the run is small")
 }
 
-/// A call, found the slow way.
+/// A call, found in the slow way.
 #[derive(Clone, Debug)]
 pub struct NaiveCall {
     pub function: FuncId,
@@ -130,7 +131,7 @@ pub struct NaiveCall {
     pub returned: bool,
 }
 
-/// The calls of a run in the order in which they begin.
+/// Returns the calls of a run in the order in which they begin.
 pub fn naive_calls(events: &[Event]) -> Vec<NaiveCall> {
     let mut calls: Vec<NaiveCall> = Vec::new();
     let mut stack: Vec<usize> = Vec::new();
@@ -164,7 +165,7 @@ pub fn naive_calls(events: &[Event]) -> Vec<NaiveCall> {
 /// returned.
 pub type Uses = HashMap<(FuncId, Vec<BlockId>), (u64, u64)>;
 
-/// The unique path traces of a run.
+/// Returns the unique path traces of a run.
 pub fn naive_paths(calls: &[NaiveCall]) -> Uses {
     let mut paths = Uses::new();
     for call in calls {
@@ -176,9 +177,9 @@ pub fn naive_paths(calls: &[NaiveCall]) -> Uses {
     paths
 }
 
-/// Returns the dynamic basic blocks of a path trace by definition. These are maximal chains:
-/// wherever they occur, every block except the last is followed by the next, and every block except
-/// the first is preceded by the previous one.
+/// Returns the dynamic basic blocks of a path trace by definition. These are maximal chains.
+/// Wherever they occur, every block except the last is followed by the next block, and every block
+/// except the first is preceded by the previous block.
 pub fn naive_dynamic_blocks(trace: &[BlockId]) -> Vec<Vec<BlockId>> {
     let continues = |a: BlockId, b: BlockId| {
         let followed = (0..trace.len())
