@@ -1,4 +1,4 @@
-//! The data to be written for a stretch of the run, grouped by input, before coding.
+//! The uncoded data of a stretch of the run, grouped by input.
 
 use rustc_hash::FxHashMap;
 
@@ -10,7 +10,7 @@ use super::sites::EXECUTION_BITS;
 pub(crate) struct Executions {
     /// The numbers of the executions.
     pub absolute: Vec<u64>,
-    /// For each, how many executions of the same node have begun since then.
+    /// The number of later executions of the same node, for each execution.
     pub ages: Vec<u64>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Label {
     pub pattern: u32,
     /// The number of the execution.
     pub execution: u64,
-    /// How many executions of the same node have begun since then.
+    /// The number of later executions of the same node.
     pub age: u64,
 }
 
@@ -43,8 +43,8 @@ pub(crate) struct Label {
 pub(crate) struct Column {
     /// The number of the input, among the inputs of all nodes.
     pub input: u32,
-    /// For a read: the node's execution to which the first label belongs. Each later execution has
-    /// a label, too.
+    /// For a read, the node's execution that has the first label. Each later execution also has a
+    /// label.
     pub first: u64,
     /// The positions of the labels, chunk by chunk.
     pub chunks: Vec<u32>,
@@ -52,7 +52,7 @@ pub(crate) struct Column {
     pub end: u32,
     /// The executions of each part of the pattern, from the second part on.
     pub parts: Vec<Executions>,
-    /// For a variable: the executions of the node at which the variable's distant definition
+    /// For a variable, the executions of the node at which the variable's distant definition
     /// changes.
     pub far_at: Vec<u64>,
     /// The nodes of these definitions.
@@ -95,7 +95,8 @@ pub(crate) struct Copies {
     pub runs: Vec<Run>,
 }
 
-/// The labels of a stretch. Each column is in chunks, so that it is not moved when it grows.
+/// The labels of a stretch. Each column consists of chunks, so its labels do not move when it
+/// grows.
 ///
 /// Most labels have the same pattern as the previous label, and take one word.
 #[derive(Debug, Default)]
@@ -114,7 +115,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// How far the last chunk is filled.
+    /// Returns the position after the last label.
     pub(crate) fn filled(self) -> u32 {
         self.next
     }
@@ -187,13 +188,13 @@ impl Labels {
         room.next += 1;
     }
 
-    /// The length, in words, of a column's next chunk after `before` words. The first chunks are
-    /// short, because most columns are short.
+    /// Returns the length, in words, of a column's next chunk after `before` words. The first
+    /// chunks are short, because most columns are short.
     fn length(before: usize) -> usize {
         8 << (2 * before.min(3))
     }
 
-    /// The number of words of a column's labels. O(chunks).
+    /// Returns the number of words of a column's labels. O(chunks).
     pub(crate) fn words_of(column: &Column) -> usize {
         match column.chunks.split_last() {
             Some((&last, before)) => {
@@ -204,7 +205,7 @@ impl Labels {
         }
     }
 
-    /// Reports a column's labels, in order.
+    /// Passes a column's labels to `tell`, in order.
     #[inline]
     pub(crate) fn each(&self, column: &Column, mut tell: impl FnMut(Label)) {
         let last = column.chunks.len().wrapping_sub(1);
@@ -255,7 +256,7 @@ pub(crate) struct Buffers {
     pub of_site: FxHashMap<u32, usize>,
     /// The patterns that labels name.
     pub patterns: Patterns,
-    /// The number of stored numbers.
+    /// The count of numbers stored so far.
     pub size: usize,
 }
 

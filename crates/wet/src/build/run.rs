@@ -1,5 +1,5 @@
-//! Follows a whole run on one thread, while a second thread finds the writers and others code the
-//! result.
+//! Follows a whole run on one thread, while a second thread finds the writers and a third thread
+//! codes the result.
 
 use std::convert::Infallible;
 use std::ops::RangeInclusive;
@@ -50,12 +50,12 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
     Write(W),
 }
 
-/// A tape is passed on when it has this many words. This is about the size of a processor core's
-/// own cache.
+/// The number of words at which a tape is passed on. A tape of this size about fits into a
+/// processor core's own cache.
 const TAPE: usize = 1 << 15;
 /// The number of tapes that may wait to be read.
 const TAPES: usize = 8;
-/// The maximum size of an epoch whose end is prescribed: eight times the usual size.
+/// The maximum size of an epoch with a prescribed end, which is eight times the usual size.
 const LARGEST: usize = 64 << 20;
 
 /// A message from the thread that follows the run to the thread that builds.
@@ -118,7 +118,7 @@ struct Reader<'a> {
     builder: Builder<'a>,
     /// The approximate count of numbers in an epoch.
     most: usize,
-    /// If the ends of epochs are prescribed: the number of blocks executed before each epoch except
+    /// If the ends of epochs are prescribed, the number of blocks executed before each epoch except
     /// the first, in order.
     cuts: Option<std::slice::Iter<'a, u64>>,
     work: SyncSender<Work>,
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The maximum size of the current epoch, and the time at which it ends.
+    /// Returns the maximum size of the current epoch, and the time at which it ends.
     fn limits(&mut self) -> (usize, u64) {
         // A cut at the end of a tape takes effect at the beginning of the next tape.
         let before = self.before;
@@ -224,12 +224,12 @@ pub struct Run<'a, S: Segments> {
     pub path: &'a WholePath<S>,
     /// The continuations of the path's nodes.
     pub continuations: &'a [Continuation],
-    /// The traced blocks: the first and the last. A node with any wanted block is traced whole.
+    /// The first and the last traced block. A node with any block in this range is traced whole.
     /// Values that depend on earlier values are stored, so that the window can be read without the
     /// rest of the run.
     pub window: RangeInclusive<u64>,
-    /// The functions to leave out: their reads and computations are not stored. Values that other
-    /// functions take from them are stored.
+    /// The functions to leave out. Their reads and computations are not stored, except values that
+    /// other functions take from them.
     pub left_out: &'a LeftOut,
     /// The place where the run was stopped from outside, if it was
     /// ([`stopped_before`](afterimage_machine::stopped_before)).
@@ -240,7 +240,7 @@ pub struct Run<'a, S: Segments> {
 
 /// The starting point of a stretch that is built alone.
 pub struct Before<'a> {
-    /// The last snapshot before the stretch, with its number; `None` if there is none.
+    /// The last snapshot before the stretch, with its number, or `None` if there is none.
     pub snapshot: Option<(&'a Snapshots, usize)>,
     /// The nodes executed from the snapshot to the stretch's end.
     pub nodes: &'a [NodeId],
@@ -263,7 +263,7 @@ pub struct Sinks<V, P> {
 /// The type of [`Sinks`] without receivers.
 type NoSinks<W> = Sinks<fn(&Vertex) -> Result<(), W>, fn(&Printed<'_>) -> Result<(), W>>;
 
-/// How a build reports its progress and is stopped.
+/// Receives a build's progress, and can stop the build.
 pub struct Watch<'w, P> {
     /// Receives the time that the build has reached.
     pub progress: P,
@@ -287,8 +287,8 @@ impl<S: Segments + Sync> Run<'_, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Follows the run and passes its epochs to `write`, in order. Each comes with the number of
-    /// blocks executed before it, and in coded form. `progress` receives the number of executed
+    /// Follows the run and passes its epochs to `write`, in order. Each epoch comes in coded form,
+    /// with the number of blocks executed before it. `progress` receives the number of executed
     /// blocks from time to time.
     ///
     /// If a recording was cut off so that its log ends before its path, the window ends with the
@@ -379,8 +379,8 @@ where
 
     /// Follows the run as [`build`](Self::build) does or, with an interval length, as
     /// [`build_with_checkpoints`](Self::build_with_checkpoints), and discards the results. Returns
-    /// the number of executed blocks. Building takes at least this long, however many processors
-    /// there are, because only one thread can follow the run.
+    /// the number of executed blocks. A build takes at least as long as this call on any number of
+    /// processors, because only one thread can follow the run.
     ///
     /// # Errors
     /// If the path or the log is damaged or belongs to another program.
@@ -409,8 +409,8 @@ where
         Ok(machine.time())
     }
 
-    /// A machine at the beginning of the run, with all nodes of the path. Also opens the path's
-    /// first segment.
+    /// Returns a machine at the beginning of the run, with all nodes of the path. Also opens the
+    /// path's first segment.
     fn machine(&self, log: LogReader) -> Result<Machine<'_>, MachineError> {
         let mut machine = Machine::new(self.program, self.bytes, log)?;
         let nodes = self.path.nodes().values().zip(self.continuations);
@@ -458,7 +458,7 @@ where
         followed.map(|(index, _)| index)
     }
 
-    /// A builder for the actions of a machine.
+    /// Returns a builder for the actions of a machine.
     fn builder(&self, machine: &Machine<'_>) -> Builder<'_> {
         let (memories, globals) = (machine.state.memories.len(), machine.state.globals.len());
         let codes = machine.codes();
@@ -588,7 +588,7 @@ where
         std::thread::scope(|scope| {
             let (tell, told) = sync_channel::<Message>(TAPES);
             let (give, tapes) = channel::<Vec<u64>>();
-            // One epoch is collected while another is coded. A third would only take memory.
+            // One epoch is collected while another is coded. A third epoch would only take memory.
             let (work, queue) = sync_channel::<Work>(0);
             let (recycle, empty) = channel::<Buffers>();
             let coder = scope.spawn(move || {

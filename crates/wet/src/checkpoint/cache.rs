@@ -12,7 +12,7 @@ use rustc_hash::FxBuildHasher;
 
 /// Data with a size in memory.
 pub(super) trait Room {
-    /// The approximate size in bytes, at least half of the exact size.
+    /// Returns the approximate size in bytes, at least half of the exact size.
     fn bytes(&self) -> usize;
 }
 
@@ -57,7 +57,7 @@ impl<K: Eq + Hash, V: Room> Cache<K, V> {
         locked(&self.0).insert(key, Arc::clone(value));
     }
 
-    /// The number of bytes used.
+    /// Returns the number of bytes used.
     #[cfg(test)]
     pub fn bytes(&self) -> u64 {
         locked(&self.0).weight()

@@ -158,7 +158,7 @@ impl Recorder {
     }
 }
 
-/// The word that fills a page, if all its words are equal.
+/// Returns the word that fills a page, if all its words are equal.
 fn the_word(page: &[u8; PAGE]) -> Option<[u8; 4]> {
     let word = page.first_chunk::<4>()?;
     // Compares the page with itself, shifted by four bytes.

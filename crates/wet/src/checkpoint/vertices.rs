@@ -1,4 +1,4 @@
-//! The tree above the intervals.
+//! Builds the tree above the intervals.
 
 use super::CHILDREN;
 use super::group::{self, Sets};
@@ -28,12 +28,12 @@ pub struct Vertex {
 }
 
 impl Vertex {
-    /// The vertex's position in the tree: its level, and its number on that level.
+    /// Returns the vertex's position in the tree: its level, and its number on that level.
     pub fn place(&self) -> (u32, u64) {
         (self.level, self.number)
     }
 
-    /// The number of blocks executed by the vertex's end.
+    /// Returns the number of blocks executed by the vertex's end.
     pub fn end(&self) -> u64 {
         self.after
     }

@@ -1,4 +1,4 @@
-//! The contents of an epoch, which show what takes up its bytes.
+//! Lists the contents of an epoch, with the bytes that each takes.
 
 use afterimage_ids::NodeId;
 
@@ -32,7 +32,7 @@ pub enum Role {
     Executions,
     /// Values, or their upper halves.
     Values,
-    /// The shape of copied runs.
+    /// The lengths, counts and steps of copied runs.
     Runs,
 }
 

@@ -1,4 +1,4 @@
-//! Why a question cannot be answered.
+//! The error of a question that cannot be answered.
 
 use afterimage_machine::MachineError;
 use afterimage_wpp::{PathError, TargetError};

@@ -1,10 +1,10 @@
-//! Follows values forward: finds the uses of an execution's results.
+//! Follows values forward, to find the uses of an execution's results.
 //!
 //! This is the exact reverse of [`WholeTrace::source`], [`WholeTrace::reading`],
-//! [`WholeTrace::copied`] and [`WholeTrace::taken`]: an execution uses a definition if one of these
-//! names the definition for it. Variables are followed along the path, because nothing is stored
-//! about them ([`Holders`]). Uses of memory and globals are searched for in the labels of later
-//! executions ([`Readers`]). Uses of tables and sizes are found along the path ([`Takers`]).
+//! [`WholeTrace::copied`] and [`WholeTrace::taken`]. An execution uses a definition if one of these
+//! functions names the definition for it. Variables are followed along the path, because nothing is
+//! stored about them ([`Holders`]). Uses of memory and globals are searched for in the labels of
+//! later executions ([`Readers`]). Uses of tables and sizes are found along the path ([`Takers`]).
 
 mod far;
 mod held;
@@ -39,9 +39,9 @@ pub enum Definition {
         /// The instruction's position.
         inst: usize,
     },
-    /// The effects at the end of an execution: the results of the call at its end, whichever
-    /// function returned them, and the host's writes in that call. For a throw, this is the
-    /// reference to the exception. For a rethrow, it also includes all values of the exception.
+    /// The effects at the end of an execution. For a call, these are its results and the host's
+    /// writes in it. For a throw, this is the reference to the exception. For a rethrow, it also
+    /// includes all values of the exception.
     After {
         /// The execution.
         instance: Instance,
@@ -49,7 +49,7 @@ pub enum Definition {
 }
 
 impl Definition {
-    /// The execution of the node.
+    /// Returns the execution of the node.
     pub fn instance(&self) -> Instance {
         match *self {
             Self::Result { instance, .. }
@@ -71,7 +71,8 @@ where
         Holders::new(self, definition)
     }
 
-    /// The executions that took a value that was set in a table or as a size, in order of time.
+    /// Returns the executions that took a value that was set in a table or as a size, in order of
+    /// time.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -79,7 +80,8 @@ where
         Takers::new(self, definition)
     }
 
-    /// The executions that read a value that was written to a memory or a global, in order of time.
+    /// Returns the executions that read a value that was written to a memory or a global, in order
+    /// of time.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
