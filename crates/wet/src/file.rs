@@ -134,8 +134,8 @@ struct Window {
 }
 
 impl FileEpochs {
-    /// Opens the whole execution trace of a file, or `None` if the file has none. `nodes` is the
-    /// [`fingerprint`](crate::fingerprint) of the file's path.
+    /// Opens the whole execution trace of a file. Returns `None` if the file has none. `nodes` is
+    /// the [`fingerprint`](crate::fingerprint) of the file's path.
     ///
     /// # Errors
     /// If the trace is damaged, or belongs to another path.

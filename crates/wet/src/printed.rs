@@ -266,7 +266,7 @@ pub struct FilePrinted {
 }
 
 impl FilePrinted {
-    /// Opens the output in a file, or `None` if the file has none.
+    /// Opens the output in a file. Returns `None` if the file has none.
     ///
     /// # Errors
     /// If the stored output is damaged.

@@ -449,14 +449,15 @@ impl Parts {
         }))
     }
 
-    /// Whether the host was the last to write a byte's word. Returns `None` if the data is damaged.
+    /// Returns whether the host was the last to write a byte's word, or `None` if the data is
+    /// damaged.
     pub fn is_by_host(&self, key: Key, address: u64) -> Option<bool> {
         let found = self.word(key, address)?;
         Some(found.is_some_and(|(of, word, _)| of.by_host & word != 0))
     }
 
     /// Returns the time of the last write to a byte of a line, relative to the interval's
-    /// beginning, or 0 if the byte was not written. Returns `None` if the data is damaged.
+    /// beginning. The time is 0 if the byte was not written. Returns `None` if the data is damaged.
     pub fn written(&self, key: Key, address: u64) -> Option<u64> {
         let Some((of, word, before)) = self.word(key, address)? else {
             return Some(0);

@@ -63,7 +63,7 @@ const UNKNOWN: Facts = Facts {
 /// each instruction, and one for the host.
 #[derive(Default)]
 pub(super) struct Writers {
-    /// The first site of each node, plus 1, or 0 if it has not been executed yet.
+    /// The first site of each node, plus 1. It is 0 if the node has not been executed yet.
     first: Vec<u32>,
     /// The nodes, with their first sites, ascending.
     nodes: Vec<(u32, NodeId)>,

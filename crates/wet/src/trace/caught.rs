@@ -147,8 +147,8 @@ where
     }
 
     /// Returns the execution that begins by handling the exception that an execution throws.
-    /// Returns `None` if the execution throws nothing, or if no execution handles the exception,
-    /// because the activation that caught it returned its values.
+    /// Returns `None` if the execution throws nothing. Also returns `None` if no execution handles
+    /// the exception, because the activation that caught it returned its values.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.

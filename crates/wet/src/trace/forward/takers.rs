@@ -18,7 +18,7 @@ pub struct TakenBy {
     /// The node.
     pub node: NodeId,
     /// The position of the instruction, or `None` for the call at the node's end. If the run ends
-    /// inside the node, the use is reported whether or not it was attempted.
+    /// inside the node, the use is reported even if it was not attempted.
     pub inst: Option<usize>,
     /// The place from which the value is taken.
     pub place: TableOrSize,
