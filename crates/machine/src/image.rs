@@ -70,12 +70,12 @@ pub struct Initial {
 }
 
 impl State {
-    /// The initial state of a module, and the origins of its memories' contents.
+    /// Returns the initial state of a module, and the origins of its memories' contents.
     ///
     /// # Errors
-    /// If the module cannot be read, or imports a memory, a table, a global or a tag. Also if it
-    /// has memories of more than 16 GiB, tables of more than 10,000,000 elements or an active
-    /// segment that does not fit.
+    /// If the module cannot be read, or imports a memory, a table, a global or a tag. The same
+    /// applies if it has memories of more than 16 GiB, tables of more than 10,000,000 elements or
+    /// an active segment that does not fit.
     pub fn of_module(
         program: &Program,
         bytes: &[u8],
@@ -257,7 +257,7 @@ impl State {
         Ok(true)
     }
 
-    /// The value of a constant expression.
+    /// Returns the value of a constant expression.
     fn constant(&self, expression: &ConstExpr<'_>) -> Result<GlobalBits, MachineError> {
         let mut stack: Vec<GlobalBits> = Vec::new();
         let malformed = || MachineError::Unsupported("a constant expression of this kind");
@@ -300,7 +300,7 @@ impl State {
     }
 }
 
-/// Why something cannot grow.
+/// The reason why something cannot grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Growth {
     /// The module does not allow the growth.
@@ -318,7 +318,7 @@ impl Growth {
 }
 
 impl Memory {
-    /// The range of `length` bytes from an address on. Traps if some of them do not exist.
+    /// Returns the range of `length` bytes from an address on. Traps if some of them do not exist.
     #[inline]
     pub fn range(&self, address: u64, length: u64) -> Result<std::ops::Range<usize>, Trap> {
         let end = address.checked_add(length).ok_or(Trap::Memory)?;

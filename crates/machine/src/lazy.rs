@@ -1,4 +1,4 @@
-//! Lists that are mostly zero, of which unwritten pages take no memory.
+//! Lists that are mostly zero. Their unwritten pages take no memory.
 
 use std::fmt::{Debug, Formatter, Result as FmtResult};
 use std::hash::{Hash, Hasher};
@@ -15,7 +15,7 @@ const CHUNK: usize = 4096;
 /// The bytes of a memory. They are initially zero, and unwritten pages of zeros take no memory.
 ///
 /// The memory comes directly from the system, because an allocator that reuses memory would write
-/// to it. Zeroed spare room follows the end.
+/// to it. Spare room filled with zeros follows the end.
 #[derive(Default)]
 pub struct Bytes {
     room: Option<MmapMut>,
@@ -122,7 +122,7 @@ fn copy<T: Copy + Default + PartialEq>(from: &[T], to: &mut [T]) {
 
 /// Whether all elements are zero.
 pub(crate) fn is_zero<T: Copy + Default + PartialEq>(elements: &[T]) -> bool {
-    // There is no branch per element, so that many elements are compared at once.
+    // Without a branch per element, many elements are compared at once.
     let zero = T::default();
     let mut blocks = elements.chunks(64);
     blocks.all(|block| block.iter().fold(true, |all, &one| all & (one == zero)))

@@ -9,7 +9,7 @@ use crate::machine::{Bits, Machine, Waiting};
 use crate::observe::Observer;
 use crate::{MachineError, Trap};
 
-/// How the machine continues after a node.
+/// The machine's continuation after a node.
 enum Then {
     Block(BlockId),
     Call(Callee, Option<u64>, bool),
@@ -22,7 +22,7 @@ enum Then {
 /// The registers of a node, for reading.
 pub(crate) struct Bank<'a> {
     pub low: &'a [u64],
-    /// The upper halves; empty if there are none.
+    /// The upper halves, empty if there are none.
     pub high: &'a [u64],
 }
 

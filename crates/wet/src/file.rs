@@ -23,7 +23,7 @@ const LARGEST: u64 = 1 << 30;
 /// The maximum size of an index in bytes.
 const LARGEST_INDEX: u64 = 1 << 28;
 
-/// Why the epochs of a file cannot be read.
+/// The reason why the epochs of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum EpochFileError {
     /// The file cannot be read.

@@ -22,7 +22,7 @@ const CHUNK: usize = 256 << 10;
 /// The version of chunks and of the index.
 const VERSION: u8 = 1;
 
-/// Why the output cannot be read.
+/// The reason why the output cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PrintedError {
     /// The file cannot be read.

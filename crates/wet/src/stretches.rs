@@ -11,7 +11,7 @@ use crate::file::EpochFileError;
 use crate::recent::Loaded;
 use crate::trace::{HostCalls, Place};
 
-/// Why a stretch cannot be built.
+/// The reason why a stretch cannot be built.
 pub type StretchError = Box<dyn Error + Send + Sync>;
 
 /// The state of an activation at a stretch's beginning.

@@ -42,13 +42,13 @@ impl WrittenLinesBuilder {
         })
     }
 
-    /// The lines written in the current stretch.
+    /// Returns the lines written in the current stretch.
     pub fn lines(&mut self) -> &mut LineSet {
         &mut self.lines
     }
 
-    /// Ends the stretch at this value of the stop clock, which must grow, and begins the next
-    /// stretch.
+    /// Ends the stretch at this value of the stop clock, and begins the next stretch. The values
+    /// must grow.
     pub fn next(&mut self, clock: u64) -> Result<()> {
         put(&mut self.clocks, clock.saturating_sub(self.clock));
         self.end()?;

@@ -22,7 +22,7 @@ use crate::index::{Index, LeftOut, fingerprint};
 use crate::printed::{Printed, Printing};
 use crate::trace::HostCalls;
 
-/// Why a whole execution trace cannot be built.
+/// The reason why a whole execution trace cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError<P: std::error::Error + 'static, W> {
     /// The run cannot be followed.

@@ -25,7 +25,7 @@ const LARGEST: u64 = 1 << 30;
 const LEVELS: u32 = 16;
 /// The version of the index.
 const VERSION: u8 = 3;
-/// Why checkpoints cannot be read.
+/// The reason why checkpoints cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// The file cannot be read.

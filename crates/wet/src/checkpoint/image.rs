@@ -380,7 +380,7 @@ impl<'c> Image<'c> {
     }
 }
 
-/// Why a machine cannot be restored to a checkpoint.
+/// The reason why a machine cannot be restored to a checkpoint.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The checkpoints cannot be read.

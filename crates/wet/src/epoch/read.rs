@@ -15,7 +15,7 @@ use crate::def::{Origin, Piece};
 
 pub(crate) use search::{Candidate, Sought};
 
-/// Why an epoch cannot be read.
+/// The reason why an epoch cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EpochError {
     /// The bytes are not an epoch.

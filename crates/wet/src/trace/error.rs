@@ -1,11 +1,11 @@
-//! The error of a question that cannot be answered.
+//! The errors of questions that cannot be answered.
 
 use afterimage_machine::MachineError;
 use afterimage_wpp::{PathError, TargetError};
 
 use crate::epoch::EpochError;
 
-/// Why a question cannot be answered.
+/// The reason why a question cannot be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'static> {
     /// The path cannot be read.
