@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::place::Place;
 
-/// Why the debug information does not answer a question.
+/// The reason why the debug information does not answer a question.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DebugError {
     /// The module has no `.debug_info`.
@@ -24,7 +24,7 @@ pub enum DebugError {
         /// The file, as the unit names it.
         file: String,
     },
-    /// The function was compiled with lines only.
+    /// The function was compiled with line information only.
     #[error(
         "the debug information of {unit} has lines, but no variables (as -gline-tables-only or -g1 makes it); compile it with -g"
     )]
@@ -32,7 +32,7 @@ pub enum DebugError {
         /// The source, as the unit names it.
         unit: String,
     },
-    /// Parts of the program were compiled with lines only.
+    /// Parts of the program were compiled with line information only.
     #[error(
         "the debug information of {units} of {of} units has lines, but no variables (as -gline-tables-only or -g1 makes it), first of {first}"
     )]
@@ -82,7 +82,7 @@ pub enum DebugError {
         /// The fault.
         error: gimli::Error,
     },
-    /// The location of a structure's member has no known form.
+    /// The location of a structure's member has an unknown form.
     #[error("the member at 0x{at:x} of .debug_info has no place")]
     NoPlace {
         /// The offset of the entry in `.debug_info`.
@@ -97,14 +97,14 @@ pub enum DebugError {
     /// The debug information claims more than its size can honestly describe.
     #[error("the debug information names too many {what}")]
     TooMuch {
-        /// The items that are too numerous.
+        /// The excessive items.
         what: &'static str,
     },
 }
 
 impl DebugError {
-    /// A hint to append to a message about something unknown, where other parts of the program are
-    /// described.
+    /// Returns a hint to append to a message about something unknown, if other parts of the program
+    /// have debug information.
     pub fn hint(&self) -> String {
         match self {
             Self::None(elsewhere) => elsewhere.hint(),
@@ -112,7 +112,7 @@ impl DebugError {
         }
     }
 
-    /// The same error, with the function's name.
+    /// Returns the same error with the function's name.
     #[must_use]
     pub fn named(self, name: impl Fn(FuncId) -> String) -> Self {
         let called = |of: Called| Called {
@@ -127,7 +127,7 @@ impl DebugError {
     }
 }
 
-/// A function in a message: by its name, if known.
+/// A function in a message, shown by its name if known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called {
     function: FuncId,
@@ -152,7 +152,7 @@ impl fmt::Display for Called {
     }
 }
 
-/// Why a variable, or a part of it, has no value at a moment.
+/// The reason why a variable, or a part of it, has no value at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unavailable {
     /// The compiler kept the value nowhere.
@@ -188,8 +188,8 @@ pub enum Unavailable {
         /// The number of bits that the location yields.
         bits: u32,
     },
-    /// A member begins after the end of its structure: it has no bytes, such as a function item of
-    /// Rust, whose type DWARF describes as a pointer.
+    /// A member begins after the end of its structure, so it has no bytes. An example is a function
+    /// item of Rust, which DWARF describes as a pointer.
     #[error("it has no bytes")]
     NoBytes,
     /// The location uses something that is meaningless in WebAssembly or not supported.
@@ -214,7 +214,7 @@ pub enum Unavailable {
     Debug(#[from] DebugError),
 }
 
-/// Why a path expression has no object.
+/// The reason why a path expression has no object.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
     /// A container is inconsistent: it is corrupt, or not yet initialised.
@@ -235,7 +235,7 @@ pub enum PathError {
         name: String,
         /// Similar names.
         nearest: Vec<String>,
-        /// Why a part of the program has no variables.
+        /// The reason why a part of the program has no variables.
         lacks: Option<DebugError>,
     },
     /// The name may denote any of several global variables.
@@ -264,7 +264,7 @@ pub enum PathError {
         /// Similar names, or all names if there are few.
         members: Vec<String>,
     },
-    /// Another variant of an enumeration is active.
+    /// Another variant of the enumeration is active.
     #[error("the variant is {active}, not {name}")]
     OtherVariant {
         /// The requested variant.
@@ -296,7 +296,7 @@ pub enum PathError {
         /// The type.
         type_name: String,
     },
-    /// An index outside an array.
+    /// The index is outside the array.
     #[error("index {index} is outside the array, which has {count} elements")]
     OutsideArray {
         /// The index.
@@ -304,11 +304,11 @@ pub enum PathError {
         /// The number of elements.
         count: u64,
     },
-    /// The discriminant selects none of the variants: the enumeration is not yet set, or no longer
-    /// valid.
+    /// The discriminant selects none of the variants. The enumeration is not yet set, or is no
+    /// longer valid.
     #[error("the discriminant chooses no variant")]
     NoVariant,
-    /// The size of a type is unknown: the type is declared but not defined, or is an array without
+    /// The size of a type is unknown. The type is declared but not defined, or is an array without
     /// a stated length.
     #[error("the debug information does not say how large {type_name} is")]
     Incomplete {
@@ -320,7 +320,7 @@ pub enum PathError {
     Length {
         /// The type.
         type_name: String,
-        /// Why the length is unknown.
+        /// The reason why the length is unknown.
         why: Unavailable,
     },
     /// A value outside memory has no address.
@@ -331,7 +331,7 @@ pub enum PathError {
     Aggregate {
         /// The type.
         type_name: String,
-        /// How to write the parts of the value, after the expression.
+        /// The suffixes that select the parts of the value, such as members.
         parts: Vec<String>,
     },
     /// The object has no value.

@@ -1,4 +1,4 @@
-//! Objects: a type and the places of its bytes; and the parts of objects.
+//! Objects, which have a type and the places of their bytes, and the parts of objects.
 
 use crate::expression::Context;
 use crate::place::{Machine, Piece, Place, part, read};
@@ -19,7 +19,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// The ranges of memory 0 that hold parts of the object.
+    /// Returns the ranges of memory 0 that hold parts of the object.
     pub fn memory(&self) -> impl Iterator<Item = Range<u64>> {
         self.pieces.iter().filter_map(|piece| match piece.place {
             Place::Memory(address) => Some(address..address.saturating_add(piece.bytes)),
@@ -48,7 +48,7 @@ impl Object {
 pub(crate) const NUMBER: u64 = 16;
 
 impl Variables<'_> {
-    /// Reads an object that is a number, a pointer or a bit-field: its bits, with zeros above.
+    /// Reads the bits of a number, a pointer or a bit-field, with zeros above.
     pub(crate) fn bits(
         &self,
         object: &Object,
@@ -79,7 +79,7 @@ impl Variables<'_> {
         })
     }
 
-    /// A member of an object.
+    /// Returns a member of an object.
     pub(crate) fn member(
         &self,
         object: &Object,
@@ -93,7 +93,7 @@ impl Variables<'_> {
         let pieces = match &member.offset {
             MemberOffset::Bytes(offset) => {
                 let whole = self.size(object.type_ref)?;
-                // The unsized end of a structure also begins after it.
+                // The unsized end of a structure also begins after the structure's bytes.
                 if whole.is_some_and(|whole| whole <= *offset)
                     && self.is_function_pointer(member.type_ref)?
                 {
@@ -136,7 +136,8 @@ impl Variables<'_> {
         Ok(matches!(pointee.kind, TypeKind::Function { .. }))
     }
 
-    /// The active variant of a Rust enumeration; `None` if its discriminant selects no variant.
+    /// Returns the active variant of a Rust enumeration, or `None` if its discriminant selects no
+    /// variant.
     pub(crate) fn active<'p>(
         &self,
         object: &Object,
@@ -161,7 +162,7 @@ impl Variables<'_> {
         Ok(chosen.map(|variant| &variant.members[..]))
     }
 
-    /// The element type of an array, and the number of elements.
+    /// Returns the element type of an array, and the number of elements.
     pub(crate) fn elements(
         &self,
         type_ref: TypeRef,
@@ -186,7 +187,7 @@ impl Variables<'_> {
         Some((of, count))
     }
 
-    /// An element of an array.
+    /// Returns an element of an array.
     pub(crate) fn element(
         &self,
         object: &Object,
@@ -211,7 +212,7 @@ impl Variables<'_> {
         }
     }
 
-    /// The record that a type is.
+    /// Returns the definition of a record type, or `None` for other types.
     pub(crate) fn record(&self, type_ref: TypeRef) -> Result<Option<Arc<Record>>, Unavailable> {
         let described = self.describe(self.plain(type_ref)?)?;
         Ok(match &described.kind {
@@ -220,7 +221,7 @@ impl Variables<'_> {
         })
     }
 
-    /// The target of a pointer, moved by `count` elements.
+    /// Returns the target of a pointer, moved by `count` elements.
     pub(crate) fn pointee(
         &self,
         object: &Object,
@@ -240,7 +241,7 @@ impl Variables<'_> {
         }
         let bytes = match (self.size(to)?, count) {
             (Some(bytes), _) => bytes,
-            // Even an array of unknown length has a beginning.
+            // An array of unknown length also has a beginning.
             (None, 0) if matches!(self.describe(self.plain(to)?)?.kind, TypeKind::Array { .. }) => {
                 0
             }

@@ -1,9 +1,9 @@
-//! Operations of two integers (DWARF 5, sections 2.5.1.4 and 2.5.1.5).
+//! Operations on two integers (DWARF 5, sections 2.5.1.4 and 2.5.1.5).
 
 use super::{Kind, Scalar, mask};
 use crate::Unavailable;
 
-/// An operation of two integers.
+/// An operation on two integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binary {
     And,
