@@ -6,8 +6,8 @@
 //! superfluous. A constant is a value without a statement.
 //!
 //! Locals and the slots of the operand stack are the variables. A φ merges different values of a
-//! variable; it is not a statement either. A value that a branch carries is not an operand of the
-//! branch but flows to the φ at its target.
+//! variable, and is not a statement. A value that a branch carries is not an operand of the branch,
+//! but flows to the φ at its target.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ pub struct Ssa {
     phis: Vec<Phi>,
     /// The operands of all statements.
     operands: Vec<ValueId>,
-    /// For each edge into EXIT, ascending: the values that the function returns over that edge.
+    /// For each edge into EXIT, ascending, the values that the function returns over that edge.
     returns: Vec<(EdgeId, Box<[ValueId]>)>,
 }
 
@@ -53,7 +53,7 @@ pub struct Value {
 pub enum ValueDef {
     /// The function's parameter with this index.
     Param(u32),
-    /// The initial value of the local with this index: zero or null.
+    /// The initial value of the local with this index, which is zero or null.
     Initial(u32),
     /// The constant that this operator pushes.
     Constant(OpId),
@@ -66,8 +66,8 @@ pub enum ValueDef {
     },
     /// A φ of this block.
     Phi(BlockId),
-    /// A value that a handler receives: defined by this edge, which is a
-    /// [`Catch`](crate::EdgeKind::Catch).
+    /// A value that a handler receives. This edge, which is a [`Catch`](crate::EdgeKind::Catch),
+    /// defines it.
     Caught {
         /// The edge.
         edge: EdgeId,
@@ -81,11 +81,11 @@ pub enum ValueDef {
 pub struct Statement {
     /// The operator.
     pub op: OpId,
-    /// The block that it is in.
+    /// The block that contains the statement.
     pub block: BlockId,
     /// Its effect in addition to its results.
     pub effect: Effect,
-    /// The values that it yields; the last is topmost on the stack. The function returns the
+    /// The values that it yields. The last value is topmost on the stack. The function returns the
     /// results of a tail call.
     pub results: Range<ValueId>,
     /// The positions of its operands in the list of all operands.
@@ -105,14 +105,15 @@ pub struct Phi {
 }
 
 impl Ssa {
-    /// The values that a statement takes from the stack; the last is topmost. A branch takes its
-    /// condition or index, not the values that it carries.
+    /// Returns the values that a statement takes from the stack. The last value is topmost. A
+    /// branch takes its condition or index, not the values that it carries.
     pub fn operands(&self, statement: StmtId) -> &[ValueId] {
         let range = &self.statements[statement].operands;
         &self.operands[range.start as usize..range.end as usize]
     }
 
-    /// The first statement that uses the constant that an operator pushes. O(values and operands).
+    /// Returns the first statement that uses the constant that an operator pushes. O(values and
+    /// operands).
     pub fn taker_of(&self, constant: OpId) -> Option<OpId> {
         let mut values = self.values.iter();
         let pushed = |value: &Value| value.def == ValueDef::Constant(constant);
@@ -127,14 +128,14 @@ impl Ssa {
         &self.phis
     }
 
-    /// The φs of a block. O(log φs).
+    /// Returns the φs of a block. O(log φs).
     pub fn phis(&self, block: BlockId) -> &[Phi] {
         let start = self.phis.partition_point(|phi| phi.block < block);
         let count = self.phis[start..].partition_point(|phi| phi.block == block);
         &self.phis[start..start + count]
     }
 
-    /// The statement for an operator, if the operator is a statement and can be reached. O(log
+    /// Returns the statement for an operator, if the operator is a reachable statement. O(log
     /// statements).
     pub fn statement_at(&self, op: OpId) -> Option<StmtId> {
         let statements = self.statements.as_values_slice();
@@ -142,8 +143,9 @@ impl Ssa {
         found.ok().map(|i| StmtId::from_u32(i as u32))
     }
 
-    /// The values that the function returns over an edge into EXIT. An exception returns no values.
-    /// For a tail call there are none here, because its results are what the function returns.
+    /// Returns the values that the function returns over an edge into EXIT. An exception returns no
+    /// values. A tail call has none in this list, because its own results are the function's
+    /// results.
     pub fn returned(&self, edge: EdgeId) -> &[ValueId] {
         let found = self.returns.binary_search_by_key(&edge, |(edge, _)| *edge);
         found.map_or(&[], |i| &self.returns[i].1)

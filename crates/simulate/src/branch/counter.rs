@@ -1,7 +1,7 @@
 //! Saturating two-bit counters.
 
 /// A two-bit counter (Smith, "A study of branch prediction strategies", 1981). The values 0 and 1
-/// predict not taken, 2 and 3 predict taken.
+/// predict not taken, and 2 and 3 predict taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counter(u8);
 

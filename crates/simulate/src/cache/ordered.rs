@@ -17,7 +17,7 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    /// Creates `sets` empty sets; `sets` is a power of two.
+    /// Creates `sets` empty sets. `sets` is a power of two.
     pub(super) fn new(sets: u64, ways: u64) -> Self {
         Self {
             lines: vec![EMPTY; (sets * ways) as usize],
