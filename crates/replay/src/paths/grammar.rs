@@ -1,11 +1,11 @@
-//! Facts about a segment's grammar that several questions need.
+//! Computes the facts about a segment's grammar that several questions need.
 
 use std::sync::Arc;
 
 use afterimage_ids::{PrimaryMap, RuleId};
 use afterimage_wpp::{Grammar, Kind, PathError, Root, Segment, Segments, Symbol, WholePath};
 
-/// Loads a segment, and checks everything on which a walk over its grammar relies. Linear.
+/// Loads a segment, and checks all properties on which a walk over its grammar relies. Linear.
 pub(super) fn checked<S: Segments>(
     path: &WholePath<S>,
     number: usize,
@@ -43,7 +43,7 @@ pub(super) fn executions(
     executed: impl IntoIterator<Item = (Symbol, u64)>,
 ) -> PrimaryMap<RuleId, u64> {
     let mut times: PrimaryMap<RuleId, u64> = grammar.rules.keys().map(|_| 0).collect();
-    // The total number of executions fits in 64 bits; rules that are never executed do not matter.
+    // The total number of executions fits in 64 bits, except for rules that are never executed.
     let add = |times: &mut PrimaryMap<RuleId, u64>, symbol: Symbol, more: u64| {
         if let Some(rule) = symbol.as_rule() {
             times[rule] = times[rule].saturating_add(more);

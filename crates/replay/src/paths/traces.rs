@@ -1,4 +1,4 @@
-//! The path traces of functions (Zhang and Gupta 2001).
+//! Collects the path traces of functions (Zhang and Gupta 2001).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountOrder {
-    /// Most calls first, as in the paper's files.
+    /// By the number of calls, the most first, as in the paper's files.
     #[default]
     Calls,
-    /// Most executed blocks first.
+    /// By the number of executed blocks, the most first.
     Blocks,
-    /// Most unique path traces first.
+    /// By the number of unique path traces, the most first.
     Paths,
     /// In the order of the program.
     Program,
@@ -92,8 +92,8 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// The traces of a function, as [`function_paths`] finds them; none if the function was not
-    /// called. Takes additional time linear in the blocks of the traces.
+    /// Returns the traces of a function, as [`function_paths`] finds them. There are none if the
+    /// function was not called. Takes additional time linear in the blocks of the traces.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -111,7 +111,7 @@ impl Traces {
         })
     }
 
-    /// The number of traces.
+    /// Returns the number of traces.
     pub fn len(&self) -> usize {
         self.compacted.paths.len()
     }
@@ -121,7 +121,7 @@ impl Traces {
         self.compacted.paths.is_empty()
     }
 
-    /// The blocks of a trace, in the order of execution.
+    /// Returns the blocks of a trace, in the order of execution.
     ///
     /// # Panics
     /// If there is no such trace.
@@ -133,7 +133,8 @@ impl Traces {
     }
 }
 
-/// The unique path traces of a function, in descending order of the number of calls that took them.
+/// Returns the unique path traces of a function, in descending order of the number of calls that
+/// took them.
 fn in_order<S: Segments>(
     path: &WholePath<S>,
     function: FuncId,
@@ -149,13 +150,13 @@ fn in_order<S: Segments>(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracesOfCalls {
     /// The traces with their numbers in [`Traces`], from 1, in descending order of the number of
-    /// these calls that took them. A trace is complete, even if its call did not return within a
+    /// these calls that took them. A trace is complete even if its call did not return within a
     /// window.
     pub traces: Vec<(usize, UniquePath)>,
 }
 
 impl TracesOfCalls {
-    /// The traces of the calls with these numbers, from 1. Examines every call.
+    /// Returns the traces of the calls with these numbers, from 1. Examines every call.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -232,13 +233,13 @@ pub struct DynamicGraph {
     pub nodes: GraphNodes,
     /// The number of executed blocks.
     pub blocks: u64,
-    /// The number of steps of the trace: the last timestamp.
+    /// The number of steps of the trace, which is the last timestamp.
     pub steps: u64,
     /// The graph.
     pub graph: DynamicCfg,
 }
 
-/// Why there is no such graph.
+/// The reason why there is no such graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError<E> {
     /// The path cannot be read.
@@ -250,7 +251,7 @@ pub enum GraphError<E> {
     /// The function was not called.
     #[error("it was not called in this run")]
     NeverCalled,
-    /// The function has fewer calls.
+    /// The function was called fewer times.
     #[error("there is no call {number}: it was called {}", times(*.of))]
     NoCall {
         /// The requested number.
@@ -279,7 +280,7 @@ fn times(count: u64) -> String {
 }
 
 impl DynamicGraph {
-    /// The graph of a function's k-th call, counted from 1.
+    /// Returns the graph of a function's k-th call, counted from 1.
     ///
     /// # Errors
     /// If there is no such call, or the path cannot be read.
@@ -319,7 +320,8 @@ impl DynamicGraph {
         Ok(Self::new(&traces, 0, whose, nodes))
     }
 
-    /// The graph of a function's i-th unique path trace, counted from 1 in the order of [`Traces`].
+    /// Returns the graph of a function's i-th unique path trace, counted from 1 in the order of
+    /// [`Traces`].
     ///
     /// # Errors
     /// If there is no such trace, or the path cannot be read.

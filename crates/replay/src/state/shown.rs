@@ -1,4 +1,4 @@
-//! Variables with their values.
+//! Lists variables with their values.
 
 use afterimage_program::Program;
 use afterimage_variables::{
@@ -13,7 +13,7 @@ use crate::values::Bits;
 /// A variable of the source with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Its name; empty for a parameter without one.
+    /// Its name, or empty for a parameter without a name.
     pub name: String,
     /// Its type's name.
     pub type_name: String,
@@ -27,13 +27,13 @@ pub struct Shown {
     pub shadowed: bool,
     /// The line of its declaration.
     pub line: Option<u32>,
-    /// Its value in C notation, or why the value is unknown.
+    /// Its value in C notation, or the reason why the value is unknown.
     pub value: Result<String, String>,
-    /// For a parameter: why its place may hold something else, such as the last write to it. That
-    /// write may also be an assignment in the source.
+    /// For a parameter, the reason why its place may hold another value, such as the last write to
+    /// it. That write may also be an assignment in the source.
     pub written: Option<Written>,
-    /// Its value in brief, for a list of arguments: `…` if the value has many parts, `?` if it is
-    /// unknown or may have been overwritten.
+    /// Its value in brief, for a list of arguments. `…` stands for a value with many parts. `?`
+    /// stands for a value that is unknown or may have been overwritten.
     pub brief: String,
 }
 
@@ -44,11 +44,11 @@ pub type ShownObject = (Shown, Option<Object>);
 const BRIEF: usize = 32;
 const BRIEF_POINTER: usize = 64;
 
-/// The variables in scope at a moment, innermost scope first. `written` returns the last write to a
-/// local since the activation began ([`Activation::written`]).
+/// Returns the variables in scope at a moment, innermost scope first. `written` returns the last
+/// write to a local since the activation began ([`Activation::written`]).
 ///
 /// # Errors
-/// The inner error says that the debug information does not describe the function. The outer error
+/// The inner error means that the debug information does not describe the function. The outer error
 /// comes from `written`.
 pub fn variables(
     known: &Variables<'_>,
@@ -188,8 +188,8 @@ fn brief(rendered: &Rendered) -> String {
     }
 }
 
-/// The locals of an activation: the type of each, whether it is a parameter, and its value if
-/// known.
+/// Returns the locals of an activation. Each has its type, whether it is a parameter, and its value
+/// if known.
 pub fn locals(
     program: &Program,
     activation: &Activation<'_>,
@@ -205,7 +205,7 @@ pub fn locals(
         .collect()
 }
 
-/// The globals of WebAssembly: the type of each, and its value if known.
+/// Returns the globals of WebAssembly, each with its type, and its value if known.
 pub fn wasm_globals(program: &Program, contents: &dyn Contents) -> Vec<(ValType, Option<Bits>)> {
     let all = program.globals.iter().zip(0..);
     all.map(|(ty, index)| (*ty, contents.global(index)))

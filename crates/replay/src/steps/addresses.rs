@@ -1,4 +1,4 @@
-//! Addresses of loads and stores, one by one or summarized.
+//! Lists or summarizes the addresses of loads and stores.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -23,7 +23,8 @@ pub struct Access {
     pub number: u64,
     /// The time of its block.
     pub time: u64,
-    /// The bytes that it read or wrote, or would have if it had not trapped.
+    /// The bytes that it read or wrote. If it trapped, the bytes that it would have read or
+    /// written.
     pub range: Range,
     /// The trap, if the access ended the run.
     pub trap: Option<Trap>,
@@ -186,8 +187,8 @@ where
     }
 
     /// Skips to the last checkpoint before a block, so that the run need not be followed up to
-    /// there. Executions after that checkpoint are listed. O(1) without checkpoints; otherwise, it
-    /// takes one look-up in the path for each block with a site.
+    /// there. Executions after that checkpoint are listed. Takes O(1) without checkpoints, and
+    /// otherwise one look-up in the path for each block with a site.
     ///
     /// # Errors
     /// If the checkpoints or the path cannot be read.
@@ -221,7 +222,7 @@ where
         Ok(())
     }
 
-    /// The next execution; `None` at the end.
+    /// Returns the next execution; `None` at the end.
     ///
     /// # Errors
     /// If the run cannot be followed further.
@@ -266,15 +267,15 @@ pub struct AccessedAddresses {
     pub bytes: u64,
     /// The number of the first execution, from 1.
     pub first: u64,
-    /// The addresses: 256, or fewer at the end of the run.
+    /// The addresses. There are 256, or fewer at the end of the run.
     pub addresses: Vec<u64>,
 }
 
 /// Iterates over all addresses that a run's loads and stores accessed, in stretches of one load or
 /// store each. Accesses that trapped are not included.
 ///
-/// The stretches of each load or store are in order. Stretches are returned when they are full; the
-/// remaining ones come at the end, in program order. Memory holds one stretch for each load or
+/// The stretches of each load or store are in order. Full stretches are returned at once. The
+/// remaining stretches come at the end, in program order. Memory holds one stretch for each load or
 /// store that was executed.
 pub struct AccessedStretches<'a, S: Segments> {
     walk: Walk<'a, S>,
@@ -285,11 +286,11 @@ pub struct AccessedStretches<'a, S: Segments> {
 #[derive(Default)]
 struct Collected {
     sites: Rc<NodeSites>,
-    /// For each site: the number of addresses already returned, the last access, and the addresses
+    /// For each site, the number of addresses already returned, the last access, and the addresses
     /// of the stretch in progress.
     open: Vec<(u64, Range, Vec<u64>)>,
-    /// Full stretches: the site, the number of the first execution, the last access, and the
-    /// addresses.
+    /// The full stretches, each with its site, the number of its first execution, its last access,
+    /// and its addresses.
     full: VecDeque<(usize, u64, Range, Vec<u64>)>,
 }
 
@@ -349,7 +350,7 @@ where
         })
     }
 
-    /// The next stretch; `None` at the end.
+    /// Returns the next stretch; `None` at the end.
     ///
     /// # Errors
     /// If the run cannot be followed further.
@@ -430,7 +431,7 @@ pub struct AccessStats {
     pub largest: u64,
     /// The number of distinct strides.
     pub strides: Distinct,
-    /// The most frequent stride; `None` if there is no stride, or there are too many distinct
+    /// The most frequent stride, or `None` if there is no stride, or there are too many distinct
     /// strides.
     pub stride: Option<Frequent<i64>>,
     /// The memory.
@@ -493,7 +494,7 @@ impl Observer for Sums {
     }
 }
 
-/// Summarizes the addresses of all loads and stores that a run executed, or only of the given ones.
+/// Summarizes the addresses of all loads and stores that a run executed, or only of these sites.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -1,4 +1,4 @@
-//! The facts about rules that a walk needs to skip them.
+//! Computes the facts about rules that a walk needs to skip them.
 
 use afterimage_ids::{NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Kind, Node, Segment, Symbol};
@@ -17,7 +17,7 @@ pub(super) struct SymbolFacts {
     pub inside: u64,
     /// The number of blocks left out.
     pub left_out: u64,
-    /// The number of blocks before the first of these activations and gaps; `tail` is the number
+    /// The number of blocks before the first of these activations and gaps. `tail` is the number
     /// after the last.
     pub lead: u64,
     pub trail: u64,
@@ -52,7 +52,7 @@ impl SymbolFacts {
         self.calls == 0 && self.left_out == 0
     }
 
-    /// Returns the facts about this and the next symbol together. Numbers saturate only in rules
+    /// Returns the combined facts about this symbol and the next. Numbers saturate only in rules
     /// that are never executed.
     fn then(self, next: Self) -> Self {
         let length = self.length.saturating_add(next.length);

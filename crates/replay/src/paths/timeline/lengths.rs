@@ -1,4 +1,5 @@
-//! The distribution of the lengths of calls, which determines how coarse a timeline must be.
+//! Computes the distribution of the lengths of calls, which determines the resolution of a
+//! timeline.
 
 use std::ops::Range;
 
@@ -75,8 +76,8 @@ impl CallLengths {
         *count = count.saturating_add(times);
     }
 
-    /// The symbols that lie entirely in a range of a segment's blocks, and how often each occurs.
-    /// Counts the calls that lie only partly in the range.
+    /// Returns the symbols that lie entirely in a range of a segment's blocks, with their numbers
+    /// of occurrences. Counts the calls that lie only partly in the range.
     fn clip(
         &mut self,
         nodes: &PrimaryMap<NodeId, Node>,
