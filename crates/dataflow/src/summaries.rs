@@ -174,7 +174,7 @@ pub struct CallEffects {
 }
 
 impl CallEffects {
-    /// Effects in which no call decides.
+    /// Creates effects in which no call decides.
     pub fn none(direction: Direction) -> Self {
         Self {
             direction,

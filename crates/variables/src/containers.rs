@@ -296,7 +296,7 @@ impl Reader<'_, '_> {
         None
     }
 
-    /// Elements from one address to another.
+    /// Returns the elements from one address to another.
     fn between(&self, begin: u64, end: u64, element: TypeRef) -> Option<Contents> {
         let bytes = self
             .variables

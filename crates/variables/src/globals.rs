@@ -22,7 +22,7 @@ pub struct Global {
 }
 
 impl Variables<'_> {
-    /// All named global variables, in the order of the units.
+    /// Returns all named global variables, in the order of the units.
     ///
     /// The first call reads all entries. Each call takes O(global variables).
     ///

@@ -70,7 +70,7 @@ impl<'a> Sections<'a> {
         found.map_or(&[], |(_, data)| data)
     }
 
-    /// All bodies, ascending.
+    /// Returns all bodies, ascending.
     pub(crate) fn bodies(&self) -> &[Range<OrigOffset>] {
         &self.bodies
     }

@@ -43,7 +43,7 @@ impl RaisedTimestamps {
         (new, known)
     }
 
-    /// All timestamps.
+    /// Returns all timestamps.
     pub fn into_series(self) -> Series {
         let mut all = Times::from(&self.ordered);
         for series in &self.recent {

@@ -179,7 +179,7 @@ impl Names {
         self.labels.get(function, label)
     }
 
-    /// All functions, imports included.
+    /// Returns all functions, including imports.
     pub fn functions(&self) -> impl ExactSizeIterator<Item = FuncId> + use<> {
         (0..self.functions.len()).map(FuncId::new)
     }

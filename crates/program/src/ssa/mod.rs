@@ -123,7 +123,7 @@ impl Ssa {
         Some(taker.1.op)
     }
 
-    /// All φs, ascending by block.
+    /// Returns all φs, ascending by block.
     pub fn all_phis(&self) -> &[Phi] {
         &self.phis
     }

@@ -425,7 +425,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         block_at(self.program.function(function)?, op)
     }
 
-    /// All executions of an operator's block. Returns `None` if the operator is in no block.
+    /// Returns all executions of an operator's block, or `None` if the operator is in no block.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -440,7 +440,7 @@ impl<'a, S: Segments> Positions<'a, S> {
             .transpose()
     }
 
-    /// All executions of a block.
+    /// Returns all executions of a block.
     fn executions(
         &self,
         function: FuncId,

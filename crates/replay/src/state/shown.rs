@@ -95,7 +95,7 @@ pub fn objects(
     shown.collect::<Result<_, _>>().map(Ok)
 }
 
-/// All global variables of the source that have a place, sorted by name.
+/// Returns all global variables of the source that have a place, sorted by name.
 ///
 /// # Errors
 /// If the debug information has too many global variables.

@@ -193,7 +193,8 @@ impl Stretches {
         Ok(found)
     }
 
-    /// For each global, the functions that write it. The first call is linear in the program.
+    /// Returns, for each global, the functions that write it. The first call is linear in the
+    /// program.
     fn global_writers(&self) -> &[BTreeSet<FuncId>] {
         self.global_writers.get_or_init(|| {
             let program = &self.module.program;

@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Epoch {
-    /// All contents, in order. O(entries and patterns); no stream is decoded.
+    /// Returns all contents, in order. Takes O(entries and patterns), and decodes no stream.
     ///
     /// # Errors
     /// If the epoch is damaged.

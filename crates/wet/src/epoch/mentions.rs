@@ -93,7 +93,7 @@ impl Epoch {
     }
 }
 
-/// All origins that occur in a read.
+/// Returns all origins that occur in a read.
 fn of_input(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
     if reader.byte()? & LABELS == 0 {
         return Ok(Vec::new());
@@ -106,7 +106,7 @@ fn of_input(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
     Ok(pieces.map(|piece| piece.origin).collect())
 }
 
-/// All origins that occur in a copy.
+/// Returns all origins that occur in a copy.
 fn of_copy(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
     // Skip the numbers of copies and runs, and the streams before the origins.
     reader.number()?;

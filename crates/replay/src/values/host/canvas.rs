@@ -100,7 +100,7 @@ impl Canvas {
         self.bytes[position] = wrote;
     }
 
-    /// All bytes, in parts. Bytes without a known writer count as unwritten.
+    /// Returns all bytes, in parts. Bytes without a known writer count as unwritten.
     pub fn parts(&self) -> Vec<Part> {
         let mut address = self.range.address;
         let groups = self.bytes.chunk_by(|a, b| a == b).map(|group| {
