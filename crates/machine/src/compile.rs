@@ -20,7 +20,7 @@ use crate::inst::{Code, Inst, Register};
 /// The mark of a constant. During compilation, a register's upper bits hold its kind, because the
 /// number of constants is not known yet.
 const CONSTANT: u32 = 1 << 30;
-/// The mark of a result; see [`CONSTANT`].
+/// The mark of a result (see [`CONSTANT`]).
 const RESULT: u32 = 1 << 31;
 /// The mark of a value that was moved, which is both bits.
 const MOVED: u32 = CONSTANT | RESULT;

@@ -143,7 +143,7 @@ impl Code {
 pub struct Load {
     /// The number of bytes: 1, 2, 4 or 8.
     pub bytes: u8,
-    /// The number of bits to which the sign is extended; 0 means zero extension.
+    /// The number of bits to which the sign is extended, or 0 for zero extension.
     pub sign: u8,
 }
 

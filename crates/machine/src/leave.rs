@@ -1,5 +1,5 @@
-//! Finishes a node after its instructions: writes its outputs and transfers control according to
-//! its end.
+//! Finishes a node after its instructions, by writing its outputs and transferring control
+//! according to its end.
 
 use afterimage_ids::{BlockId, NodeId};
 use afterimage_program::Callee;

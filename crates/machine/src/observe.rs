@@ -188,7 +188,7 @@ pub enum Caller {
     Host,
     /// The guest, with an ordinary call.
     Call,
-    /// The guest, with a tail call: the caller's activation has ended.
+    /// The guest, with a tail call, so that the caller's activation has ended.
     TailCall,
 }
 

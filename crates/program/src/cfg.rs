@@ -17,8 +17,8 @@ use afterimage_ids::{BlockId, EdgeId, FuncId, OpId, OrigOffset, PrimaryMap, Type
 /// The control-flow graph of a function.
 #[derive(Clone, Debug)]
 pub struct Cfg {
-    /// The blocks: code in layout order (the root first), then dispatch
-    /// vertices in the order of their `try_table`s, the function's own last, then EXIT.
+    /// The blocks. Code comes first, in layout order from the root on. Then come the dispatch
+    /// vertices in the order of their `try_table`s, the function's own dispatch vertex, and EXIT.
     pub blocks: PrimaryMap<BlockId, Block>,
     /// The edges, ordered by the block that they leave and then by slot. Not taken comes before
     /// taken, `then` before `else`, and return before throw. The targets of a `br_table` are

@@ -70,7 +70,7 @@ enum FrameKind {
         header: Option<u32>,
     },
     If {
-        /// The edge for a false condition; `None` in unreachable code.
+        /// The edge for a false condition, or `None` in unreachable code.
         otherwise: Option<Pending>,
     },
     Else,

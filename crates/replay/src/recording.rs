@@ -230,7 +230,7 @@ impl Recording {
         Ok(again)
     }
 
-    /// Returns the boundary log: the data that the host passed to the program, in order.
+    /// Returns the boundary log, which is the data that the host passed to the program, in order.
     ///
     /// # Errors
     /// If the log is damaged.

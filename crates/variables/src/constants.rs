@@ -11,7 +11,8 @@ use crate::{DebugError, Variables};
 pub struct Constant {
     /// Its name, without the name of its type.
     pub name: String,
-    /// Its value. `None` for a variant, or if several enumerations give the name different values.
+    /// Its value, or `None` for a variant, or if several enumerations give the name different
+    /// values.
     pub value: Option<i128>,
 }
 

@@ -217,7 +217,7 @@ pub enum Unavailable {
 /// The reason why a path expression has no object.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
-    /// A container is inconsistent: it is corrupt, or not yet initialised.
+    /// A container is inconsistent, because it is corrupt or not yet initialised.
     #[error("damaged, or not yet initialised: {0}")]
     Damaged(&'static str),
     /// The text is not a path expression.

@@ -16,9 +16,9 @@ pub enum Place {
     OperandStack(u32),
     /// An address of memory 0.
     Memory(u64),
-    /// No place: the value consists of these constant bytes.
+    /// No place, because the value consists of these constant bytes.
     Value(Arc<[u8]>),
-    /// No place: the value was optimised out.
+    /// No place, because the value was optimised out.
     OptimisedOut,
 }
 

@@ -62,7 +62,7 @@ pub struct Index {
     pub left_out: LeftOut,
     /// The sizes of the kinds of data in the trace.
     pub sizes: Sizes,
-    /// For each epoch: the number of blocks executed before it, and its number of chunks.
+    /// For each epoch, the number of blocks executed before it, and its number of chunks.
     pub epochs: Vec<(u64, u32)>,
 }
 

@@ -110,7 +110,7 @@ impl NodeModel {
         }
     }
 
-    /// Returns the number of inputs: variables first, then reads.
+    /// Returns the number of inputs. Variables come first, and then reads.
     pub fn inputs(&self) -> usize {
         self.variables.len() + self.reads.len()
     }

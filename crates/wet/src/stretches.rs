@@ -111,7 +111,7 @@ impl Made {
         self.is_over_limit.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of stretches built so far; `None` without a limit.
+    /// Returns the number of stretches built so far, or `None` without a limit.
     pub(crate) fn built(&self) -> Option<usize> {
         (self.most != usize::MAX).then(|| self.built.load(Ordering::Relaxed))
     }

@@ -100,8 +100,8 @@ impl Places {
         let mut of = Vec::from_iter(0..code.registers() as u32);
         // For each variable, the position after the last operation that reads its initial value.
         let mut free = vec![0; variables];
-        // For each result, the position after the operation that computes it; `None` if it stays in
-        // its own register.
+        // For each result, the position after the operation that computes it, or `None` if it stays
+        // in its own register.
         let mut given = vec![None; code.insts.len()];
         for (position, draft) in (1..).zip(drafts) {
             given[draft.inst] = Some(position);

@@ -97,7 +97,7 @@ impl Snapshots {
         }
     }
 
-    /// Returns the times of the snapshots, ascending: the number of blocks executed before each.
+    /// Returns the ascending times of the snapshots, as the numbers of blocks executed before them.
     pub fn times(&self) -> &[u64] {
         &self.times
     }

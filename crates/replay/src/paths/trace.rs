@@ -118,7 +118,7 @@ impl<'a, S: Segments> Visits<'a, S> {
         self.cursor.depth().saturating_sub(1)
     }
 
-    /// Returns the next path; `None` at the end.
+    /// Returns the next path, or `None` at the end.
     ///
     /// # Errors
     /// If the path cannot be read.

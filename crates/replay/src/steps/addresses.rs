@@ -222,7 +222,7 @@ where
         Ok(())
     }
 
-    /// Returns the next execution; `None` at the end.
+    /// Returns the next execution, or `None` at the end.
     ///
     /// # Errors
     /// If the run cannot be followed further.
@@ -350,7 +350,7 @@ where
         })
     }
 
-    /// Returns the next stretch; `None` at the end.
+    /// Returns the next stretch, or `None` at the end.
     ///
     /// # Errors
     /// If the run cannot be followed further.

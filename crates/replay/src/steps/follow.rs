@@ -317,7 +317,7 @@ where
         Ok(())
     }
 
-    /// Returns the next node, to be passed to [`execute`](Self::execute); `None` at the end.
+    /// Returns the next node, to be passed to [`execute`](Self::execute), or `None` at the end.
     pub fn advance(&mut self) -> Result<Option<Visit>, StepsError<S::Error>> {
         self.nodes += 1;
         if self.nodes == TELL {

@@ -313,7 +313,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         self
     }
 
-    /// Returns the next step; `None` at the end.
+    /// Returns the next step, or `None` at the end.
     ///
     /// # Errors
     /// If the path cannot be read, or does not determine an arrival.

@@ -172,7 +172,7 @@ where
         })
     }
 
-    /// Returns the next step; `None` at the end.
+    /// Returns the next step, or `None` at the end.
     ///
     /// # Errors
     /// If the run cannot be followed further.
@@ -360,7 +360,7 @@ where
         })
     }
 
-    /// Returns the previous step; `None` at the beginning.
+    /// Returns the previous step, or `None` at the beginning.
     ///
     /// # Errors
     /// If the run cannot be followed.

@@ -100,7 +100,7 @@ where
         })
     }
 
-    /// Returns the next stretch; `None` at the end.
+    /// Returns the next stretch, or `None` at the end.
     ///
     /// # Errors
     /// If the run cannot be followed further.

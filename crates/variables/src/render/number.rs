@@ -17,7 +17,7 @@ pub(super) fn text(
         None => 8 * bytes.min(16) as u32,
     };
     match kind {
-        // A type without bytes has only one value: Rust's `()`.
+        // A type without bytes has only one value, such as Rust's `()`.
         TypeKind::Base(_) if bytes == 0 => name.unwrap_or("{}").to_owned(),
         TypeKind::Base(encoding) => base(*encoding, name, bits, width),
         TypeKind::Enumeration {

@@ -605,9 +605,9 @@ impl LastWriters {
     }
 
     /// Returns the last writer of a variable of an activation that is open at the end. Activations
-    /// are numbered from the outermost. The writer is given as a node and its execution. For an
-    /// unwritten variable, the node is the first node of the activation. Returns `None` if there is
-    /// no such variable.
+    /// are numbered from the outermost. The writer is a node and its execution. For an unwritten
+    /// variable, the node is the first node of the activation. Returns `None` if there is no such
+    /// variable.
     pub(crate) fn of_variable(&self, activation: usize, variable: u32) -> Option<(u32, u64)> {
         let variables = self.variables.get(activation)?;
         variables.get(variable as usize).copied()

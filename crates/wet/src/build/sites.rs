@@ -25,8 +25,8 @@ pub(super) const HOST: u32 = 1;
 /// The definition of a byte: the execution of a write, and the byte's position in the written
 /// value.
 ///
-/// From the highest bits down: whether the definitions of successive bytes differ, the site, the
-/// position, and the execution of the site's node.
+/// The fields, from the highest bits down, are whether the definitions of successive bytes differ,
+/// the site, the position, and the execution of the site's node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Def(pub u64);
 

@@ -44,8 +44,8 @@ impl Bytes {
     }
 }
 
-/// Makes the same random write to both. Values have 1 to 16 bytes; other writes cover whole pages,
-/// or nothing.
+/// Makes the same random write to both. Values have 1 to 16 bytes. Other writes cover whole pages,
+/// or no bytes.
 fn write(random: &mut SplitMix64, shadow: &mut Shadow, bytes: &mut Bytes) {
     let cost = random.below(usize::from(KEPT as u8)) as u8;
     let site = random.below(5) as u32;

@@ -129,7 +129,7 @@ impl CheckpointWriter {
     }
 
     /// Ends the section with its index. `nodes` is the [`fingerprint`](crate::fingerprint) of the
-    /// path; `interval` is the intended number of instructions per interval. The caller must commit
+    /// path. `interval` is the intended number of instructions per interval. The caller must commit
     /// the file.
     ///
     /// # Errors

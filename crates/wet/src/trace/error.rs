@@ -45,7 +45,7 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
         time: u64,
         /// The ranges of blocks with stored values, ascending.
         kept: Vec<(u64, u64)>,
-        /// If the function was left out: the filter, in words.
+        /// If the function was left out, the filter, in words.
         without: Option<String>,
     },
 }

@@ -191,9 +191,9 @@ where
     /// node's end. The result is empty if the instruction takes none of these, or trapped. Elements
     /// that do not exist are not reported.
     ///
-    /// Individual elements are distinguished. `memory.grow` and `table.grow` set the size even if
-    /// they fail, to its old value. For elements, this takes O(executions that have set something
-    /// in the table since); for sizes, O(log n). The first query reads all operators of the
+    /// Individual elements are distinguished. If `memory.grow` or `table.grow` fails, it sets the
+    /// size to its old value. For elements, this takes O(executions that have set something in the
+    /// table since). For sizes, it takes O(log n). The first query reads all operators of the
     /// functions that were executed.
     ///
     /// # Errors

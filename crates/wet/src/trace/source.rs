@@ -63,7 +63,7 @@ pub struct Reading {
 /// The writer of bytes, or of a global.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// Nothing: they have the module's initial contents.
+    /// No writer, so that the bytes have the module's initial contents.
     Initial,
     /// The host.
     Host {
@@ -168,7 +168,7 @@ where
             match self.through(self.step(instance, variable)?)? {
                 Err(source) => return Ok((source, instance, register)),
                 Ok((earlier, of_it, taker)) => {
-                    // Copies must lead back in time; otherwise, the trace is damaged.
+                    // If a copy does not lead back in time, the trace is damaged.
                     if earlier.time >= instance.time {
                         return Err(TraceError::Damaged("a definition after its use"));
                     }

@@ -140,7 +140,7 @@ impl CallLengths {
     }
 
     /// Returns the smallest power of two such that at most `most` calls have that many blocks or
-    /// more; 2^63 if there is none.
+    /// more. Returns 2^63 if there is none.
     pub fn resolution(&self, most: u64) -> u64 {
         let fits = (0..63).find(|&log| self.at_least(log) <= most);
         1 << fits.unwrap_or(63)

@@ -81,7 +81,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(readers)
     }
 
-    /// Returns the next reader; `None` at the end.
+    /// Returns the next reader, or `None` at the end.
     pub fn next(&mut self) -> Result<Option<HostUse>, HostReadsError> {
         loop {
             if let Some(found) = self.at.found.pop_front() {

@@ -15,7 +15,7 @@ use crate::trace::{Compiled, Epochs, Failure, Instance, TraceError};
 enum FollowedResults {
     /// The results at these positions, ascending.
     These(Vec<u32>),
-    /// All results: the value is the call's result.
+    /// All results, because the value is the call's result.
     All,
 }
 
