@@ -142,9 +142,9 @@ impl Machine<'_> {
         }
     }
 
-    /// Delivers `values` to the innermost activation, which made the call. If nothing follows the
-    /// call, continues with the enclosing activation. `from_host` is true if the host returned, so
-    /// that no activation has ended yet.
+    /// Delivers `values` to the innermost activation, which made the call. If the activation ends
+    /// with the call, continues with the enclosing activation. `from_host` is true if the host
+    /// returned, so that no activation has ended yet.
     pub(crate) fn deliver<O: Observer>(
         &mut self,
         from_host: bool,

@@ -28,7 +28,7 @@ pub struct Checkpoint<C = NodeId> {
     pub time: u64,
     /// The position at which the log continues.
     pub log: LogPlace,
-    /// The next thing to execute.
+    /// The call or the block to execute next.
     pub next: Next,
     /// The arguments of the call that is about to begin, if any.
     pub arguments: Vec<GlobalBits>,
@@ -63,7 +63,7 @@ pub struct Checkpoint<C = NodeId> {
 /// Upper halves of values that are not vectors are 0.
 pub type Snapshot = Checkpoint<BlockId>;
 
-/// The next thing that a machine executes.
+/// The call or the block that a machine executes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// A call by the host, for which no activation waits.
@@ -364,8 +364,8 @@ impl Machine<'_> {
             if base + variables > super::activations::MOST_REGISTERS {
                 return Ok(false);
             }
-            // The existing allocation is kept, because allocating again would take longer than
-            // everything else here.
+            // The existing allocation is kept, because allocating again would take longer than the
+            // rest of this function.
             if self.registers.len() < base + variables {
                 make_room(&mut self.registers, base + variables);
             }

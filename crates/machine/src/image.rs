@@ -300,7 +300,7 @@ impl State {
     }
 }
 
-/// The reason why something cannot grow.
+/// The reason why a memory or a table cannot grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Growth {
     /// The module does not allow the growth.

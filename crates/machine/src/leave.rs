@@ -37,7 +37,7 @@ impl Bank<'_> {
 }
 
 impl Machine<'_> {
-    /// Writes the node's outputs, and transfers control as its end says.
+    /// Writes the node's outputs, and transfers control according to its end.
     pub(crate) fn leave_node<O: Observer>(
         &mut self,
         node: NodeId,

@@ -119,7 +119,7 @@ impl<'a> Machine<'a> {
     /// was parsed.
     ///
     /// # Errors
-    /// If the module uses something unsupported, or the run ends in activations with too many
+    /// If the module uses an unsupported feature, or the run ends in activations with too many
     /// variables.
     pub fn new(
         program: &'a Program,
@@ -314,7 +314,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Executes a node of `length` blocks. After an error, nothing more can be executed.
+    /// Executes a node of `length` blocks. After an error, no further node can be executed.
     ///
     /// If the run was stopped from outside, use [`step_before`](Self::step_before) for the last
     /// node.

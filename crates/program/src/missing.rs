@@ -27,7 +27,7 @@ pub enum NoDebug {
 }
 
 impl NoDebug {
-    /// Returns advice for a program of which only a part lacks debug information.
+    /// Returns advice for a program in which only some parts lack debug information.
     pub fn hint(&self) -> String {
         match self {
             Self::Nowhere => "; compile it with -g".to_owned(),

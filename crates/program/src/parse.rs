@@ -30,7 +30,7 @@ impl Program {
     /// If the bytes are not a valid module, or use an unsupported feature (see [`ParseError`]). The
     /// supported features are WebAssembly 2.0, tail calls, exceptions, multiple memories, 64-bit
     /// memories, extended constants and relaxed SIMD. A module may import only functions, because a
-    /// recorder can supply nothing else.
+    /// recorder can supply no other imports.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         if bytes.is_empty() {
             return Err(ParseError::Empty);

@@ -109,7 +109,7 @@ pub struct Trap {
 }
 
 impl Trap {
-    /// Whether the given operator, in a block executed at the given time, is the one that trapped.
+    /// Whether this operator, in a block executed at this time, is the operator that trapped.
     pub fn is_at(&self, function: FuncId, op: OpId, time: u64) -> bool {
         (self.function, self.op, self.time) == (function, op, time)
     }

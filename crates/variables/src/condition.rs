@@ -121,7 +121,7 @@ pub enum Truth {
     True,
     /// The condition does not hold.
     False,
-    /// The result depends on something without a value, for this reason.
+    /// The result depends on an operand without a value, for this reason.
     Unknown(String),
 }
 

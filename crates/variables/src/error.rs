@@ -103,8 +103,8 @@ pub enum DebugError {
 }
 
 impl DebugError {
-    /// Returns a hint to append to a message about something unknown, if other parts of the program
-    /// have debug information.
+    /// Returns a hint to append to a message about unknown data, if other parts of the program have
+    /// debug information.
     pub fn hint(&self) -> String {
         match self {
             Self::None(elsewhere) => elsewhere.hint(),
@@ -192,16 +192,16 @@ pub enum Unavailable {
     /// item of Rust, which DWARF describes as a pointer.
     #[error("it has no bytes")]
     NoBytes,
-    /// The location uses something that is meaningless in WebAssembly or not supported.
+    /// The location uses an operation that is meaningless in WebAssembly or not supported.
     #[error("its location uses {0}, which is not supported")]
     Unsupported(&'static str),
-    /// Before DWARF 4, a location does not say whether it is an address or the value itself.
+    /// Before DWARF 4, a location may be an address or the value itself, without a distinction.
     #[error(
         "its location may be its value or its address, which DWARF 2 and 3 do not distinguish; \
          compile it with -gdwarf-4 or -gdwarf-5"
     )]
     ValueOrAddress,
-    /// The code uses the locals named in the debug information for something else.
+    /// The code uses the locals named in the debug information for other values.
     #[error(
         "the debug information names locals that the code uses for something else: a tool rewrote the module, as wasm-opt does, and kept their numbers; record the module as it was linked"
     )]
@@ -254,7 +254,7 @@ pub enum PathError {
         /// The nearest code where the variable is in scope.
         nearest: Range<OrigOffset>,
     },
-    /// A type does not have such a member.
+    /// A type does not have this member.
     #[error("{type_name} has no member {name}{}", suggestions(members))]
     NoMember {
         /// The type.

@@ -153,7 +153,7 @@ impl<'a> Context<'_, 'a> {
         local_of(base, self.debug.unit(unit).encoding())
     }
 
-    /// Whether the debug information names locals that the code uses for something else.
+    /// Whether the debug information names locals that the code uses for other values.
     fn has_foreign_locals(self) -> bool {
         self.debug.foreign_locals.get().copied().unwrap_or_default()
     }

@@ -185,7 +185,7 @@ impl Index {
         each.flatten().copied()
     }
 
-    /// Whether the local that should hold a function's frame holds something else.
+    /// Whether the local that should hold a function's frame holds another value.
     pub(crate) fn has_foreign_frame(&self, debug: &Debug<'_>) -> bool {
         let mut frames = self.frames.iter();
         frames.any(|&(start, _, local)| debug.is_frame(start, local) == Some(false))

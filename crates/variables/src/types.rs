@@ -220,7 +220,7 @@ pub struct BitField {
     pub count: u32,
 }
 
-/// Alternatives, of which a discriminant selects one (DWARF 5, section 5.7.10).
+/// Alternatives from which a discriminant selects one (DWARF 5, section 5.7.10).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariantPart {
     /// The discriminant. Without it, there is only one alternative. It may share its bytes with a

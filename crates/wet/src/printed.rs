@@ -69,7 +69,7 @@ pub(crate) struct Printing<'p> {
     calls: u64,
     /// Whether the instructions of the current node are done. If so, the guest makes the next call.
     is_done: bool,
-    /// Whether the current call outputs something.
+    /// Whether the current call outputs bytes.
     is_printing: bool,
     /// Whether the host read the last reported bytes.
     is_read: bool,

@@ -129,8 +129,8 @@ pub(super) fn simplified(path: &str) -> String {
     format!("{scheme}{}", kept.join(&separator.to_string()))
 }
 
-/// Appends a path. An absolute path replaces everything. Windows paths and URLs (`scheme://…`) also
-/// occur.
+/// Appends a path. An absolute path replaces the whole path. Windows paths and URLs (`scheme://…`)
+/// also occur.
 fn join(path: &mut String, part: &str) {
     let drive = part.get(1..3).is_some_and(|p| p == ":\\" || p == ":/");
     let address = part

@@ -69,7 +69,8 @@ pub struct SourceMap<'a> {
     /// The places whose rows belong to other code, ascending.
     refused: Vec<Location>,
     fit: Fit,
-    /// The number of bodies that an entry fits exactly, but of which a sequence covers only a part.
+    /// The number of bodies that an entry fits exactly, although a sequence covers only a part of
+    /// them.
     accepted: usize,
     tables: Vec<lines::Table<'a>>,
     warnings: Vec<String>,

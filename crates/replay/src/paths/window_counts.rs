@@ -205,7 +205,7 @@ fn known(
     }
 }
 
-/// Returns the facts about a segment's rules. Each rule comes after the rules of which it consists.
+/// Returns the facts about a segment's rules. Each rule comes after the rules in it.
 fn rules(segment: &Segment, nodes: &PrimaryMap<NodeId, Node>) -> PrimaryMap<RuleId, Facts> {
     let mut found = PrimaryMap::<RuleId, Facts>::new();
     for (id, rule) in segment.grammar.rules.iter() {

@@ -321,7 +321,7 @@ impl<'a> Collector<'a> {
         if let Some((_, types)) = self.types_of(function) {
             let what = What::Return(typed(types, values.iter().copied()));
             let op = self.end_of(function);
-            // The return comes after everything else in the block.
+            // The return is the last step in the block.
             let last = OpId::from_u32(u32::MAX - 1);
             self.push_at((time, Some(last)), function, op, what);
         }

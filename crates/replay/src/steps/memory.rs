@@ -396,7 +396,7 @@ where
             Some(first) if first > here => self.steps.follower.go_to(checkpoints, first)?,
             Some(_) => {}
             None if checkpoints.end() >= self.run.path.length() => return Ok(true),
-            // The index knows nothing about the run after the last checkpoint.
+            // The index does not cover the run after the last checkpoint.
             None => {
                 let last = checkpoints.intervals().saturating_sub(1);
                 if last > here {

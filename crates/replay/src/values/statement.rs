@@ -158,8 +158,8 @@ impl Statement {
     }
 }
 
-/// Returns the further operands of an operator that has several instructions, the first of which is
-/// at `position`. Each operand has its instruction, its number there, and its register.
+/// Returns the further operands of an operator that has several instructions. The first instruction
+/// is at `position`. Each operand has its instruction, its number there, and its register.
 fn more(code: &NodeCode, position: usize) -> impl Iterator<Item = (usize, usize, Register)> {
     let op = code.insts[position].op;
     // The results of the operator's own instructions, and their shared address, are not further

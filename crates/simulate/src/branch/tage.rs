@@ -249,9 +249,9 @@ impl Tage {
         entry.counter = (entry.counter + step).clamp(-4, 3);
     }
 
-    /// Allocates an entry that is not useful in one of the tables from `first` on. Of the two
-    /// candidates with the shortest histories, it picks the one with the shorter history twice as
-    /// often (section 3.2.2).
+    /// Allocates an entry that is not useful in one of the tables from `first` on. It considers the
+    /// two candidates with the shortest histories, and picks the shorter history twice as often
+    /// (section 3.2.2).
     fn allocate(&mut self, first: usize, taken: bool) {
         let free = |i: &usize| self.tables[*i].entries[self.places[*i].0].useful == 0;
         let mut candidates = (first..self.tables.len()).filter(free);

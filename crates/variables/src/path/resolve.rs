@@ -17,7 +17,7 @@ impl Variables<'_> {
     /// searches the global variables.
     ///
     /// # Errors
-    /// If a part of the expression names nothing, or something without a value.
+    /// If a part of the expression names no object, or an object without a value.
     pub fn resolve(
         &self,
         path: &Path,

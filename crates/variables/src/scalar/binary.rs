@@ -57,7 +57,7 @@ pub(crate) fn binary(
     let width = kind.width();
     let [a, b] = [left, right].map(|s| Scalar::new(s.bits, kind));
     let compared = |holds: bool| Ok(Scalar::new(holds.into(), Kind::Word(address_bits)));
-    // Comparisons are signed unless the type says otherwise (DWARF 5, section 2.5.1.5).
+    // Comparisons are signed unless the type is unsigned (DWARF 5, section 2.5.1.5).
     let order = match kind {
         Kind::Unsigned(_) => a.bits.cmp(&b.bits),
         _ => a.as_i64().cmp(&b.as_i64()),

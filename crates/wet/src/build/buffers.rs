@@ -88,7 +88,7 @@ pub(crate) struct Run {
 pub(crate) struct Copies {
     /// The copying write, as a site.
     pub site: u32,
-    /// The executions of the node that copied something.
+    /// The executions of the node that copied elements.
     pub at: Vec<u64>,
     /// The number of runs in each of these executions.
     pub counts: Vec<u64>,
@@ -122,7 +122,7 @@ impl Room {
 }
 
 impl Labels {
-    /// The room reserved in advance, enough for a typical epoch. Unused room costs nothing, and
+    /// The room reserved in advance, enough for a typical epoch. Unused room takes no memory, and
     /// labels need not move.
     const ROOM: usize = 3 << 21;
     /// Marks a label, whose age and execution are in the upper bits.

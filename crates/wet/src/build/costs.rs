@@ -111,7 +111,7 @@ impl Costs {
     }
 
     /// Sets the cost of an input. Returns whether the input's value must be stored. A stored value
-    /// costs nothing. If `TOLD` is false, everything that depends on the input must be stored.
+    /// costs nothing. If `TOLD` is false, all values that depend on the input must be stored.
     #[inline(always)]
     pub(super) fn put<const TOLD: bool>(&mut self, input: usize, cost: u32) -> bool {
         let keep = TOLD && cost > DEAREST;

@@ -102,7 +102,7 @@ pub(super) enum What {
     Copy,
     GetGlobal,
     SetGlobal,
-    /// A read of something other than memory and globals.
+    /// A read of a table, a size or another place outside memory and globals.
     Elsewhere,
 }
 

@@ -174,7 +174,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Makes the builder store nothing that these functions read or compute, except values that
+    /// Makes the builder omit the data that these functions read or compute, except values that
     /// other functions take from them.
     pub(crate) fn leave_out(
         &mut self,
@@ -598,7 +598,7 @@ impl LastWriters {
     }
 
     /// Returns the last writer of a byte of a memory, with the writer's execution or call, or
-    /// `None` if nothing wrote the byte in the stretch.
+    /// Returns `None` if nothing wrote the byte in the stretch.
     pub fn of_byte(&self, memory: u32, address: u64) -> Option<(Origin, u64)> {
         let shadow = self.memories.get(memory as usize)?;
         self.origin(shadow.look(address))

@@ -160,8 +160,7 @@ impl<'a> Reader<'a> {
                 return self.builder;
             }
         }
-        // A window needs an epoch even if nothing had to be stored, because its values can be
-        // queried, too.
+        // A window needs an epoch even without stored data, because its values can also be queried.
         if self.begun && (self.builder.size() > 0 || !self.sent) {
             self.epoch();
         }
@@ -602,7 +601,7 @@ where
                     match work {
                         Work::Epoch(before, mut buffers) => {
                             let bytes = writer.encode(&mut buffers);
-                            // At the end, nothing waits for the buffers.
+                            // At the end, no thread waits for the buffers.
                             let _ = recycle.send(buffers.emptied());
                             write(before, bytes)?;
                         }

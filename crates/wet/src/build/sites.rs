@@ -42,7 +42,7 @@ impl Def {
         Self(STEPPING | u64::from(site) << SITE_SHIFT | execution)
     }
 
-    /// Returns a write of something other than a value.
+    /// Returns a write of bytes that are not a value.
     #[inline(always)]
     pub(super) fn other(site: u32, execution: u64) -> Self {
         Self(u64::from(site) << SITE_SHIFT | execution)

@@ -23,7 +23,7 @@ pub(super) enum Word {
     /// An activation returns its results to a range of variables, given by the first variable and
     /// their number.
     Leave(u32, u32),
-    /// An activation ends, and nothing receives results.
+    /// An activation ends, and no caller receives results.
     Unwind,
     HostReturned(u32, u32),
     HostCall,

@@ -17,7 +17,7 @@ pub(super) trait Room {
 }
 
 /// A cache that keeps entries that are used repeatedly. A scan of more data than fits does not
-/// evict everything.
+/// evict all entries.
 pub(super) struct Cache<K, V>(Mutex<unsync::Cache<K, Arc<V>, Bytes, FxBuildHasher>>);
 
 /// Weighs entries in bytes. An entry that is larger than the limit counts as exactly the limit, so

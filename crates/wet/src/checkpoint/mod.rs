@@ -6,7 +6,7 @@
 //! it wrote. So the last earlier interval that wrote a word has the word's bytes at a checkpoint.
 //! Each interval stores which words were read and written, when each was last written, and which
 //! *sites* (parts of nodes that write memory) wrote it. Intervals are the leaves of a tree. Its
-//! inner vertices know which words the intervals below them read and wrote. So a search for the
+//! inner vertices store the words that the intervals below them read and wrote. So a search for the
 //! last interval that wrote a word before a moment examines only a few sets per level.
 //!
 //! Words written by the host are already in the log, so they are left out. Checkpoints depend only

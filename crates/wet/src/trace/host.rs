@@ -52,7 +52,7 @@ struct Block {
     place: LogPlace,
     /// The number of the first call.
     first: u64,
-    /// Ascending ranges that contain everything that the host read in these calls.
+    /// Ascending ranges that contain all bytes that the host read in these calls.
     reads: Vec<HostRead>,
 }
 
@@ -160,7 +160,7 @@ impl HostCalls {
     }
 
     /// Returns the first call, from a given number on, that reads a range accepted by `wanted`,
-    /// with the call's number. `wanted` must also return true for every range that contains such a
+    /// with the call's number. `wanted` must also accept every range that contains an accepted
     /// range. Takes O(calls / 512 · ranges), plus the time to read the parts of the log that may
     /// have matching calls.
     ///

@@ -350,7 +350,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         self.within(whole, at);
     }
 
-    /// Checks that the host calls nothing while an activation is open.
+    /// Checks that the host calls no function while an activation is open.
     fn within(&self, span: &Span, at: &mut At<'_>) {
         if span.by_host {
             at.find(

@@ -3,7 +3,7 @@
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_program::Callee;
 
-/// The ways in which an activation may have ended, as far as the path shows.
+/// The ways in which an activation may have ended, according to the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     /// The activation may have returned.

@@ -34,12 +34,12 @@ struct Written {
 #[derive(Clone, Copy)]
 struct Piece {
     range: Range,
-    /// The first block of an execution at the beginning of which the bytes still have the value.
+    /// The bytes still have the value at the beginning of the execution with this first block.
     until: u64,
-    /// The first block of an execution at the final call of which the bytes still have the value,
-    /// or 0 if no such call is known.
+    /// The bytes still have the value at the call that ends the execution with this first block. It
+    /// is 0 if no such call is known.
     called: u64,
-    /// The first block of an execution at the beginning of which no byte has the value any longer.
+    /// No byte has the value any longer at the beginning of the execution with this first block.
     lost: u64,
 }
 

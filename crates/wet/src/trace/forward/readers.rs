@@ -20,7 +20,7 @@ pub struct ReadBy {
     pub inst: usize,
     /// The node.
     pub node: NodeId,
-    /// The number of bytes of the written data that it reads, or 0 for everything that it reads.
+    /// The number of bytes of the written data that it reads, or 0 for all bytes that it reads.
     pub length: u64,
 }
 

@@ -28,8 +28,9 @@ pub struct TakenBy {
 
 /// The executions that used a value that was set in a table or as a size, in order of time.
 ///
-/// Walks along the executions that concern the same table or size, until everything has been set
-/// again. Takes time linear in these executions. For elements, it also computes their operands.
+/// Walks along the executions that set or take the same table or size, until all positions have
+/// been set again. Takes time linear in these executions. For elements, it also computes their
+/// operands.
 pub struct Takers<'t, 'a, S: Segments, E> {
     trace: &'t WholeTrace<'a, S, E>,
     definition: Option<(Instance, usize)>,
