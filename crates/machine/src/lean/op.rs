@@ -11,9 +11,9 @@ use crate::inst::Load;
 /// - `unary`: one operand; `plain`: two operands, neither of which is a constant;
 /// - `check`: comparisons that decide a branch, also with a constant, with the inverse comparison,
 ///   and with swapped operands;
-/// - `load` and `store`: at an address and an offset, at the sum of two addresses, at the sum of an
-///   address and a constant, or at the sum of an address and a multiple of another. Stores also
-///   exist at an address and an offset with a constant value.
+/// - `load` and `store`: at an address with an offset, or at the sum of an address and another
+///   address, a constant, or a multiple of another address. Stores also exist at an address and an
+///   offset with a constant value.
 macro_rules! operations {
     ($use:ident) => {
         $use! {

@@ -56,8 +56,8 @@ pub(super) fn take_opened(input: &mut &[u8]) -> Option<Vec<Opened>> {
     (0..count).map(|_| one()).collect()
 }
 
-/// Encodes ascending pages as runs. A run has the difference of its memory from the previous run's
-/// memory, the distance of its first page from the previous run's end in the same memory, and its
+/// Encodes ascending pages as runs. Each run has three numbers. These are the difference from the
+/// previous run's memory, the distance from the previous run's end in the same memory, and the
 /// length.
 pub(super) fn put_pages(out: &mut Vec<u8>, pages: impl Iterator<Item = Page>) {
     let mut runs: Vec<(Page, u64)> = Vec::new();

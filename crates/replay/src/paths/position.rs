@@ -59,7 +59,7 @@ impl At {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prologue {
     end: Option<PrologueEnd>,
-    /// The position of the last block in which the prologue may end.
+    /// The time of the last block in which an activation may have reached the end of the prologue.
     until: u64,
 }
 

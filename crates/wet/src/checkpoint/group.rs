@@ -94,11 +94,11 @@ impl Sets {
     }
 }
 
-/// Encodes a group and its units. The group's bytes begin with a record for each interval: its end,
-/// the number of words written, the number of words whose last writer is not the host, and the
-/// lengths of its parts. The table of sites and lists follows, then all checkpoints. A unit holds
-/// five things for each of its intervals: the sets, the words that the host wrote, the words with
-/// mixed times, the times, and the lists.
+/// Encodes a group and its units. The group's bytes begin with a record for each interval. The
+/// record has the interval's end, the number of words written, the number of words that the host
+/// did not write last, and the lengths of its parts. The table of sites and lists follows, then all
+/// checkpoints. For each of its intervals, a unit holds the sets, the words that the host wrote,
+/// the words with mixed times, the forms of the lines, the times, and the lists.
 pub(super) fn encode(before: u64, intervals: &[Recorded], lists: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut out = Vec::new();
     put(&mut out, intervals.len() as u64);

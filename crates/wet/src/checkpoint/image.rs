@@ -166,7 +166,8 @@ impl<'c> Image<'c> {
         self.load(&all, state)
     }
 
-    /// Returns whether a time is in the current interval. The time must not be before the interval.
+    /// Returns whether a later time is in the current interval. Returns `false` if all words are
+    /// loaded.
     pub fn has(&self, time: u64) -> bool {
         !self.whole && time <= self.after
     }

@@ -36,8 +36,8 @@ struct Piece {
     range: Range,
     /// The bytes still have the value at the beginning of the execution with this first block.
     until: u64,
-    /// The bytes still have the value at the call that ends the execution with this first block. It
-    /// is 0 if no such call is known.
+    /// The bytes still have the value at the call that ends the execution with this first block,
+    /// which is 0 if no such call is known.
     called: u64,
     /// No byte has the value any longer at the beginning of the execution with this first block.
     lost: u64,
