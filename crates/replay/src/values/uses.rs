@@ -119,7 +119,6 @@ struct NodeUses {
 /// An operand of a statement.
 struct OfRegister {
     register: u32,
-    /// The statement.
     statement: u32,
     /// The number of the operand.
     position: u32,

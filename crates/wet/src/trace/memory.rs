@@ -17,7 +17,6 @@ const MOST_COPIES: u32 = 256;
 /// Bytes of memory whose values are wanted.
 #[derive(Clone, Copy)]
 struct Wanted {
-    /// The memory.
     memory: u32,
     /// The execution and the register that have the address of the load.
     base: (Instance, u32),
