@@ -18,7 +18,7 @@ pub enum Outcome {
 /// The executions with one outcome.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The outcome.
+    /// The common outcome of these executions.
     pub outcome: Outcome,
     /// The times of the executions.
     pub times: Times,

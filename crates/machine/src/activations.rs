@@ -20,7 +20,7 @@ pub(crate) const MOST_REGISTERS: usize = MAX_VARIABLES as usize;
 /// The number of locals above which zeros are not written to memory that is already zero.
 const MANY: usize = 512;
 
-/// An activation.
+/// The state of an activation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub function: FuncId,

@@ -41,11 +41,11 @@ pub struct Checkpoint<C = NodeId> {
     pub registers: Vec<u64>,
     /// The upper halves of the variables of functions with vectors.
     pub high: Vec<u64>,
-    /// The globals.
+    /// The bits of the globals, by index.
     pub globals: Vec<GlobalBits>,
     /// The number of pages of each memory.
     pub pages: Vec<u64>,
-    /// The tables.
+    /// The changes to the tables, by index.
     pub tables: Vec<ChangedTable>,
     /// The data segments that were dropped, ascending.
     pub data: Vec<u32>,
@@ -70,7 +70,7 @@ pub enum Next {
     Host,
     /// The beginning of a call of this function.
     Enter {
-        /// The function.
+        /// The called function.
         function: FuncId,
         /// Whether it is a tail call.
         tail: bool,

@@ -19,7 +19,7 @@ pub struct NodeCode {
     pub next: Option<BlockId>,
     /// The number of the function's variables, which is also the first register of a constant.
     pub variables: u32,
-    /// The constants.
+    /// The bits of the constants, by position.
     pub constants: Box<[u64]>,
     /// The instructions, in order.
     pub insts: Box<[Inst]>,
@@ -100,11 +100,11 @@ pub enum NodeEnd {
     /// A call, which writes its results to variables from `results` on. Then the activation
     /// continues, or returns the results if there is no `next`.
     Call {
-        /// The callee.
+        /// The target of the call.
         callee: Callee,
         /// The index into the table, for a call through a table.
         index: Option<Register>,
-        /// The arguments.
+        /// The registers with the arguments.
         arguments: Box<[Register]>,
         /// The variable for the first result.
         results: u32,
@@ -113,11 +113,11 @@ pub enum NodeEnd {
     },
     /// A call that replaces this activation.
     TailCall {
-        /// The callee.
+        /// The target of the call.
         callee: Callee,
         /// The index into the table, for a call through a table.
         index: Option<Register>,
-        /// The arguments.
+        /// The registers with the arguments.
         arguments: Box<[Register]>,
     },
     /// The activation returns.
@@ -128,14 +128,14 @@ pub enum NodeEnd {
         tag: u32,
         /// The values that the exception carries.
         values: Box<[Register]>,
-        /// The block.
+        /// The block with the throw.
         block: BlockId,
     },
     /// An exception is thrown again.
     Rethrow {
         /// The reference to the exception.
         exception: Register,
-        /// The block.
+        /// The block with the throw.
         block: BlockId,
     },
     /// `unreachable`.

@@ -7,7 +7,7 @@ use afterimage_trace::{End, Standing};
 /// The position at which a run was stopped from outside, in the last block of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoppedBefore {
-    /// The block.
+    /// The last block of the path.
     pub block: BlockId,
     /// The next operator, which was not executed.
     pub op: OpId,

@@ -22,7 +22,7 @@ pub enum MachineError {
     /// The blocks do not form a path.
     #[error("the blocks of {function} from {block} onward do not form a path of the program")]
     NoPath {
-        /// The function.
+        /// The function that should contain the blocks.
         function: FuncId,
         /// The first block.
         block: BlockId,
@@ -32,7 +32,7 @@ pub enum MachineError {
     Diverged {
         /// The time of the node's first block.
         time: u64,
-        /// The disagreement.
+        /// A description of the disagreement.
         what: &'static str,
     },
     /// The log disagrees with the program's computation.
@@ -40,7 +40,7 @@ pub enum MachineError {
     Boundary {
         /// The time of the node's first block.
         time: u64,
-        /// The disagreement.
+        /// A description of the disagreement.
         what: &'static str,
     },
     /// The recording was cut off, and its log ends before its path.
@@ -69,7 +69,7 @@ pub enum MachineError {
     Trapped {
         /// The time of the node's first block.
         time: u64,
-        /// The trap.
+        /// The reason for the trap.
         trap: Trap,
     },
 }

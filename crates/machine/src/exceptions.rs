@@ -17,9 +17,9 @@ const FEW: usize = 1 << 10;
 /// An exception that was caught by reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// Its tag.
+    /// The index of its tag.
     pub tag: u32,
-    /// Its values.
+    /// The values that it carries.
     pub values: Vec<Bits>,
 }
 

@@ -22,11 +22,11 @@ pub type GlobalBits = (u64, u64);
 /// References are numbers: 0 is null, f + 1 is function f.
 #[derive(Debug, Default)]
 pub struct State {
-    /// The memories.
+    /// The memories, by index.
     pub memories: Vec<Memory>,
-    /// The tables.
+    /// The tables, by index.
     pub tables: Vec<Table>,
-    /// The globals.
+    /// The globals, by index.
     pub globals: Vec<GlobalBits>,
     /// The data segments, empty if dropped.
     pub data: Vec<Arc<[u8]>>,
@@ -34,7 +34,7 @@ pub struct State {
     pub elements: Vec<Arc<[u64]>>,
 }
 
-/// A memory.
+/// A memory of the guest.
 #[derive(Debug)]
 pub struct Memory {
     /// The bytes of the memory.
@@ -45,7 +45,7 @@ pub struct Memory {
     pub most: u64,
 }
 
-/// A table.
+/// A table of references.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// The references in the table.
@@ -59,7 +59,7 @@ pub struct Table {
 /// An active data segment, as the origin of initial bytes of memory.
 #[derive(Clone, Debug)]
 pub struct Initial {
-    /// The memory.
+    /// The memory that the segment fills.
     pub memory: u32,
     /// The first address.
     pub address: u64,

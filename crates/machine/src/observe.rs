@@ -184,7 +184,7 @@ pub trait Observer {
 /// The caller of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
-    /// The host.
+    /// The host, which calls into the module.
     Host,
     /// The guest, with an ordinary call.
     Call,

@@ -35,7 +35,7 @@ pub enum ParseError {
     /// The module is or may be valid, but uses an unsupported feature.
     #[error("afterimage does not support {feature} (first used at offset {offset})")]
     Unsupported {
-        /// The feature.
+        /// The name of the feature.
         feature: Cow<'static, str>,
         /// The place of its first use.
         offset: OrigOffset,

@@ -68,7 +68,7 @@ pub struct Import {
 pub struct Function {
     /// Its index in the module's index space.
     pub id: FuncId,
-    /// Its type.
+    /// The index of its type.
     pub ty: TypeId,
     /// Its body in the code section, locals included.
     pub body: Range<OrigOffset>,

@@ -98,9 +98,9 @@ const FEW_STRETCHES: usize = 16;
 /// The operator that trapped and ended a run.
 #[derive(Clone, Debug)]
 pub struct Trap {
-    /// The function.
+    /// The function that contains the operator.
     pub function: FuncId,
-    /// The operator.
+    /// The operator that trapped.
     pub op: OpId,
     /// The time of the operator's block, which is the last block of the run.
     pub time: u64,

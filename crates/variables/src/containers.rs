@@ -34,7 +34,7 @@ pub(crate) enum Contents {
     Pointer {
         /// The value's address, or 0 for none.
         address: u64,
-        /// The value.
+        /// The value to which the pointer points.
         to: Object,
         /// The name of the value's type, if the pointer's own type does not give it.
         named: Option<String>,

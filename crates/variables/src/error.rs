@@ -50,9 +50,9 @@ pub enum DebugError {
     /// An offset is outside the function to which it should belong.
     #[error("offset {offset} is not in {func}, whose body is {}..{}", body.start, body.end)]
     Outside {
-        /// The function.
+        /// The function that should contain the offset.
         func: FuncId,
-        /// The offset.
+        /// The offset in the module.
         offset: OrigOffset,
         /// The function's body.
         body: Range<OrigOffset>,
@@ -79,7 +79,7 @@ pub enum DebugError {
     Malformed {
         /// The offset of the entry in `.debug_info`.
         at: usize,
-        /// The fault.
+        /// The fault that gimli reported.
         error: gimli::Error,
     },
     /// The location of a structure's member has an unknown form.
@@ -231,7 +231,7 @@ pub enum PathError {
     /// No variable has this name.
     #[error("there is no variable {name}{}{}", suggestions(nearest), lacking(lacks.as_ref()))]
     NoVariable {
-        /// The name.
+        /// The name that was searched for.
         name: String,
         /// Similar names.
         nearest: Vec<String>,
@@ -241,7 +241,7 @@ pub enum PathError {
     /// The name may denote any of several global variables.
     #[error("{name} may be any of {}", candidates.join(", "))]
     Ambiguous {
-        /// The name.
+        /// The name that was searched for.
         name: String,
         /// The paths of these variables, each with its compilation unit.
         candidates: Vec<String>,
@@ -249,7 +249,7 @@ pub enum PathError {
     /// The function has the variable, but it is not in scope here.
     #[error("{name} is not in scope here; the nearest place where it is in scope is {}..{}", nearest.start, nearest.end)]
     NotInScope {
-        /// The name.
+        /// The name of the variable.
         name: String,
         /// The nearest code where the variable is in scope.
         nearest: Range<OrigOffset>,
@@ -257,9 +257,9 @@ pub enum PathError {
     /// A type does not have this member.
     #[error("{type_name} has no member {name}{}", suggestions(members))]
     NoMember {
-        /// The type.
+        /// The name of the type.
         type_name: String,
-        /// The member.
+        /// The name of the missing member.
         name: String,
         /// Similar names, or all names if there are few.
         members: Vec<String>,
@@ -275,7 +275,7 @@ pub enum PathError {
     /// A value that is not a pointer was dereferenced.
     #[error("{type_name} is not a pointer")]
     NotPointer {
-        /// The type.
+        /// The name of the value's type.
         type_name: String,
     },
     /// A null pointer was dereferenced.
@@ -293,13 +293,13 @@ pub enum PathError {
     /// A value without elements was indexed.
     #[error("{type_name} has no elements")]
     NotIndexable {
-        /// The type.
+        /// The name of the value's type.
         type_name: String,
     },
     /// The index is outside the array.
     #[error("index {index} is outside the array, which has {count} elements")]
     OutsideArray {
-        /// The index.
+        /// The requested index.
         index: i64,
         /// The number of elements.
         count: u64,
@@ -312,13 +312,13 @@ pub enum PathError {
     /// a stated length.
     #[error("the debug information does not say how large {type_name} is")]
     Incomplete {
-        /// The type.
+        /// The name of the type.
         type_name: String,
     },
     /// The length of a dynamically sized array is unknown at this moment.
     #[error("the length of {type_name} is not known here: {why}")]
     Length {
-        /// The type.
+        /// The name of the array's type.
         type_name: String,
         /// The reason why the length is unknown.
         why: Unavailable,
@@ -329,7 +329,7 @@ pub enum PathError {
     /// A single number is required, but the value has several parts.
     #[error("{type_name} is not a single number{}", named_parts(parts))]
     Aggregate {
-        /// The type.
+        /// The name of the value's type.
         type_name: String,
         /// The suffixes that select the parts of the value, such as members.
         parts: Vec<String>,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// A value in a program: a variable or a part of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Its type.
+    /// The type of the value.
     pub type_ref: TypeRef,
     /// The places of its bytes, in order. A query for an object's writers asks about these places.
     pub pieces: Vec<Piece>,

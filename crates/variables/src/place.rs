@@ -38,7 +38,7 @@ impl fmt::Display for Place {
 /// Consecutive bytes of a variable that are in one place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
-    /// The place.
+    /// The place that holds the bytes.
     pub place: Place,
     /// The position of its first byte in the place, counted from 0 at the least significant byte.
     /// Always 0 for memory, because the address includes the position.

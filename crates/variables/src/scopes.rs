@@ -15,7 +15,7 @@ use crate::debug::{Debug, Entry, EntryId, Next};
 /// once.
 #[derive(Clone, Debug)]
 pub struct FunctionScopes {
-    /// The function.
+    /// The function that has these scopes.
     pub func: FuncId,
     pub(crate) body: Range<OrigOffset>,
     pub(crate) entry: EntryId,

@@ -71,7 +71,7 @@ pub struct Type {
     pub name: Option<String>,
     /// The size of a value in bytes, if the entry itself states it.
     pub bytes: Option<u64>,
-    /// Its structure.
+    /// The structure of the type.
     pub kind: TypeKind,
 }
 
@@ -111,7 +111,7 @@ pub enum TypeKind {
     Alias {
         /// The qualifier or, for a typedef, nothing.
         qualifier: Option<&'static str>,
-        /// The type.
+        /// The type that is named or qualified.
         of: TypeRef,
     },
     /// A function. Values are pointers to it.
@@ -125,7 +125,7 @@ pub enum TypeKind {
     MemberPointer {
         /// The type of the member.
         to: TypeRef,
-        /// The class.
+        /// The class that contains the member.
         of: TypeRef,
     },
     /// A type without displayable values: `void`, `decltype(nullptr)`, or an unknown kind.
@@ -188,7 +188,7 @@ pub struct Record {
 pub struct Member {
     /// The member's name, or `None` for anonymous structures and unions and for base classes.
     pub name: Option<String>,
-    /// Its type.
+    /// The type of the member's value.
     pub type_ref: TypeRef,
     /// The offset of its beginning.
     pub offset: MemberOffset,
@@ -226,11 +226,11 @@ pub struct VariantPart {
     /// The discriminant. Without it, there is only one alternative. It may share its bytes with a
     /// field ("niche").
     pub discriminant: Option<Member>,
-    /// The alternatives.
+    /// The alternatives, in the order of the entries.
     pub variants: Vec<Variant>,
 }
 
-/// An alternative.
+/// One of the alternatives of a variant part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// The discriminants that select it, as inclusive ranges. An alternative without ranges is

@@ -16,9 +16,9 @@ use crate::{DebugError, Variables};
 pub struct Variable {
     /// The name of the variable, or empty for an unnamed parameter.
     pub name: String,
-    /// Its type.
+    /// The type of its value.
     pub type_ref: TypeRef,
-    /// Its kind.
+    /// Whether it is a parameter, a local or a global.
     pub kind: VariableKind,
     /// The number of inlined calls around it, or 0 for variables of the function itself.
     pub inlined: u32,

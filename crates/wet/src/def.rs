@@ -13,7 +13,7 @@ pub enum Origin {
     Host,
     /// A write by the guest.
     Write {
-        /// The node.
+        /// The node that contains the write.
         node: NodeId,
         /// The number of the write in the node.
         write: u32,

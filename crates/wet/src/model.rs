@@ -34,9 +34,9 @@ pub struct Read {
 /// The source of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadFrom {
-    /// A memory.
+    /// A memory, at the instruction's address.
     Memory,
-    /// A global.
+    /// A global of the module.
     Global,
     /// A table, a size or the host. The value itself is stored.
     Elsewhere,
@@ -47,7 +47,7 @@ pub enum ReadFrom {
 pub struct Write {
     /// The instruction's position.
     pub inst: u32,
-    /// The destination.
+    /// The destination of the write.
     pub to: WriteTo,
 }
 
@@ -60,7 +60,7 @@ pub enum WriteTo {
     Many,
     /// A memory, with bytes copied from a memory.
     Copy,
-    /// A global.
+    /// A global of the module.
     Global,
 }
 

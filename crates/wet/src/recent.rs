@@ -12,7 +12,7 @@ const MOST_BYTES: usize = 256 << 20;
 /// An epoch in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Loaded {
-    /// The epoch.
+    /// The epoch, in coded form with its directory.
     pub epoch: Arc<Epoch>,
     /// The last writers in the epoch, if it was built on demand.
     pub writers: Option<Arc<LastWriters>>,

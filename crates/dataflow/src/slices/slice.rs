@@ -23,7 +23,7 @@ pub enum Approach {
 /// The starting point of a slice.
 #[derive(Clone, Debug)]
 pub struct Criterion {
-    /// The node.
+    /// The node with which the slice starts.
     pub node: usize,
     /// The time at which the node executes. [`Approach::Nodes`] ignores it.
     pub time: u64,
@@ -31,7 +31,7 @@ pub struct Criterion {
     pub variables: Vec<Variable>,
 }
 
-/// A slice.
+/// The statements on which a criterion depends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
     /// The nodes in the slice, including the criterion's node.

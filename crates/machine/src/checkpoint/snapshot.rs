@@ -15,7 +15,7 @@ use crate::machine::{Machine, position};
 /// An activation that waits for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waits {
-    /// The function.
+    /// The function of the activation.
     pub function: FuncId,
     /// The block that ends with the call.
     pub block: BlockId,

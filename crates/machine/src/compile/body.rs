@@ -10,11 +10,11 @@ use crate::MachineError;
 /// A function, in the form that the compiler needs.
 #[derive(Debug)]
 pub struct Body<'a> {
-    /// The function.
+    /// The function that has this body.
     pub function: &'a Function,
     /// The operators of its body.
     pub operators: Vec<Operator<'a>>,
-    /// Its variables.
+    /// The function's variables.
     pub slots: Slots,
     /// Whether any value may be a vector.
     pub wide: bool,

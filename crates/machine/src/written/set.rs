@@ -6,7 +6,7 @@ use crate::observe::Range;
 /// Consecutive lines of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineRun {
-    /// The memory.
+    /// The memory that contains the lines.
     pub memory: u32,
     /// The number of the first line in the memory.
     pub first: u32,

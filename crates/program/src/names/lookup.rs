@@ -34,7 +34,7 @@ pub enum NameError {
         "{name}, declared at {declared}, is not in the module: the linker removed it, and it was never called"
     )]
     Removed {
-        /// The function.
+        /// The name of the function.
         name: String,
         /// `file.c:42`.
         declared: String,
@@ -46,7 +46,7 @@ pub enum NameError {
         first.as_ref().map_or_else(String::new, |line| format!(", such as {line}"))
     )]
     Inlined {
-        /// The function.
+        /// The name of the function.
         name: String,
         /// `file.c:42`.
         declared: String,

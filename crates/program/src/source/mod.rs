@@ -35,7 +35,7 @@ pub struct FileId(pub u32);
 /// A place in a source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {
-    /// The file.
+    /// The file that contains the place.
     pub file: FileId,
     /// The line, from 1.
     pub line: u32,
@@ -46,7 +46,7 @@ pub struct Location {
 /// A stretch of code that comes from one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The code.
+    /// The stretch of code, in the original module.
     pub range: Range<OrigOffset>,
     /// Its source location.
     pub location: Location,

@@ -29,7 +29,7 @@ pub enum Effect {
     },
     /// Copies a data segment to a memory.
     MemoryInit {
-        /// The memory.
+        /// The memory to write.
         memory: u32,
         /// The data segment.
         segment: u32,
@@ -57,7 +57,7 @@ pub enum Effect {
     },
     /// Copies an element segment to a table.
     TableInit {
-        /// The table.
+        /// The table to write.
         table: u32,
         /// The element segment.
         segment: u32,

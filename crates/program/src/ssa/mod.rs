@@ -27,7 +27,7 @@ pub use effect::{Effect, MemoryStore};
 /// The statements and values of one function, without unreachable code.
 #[derive(Clone, Debug)]
 pub struct Ssa {
-    /// The values.
+    /// All values of the function.
     pub values: PrimaryMap<ValueId, Value>,
     /// The statements, in layout order.
     pub statements: PrimaryMap<StmtId, Statement>,
@@ -39,12 +39,12 @@ pub struct Ssa {
     returns: Vec<(EdgeId, Box<[ValueId]>)>,
 }
 
-/// A value.
+/// A value that statements use or define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
     /// Its type. References are nullable and of the most general type of their kind.
     pub ty: ValType,
-    /// Its definition.
+    /// The place where the value is defined.
     pub def: ValueDef,
 }
 
@@ -59,7 +59,7 @@ pub enum ValueDef {
     Constant(OpId),
     /// A result of a statement.
     Result {
-        /// The statement.
+        /// The statement that yields the result.
         statement: StmtId,
         /// The index of the result.
         index: u32,
@@ -69,17 +69,17 @@ pub enum ValueDef {
     /// A value that a handler receives. This edge, which is a [`Catch`](crate::EdgeKind::Catch),
     /// defines it.
     Caught {
-        /// The edge.
+        /// The edge to the handler.
         edge: EdgeId,
         /// The index of the value.
         index: u32,
     },
 }
 
-/// A statement.
+/// An operator that yields a value or has an effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// The operator.
+    /// The operator in the function's body.
     pub op: OpId,
     /// The block that contains the statement.
     pub block: BlockId,

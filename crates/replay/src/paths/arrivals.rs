@@ -20,7 +20,7 @@ use afterimage_profile::{Line, OperatorCount, ProfileError, Source, Stop};
 /// The places where a function arrives at a line, except by an exception.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineArrivals {
-    /// The function.
+    /// The function that contains the line.
     pub function: FuncId,
     /// The blocks that contain arrivals, and the number of arrivals in each.
     pub inside: Vec<(BlockId, u64)>,
@@ -490,9 +490,9 @@ pub struct ArrivedAt {
 pub struct Step {
     /// The time of its block.
     pub time: u64,
-    /// Its function.
+    /// The function that contains the operator.
     pub function: FuncId,
-    /// The operator.
+    /// The operator that was executed.
     pub op: OpId,
 }
 

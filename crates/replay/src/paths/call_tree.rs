@@ -10,7 +10,7 @@ use super::Window;
 /// An activation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEntry {
-    /// The function.
+    /// The function of the activation.
     pub function: FuncId,
     /// The number of activations around it.
     pub depth: usize,

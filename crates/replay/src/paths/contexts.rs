@@ -88,7 +88,7 @@ pub struct Context {
 pub struct ContextTree {
     /// The contexts, parents before children. The host's context is first.
     pub contexts: Vec<Context>,
-    /// The stretch.
+    /// The stretch that the contexts cover.
     pub window: Window,
     /// Selects the contexts to sum up.
     pub limits: ContextLimits,

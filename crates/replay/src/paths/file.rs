@@ -37,9 +37,9 @@ pub enum PathFileError {
         "the directory of the path names a block that is not in the program: {function}, {block}"
     )]
     NoSuchBlock {
-        /// The function.
+        /// The function that the directory names.
         function: afterimage_ids::FuncId,
-        /// The block.
+        /// The block that is missing.
         block: afterimage_ids::BlockId,
     },
     /// The file and the directory disagree on the number of segments.

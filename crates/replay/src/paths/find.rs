@@ -58,7 +58,7 @@ pub enum PatternTextError {
     NoCode {
         /// The function's name.
         function: String,
-        /// The vertex.
+        /// The vertex without code.
         block: u32,
     },
     /// No edge leads from one block to the next.
@@ -81,7 +81,7 @@ pub enum PatternTextError {
     NoCall {
         /// The function's name.
         function: String,
-        /// The block.
+        /// The block that should call the function.
         block: u32,
         /// The name of the alleged callee.
         callee: String,
@@ -96,7 +96,7 @@ pub enum PatternTextError {
     NoEnd {
         /// The function's name.
         function: String,
-        /// The block.
+        /// The block that should end the call.
         block: u32,
         /// The blocks that can end a call.
         ends: Vec<u32>,
@@ -116,7 +116,7 @@ pub enum PatternTextError {
     NotBehind {
         /// The function's name.
         function: String,
-        /// The block.
+        /// The block that should follow a call.
         block: u32,
     },
     /// The block is not the function's first, with which each call begins.
@@ -459,7 +459,7 @@ pub struct Occurrence {
 /// The occurrences of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrences {
-    /// The pattern.
+    /// The pattern that was searched for.
     pub pattern: Pattern,
     /// The number of occurrences.
     pub count: u64,

@@ -19,7 +19,7 @@ pub enum Fold {
 /// The beginning of a sequence, folded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folded {
-    /// Its parts.
+    /// The parts of the folded sequence.
     pub parts: Vec<Fold>,
     /// The number of elements of the sequence that the parts represent.
     pub length: u64,

@@ -17,7 +17,7 @@ pub struct HotPath {
     pub node: NodeId,
     /// The function that executed it.
     pub function: FuncId,
-    /// Its blocks.
+    /// The blocks of the path, in order.
     pub blocks: Box<[BlockId]>,
     /// The place where its activation continues.
     pub then: Continuation,
@@ -70,9 +70,9 @@ fn add<E>(a: u64, b: u64) -> Result<u64, HotError<E>> {
 /// A program, with its graphs, the bytes from which it was parsed, and the source of its code.
 #[derive(Clone, Copy)]
 pub struct Code<'a> {
-    /// The graphs.
+    /// The parsed program, with its graphs.
     pub program: &'a Program,
-    /// The bytes.
+    /// The bytes from which the program was parsed.
     pub module: &'a [u8],
     /// The source of its code.
     pub source: &'a dyn Source,

@@ -124,7 +124,7 @@ pub enum PositionError<E: Error + 'static> {
     /// The place was never reached.
     #[error("{what} was never {happened}")]
     Never {
-        /// The place.
+        /// The place, as the user named it.
         what: String,
         /// The event that is counted, as "called", "executed" or "reached".
         happened: &'static str,
@@ -135,7 +135,7 @@ pub enum PositionError<E: Error + 'static> {
         times(*count)
     )]
     Fewer {
-        /// The place.
+        /// The place, as the user named it.
         what: String,
         /// The event that is counted, as "called", "executed" or "reached".
         happened: &'static str,

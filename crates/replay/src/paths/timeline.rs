@@ -46,7 +46,7 @@ pub enum Merging {
 pub enum TimelineEvent {
     /// An activation begins, or is open at the beginning of the window.
     Begin {
-        /// The function.
+        /// The function of the activation.
         function: FuncId,
         /// The number of blocks executed before the event.
         time: u64,

@@ -191,7 +191,7 @@ impl TracesOfCalls {
 /// The subject of a dynamic control-flow graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// A call.
+    /// A single call to the function.
     Call {
         /// The number of the call, from 1.
         number: u64,
@@ -225,7 +225,7 @@ pub enum GraphNodes {
 /// The timestamp-annotated dynamic control-flow graph of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DynamicGraph {
-    /// The function.
+    /// The function that was called.
     pub function: FuncId,
     /// The subject of the graph.
     pub whose: Whose,
@@ -235,7 +235,7 @@ pub struct DynamicGraph {
     pub blocks: u64,
     /// The number of steps of the trace, which is the last timestamp.
     pub steps: u64,
-    /// The graph.
+    /// The graph, with its timestamps.
     pub graph: DynamicCfg,
 }
 

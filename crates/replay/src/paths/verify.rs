@@ -72,7 +72,7 @@ pub enum PathRule {
 /// A place where a rule does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathFinding {
-    /// The rule.
+    /// The rule that does not hold.
     pub rule: PathRule,
     /// A description of the fault and its place.
     pub text: String,

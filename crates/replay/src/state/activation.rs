@@ -116,11 +116,11 @@ type Prefix = (Box<[BlockId]>, Rc<NodeCode>);
 
 /// An activation at a moment, which is before an operator of a block.
 pub struct Activation<'a> {
-    /// The function.
+    /// The function of the activation.
     pub function: FuncId,
     /// The time of the block.
     pub time: u64,
-    /// The operator.
+    /// The operator before which the moment lies.
     pub op: OpId,
     /// The offset of the operator in the module.
     pub offset: OrigOffset,

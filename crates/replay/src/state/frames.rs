@@ -8,7 +8,7 @@ use crate::values::RecordedValues;
 /// An activation that is open at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The function.
+    /// The function of the activation.
     pub function: FuncId,
     /// The time of its first block.
     pub entered: u64,

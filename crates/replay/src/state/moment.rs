@@ -194,7 +194,7 @@ impl Contents for Followed<'_, '_> {
 pub struct Ended<'m> {
     /// The state of the machine.
     pub paused: &'m Paused<'m>,
-    /// The program.
+    /// The program that was run.
     pub program: &'m Program,
     /// The reason why a memory could not be read, if one could not.
     pub failed: &'m RefCell<Option<StateError>>,
@@ -226,13 +226,13 @@ impl Machine for Ended<'_> {
 
 /// An activation at a moment.
 pub struct Moment<'m, 'a> {
-    /// The activation.
+    /// The activation that is examined at the moment.
     pub activation: &'m Activation<'a>,
     /// The contents that are known at the moment.
     pub contents: &'m dyn Contents,
     /// The same activation at its beginning, if known.
     pub entry: Option<&'m Activation<'a>>,
-    /// The program.
+    /// The program that was run.
     pub program: &'a Program,
     /// The name of a function.
     pub name: &'m dyn Fn(FuncId) -> String,

@@ -29,7 +29,7 @@ pub struct StateReport {
 pub struct Frame {
     /// Its position in the stack, 0 for the innermost.
     pub number: usize,
-    /// Its function.
+    /// The function of the activation.
     pub function: FuncId,
     /// The function's name.
     pub name: String,
@@ -75,11 +75,11 @@ pub struct InlinedCall {
 /// A local or a global of WebAssembly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local {
-    /// Its index.
+    /// The index of the local or global.
     pub index: u32,
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// Its type.
+    /// The type of the value.
     pub ty: ValType,
     /// Whether it is a parameter.
     pub parameter: bool,

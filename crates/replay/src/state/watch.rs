@@ -66,7 +66,7 @@ pub struct Evaluated<T = Worth> {
 pub struct Watched<'m, 'a> {
     /// The debug information.
     pub variables: &'m Variables<'a>,
-    /// The moment.
+    /// The moment of the evaluation.
     pub moment: &'m Moment<'m, 'a>,
     /// The scopes of the function that is executed at the moment. Without debug information, this
     /// is `None`, and only global variables are known.

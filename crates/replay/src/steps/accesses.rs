@@ -14,9 +14,9 @@ use crate::values::Types;
 /// A load or a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AccessSite {
-    /// The function.
+    /// The function that contains the operator.
     pub function: FuncId,
-    /// The operator.
+    /// The operator that loads or stores.
     pub op: OpId,
 }
 

@@ -261,7 +261,7 @@ const STRETCH: usize = 256;
 pub struct AccessedAddresses {
     /// The load or store.
     pub site: AccessSite,
-    /// The memory.
+    /// The index of the accessed memory.
     pub memory: u32,
     /// The number of bytes that the load or store accesses.
     pub bytes: u64,
@@ -434,7 +434,7 @@ pub struct AccessStats {
     /// The most frequent stride, or `None` if there is no stride, or there are too many distinct
     /// strides.
     pub stride: Option<Frequent<i64>>,
-    /// The memory.
+    /// The index of the accessed memory.
     pub memory: u32,
     /// The number of bytes that the load or store accesses.
     pub bytes: u64,

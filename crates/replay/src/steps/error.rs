@@ -60,7 +60,7 @@ pub enum StepsError<E: Error + 'static> {
         last = size.saturating_sub(1)
     )]
     Outside {
-        /// The memory.
+        /// The index of the memory.
         memory: u32,
         /// The size of the memory in bytes.
         size: u64,

@@ -21,7 +21,7 @@ const TELL: u32 = 1 << 14;
 
 /// A run that can be followed.
 pub struct Run<'a, S: Segments> {
-    /// The program.
+    /// The program that was run.
     pub program: &'a Program,
     /// The bytes of the program's module.
     pub module: &'a [u8],

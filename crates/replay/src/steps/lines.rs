@@ -31,9 +31,9 @@ pub struct LineStep {
     pub time: u64,
     /// The operator after the step, or `None` if the run ended on the way to it.
     pub op: Option<OpId>,
-    /// The function.
+    /// The function that contains the line's code.
     pub function: FuncId,
-    /// The line.
+    /// The line at which control arrived.
     pub line: Line,
     /// The number of activations around the step's activation.
     pub depth: usize,

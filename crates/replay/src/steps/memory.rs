@@ -75,7 +75,7 @@ impl NearestAccess {
 /// Adjacent bytes with the same history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPart {
-    /// The bytes.
+    /// The range of these bytes in memory.
     pub range: Range,
     /// The last write before the time. If there was none, the bytes have their initial values.
     pub written: NearestAccess,
@@ -88,7 +88,7 @@ pub struct MemoryPart {
 /// The contents of memory at a time, and the nearest accesses before and after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryAnswer {
-    /// The bytes.
+    /// The contents of the requested range.
     pub bytes: Vec<u8>,
     /// The size of the memory in bytes.
     pub size: u64,

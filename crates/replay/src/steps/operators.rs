@@ -12,7 +12,7 @@ use afterimage_profile::body::decode;
 use afterimage_profile::walk::positions;
 use afterimage_profile::{ProfileError, Source};
 
-/// An operator.
+/// The name and the place of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorPlace {
     /// The operator's name in the text format, without immediates.

@@ -14,7 +14,7 @@ use super::{Level, StepsError, Value};
 /// A statement of a node.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// The operator.
+    /// The operator of the statement.
     pub op: OpId,
     /// The position of the operator's block in the node.
     pub block: u32,
@@ -39,7 +39,7 @@ pub enum Kind {
     Call,
     /// The throw that ends the node.
     Throw,
-    /// A trap.
+    /// An `unreachable`, which always traps.
     Unreachable,
 }
 

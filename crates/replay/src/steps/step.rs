@@ -4,10 +4,10 @@ use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::{GlobalBits, Range, Trap};
 use wasmparser::ValType;
 
-/// A value.
+/// A value of a run, with its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Value {
-    /// Its type.
+    /// The type of the value.
     pub ty: ValType,
     /// Its bits, including the upper half of a vector.
     pub bits: GlobalBits,
@@ -66,14 +66,14 @@ pub enum What {
     Init {
         /// The bytes written.
         to: Range,
-        /// The segment.
+        /// The data segment that was read.
         segment: u32,
         /// The offset of the first byte in the segment.
         from: u64,
     },
     /// The code requested the growth of a memory, which may have failed.
     Grow {
-        /// The memory.
+        /// The memory that should grow.
         memory: u32,
         /// The number of pages to add.
         by: u64,
@@ -90,9 +90,9 @@ pub enum What {
     Jump,
     /// A call began. The host's calls have no operator.
     Call {
-        /// The callee.
+        /// The function that was called.
         callee: FuncId,
-        /// The arguments.
+        /// The arguments of the call.
         arguments: Box<[Value]>,
     },
     /// The function returned these values. If the function executed nothing after a call, or after
@@ -131,7 +131,7 @@ pub enum Tried {
     Init {
         /// The bytes that would have been written.
         to: Range,
-        /// The segment.
+        /// The data segment that would have been read.
         segment: u32,
         /// The offset of the first byte in the segment.
         from: u64,

@@ -57,7 +57,7 @@ impl Within {
 pub struct Wanted {
     /// The kinds of steps.
     pub level: Level,
-    /// The window.
+    /// The window in which steps are wanted.
     pub window: Window,
     /// The wanted parts of the window's first and last blocks.
     pub within: Within,

@@ -19,9 +19,9 @@ use crate::values::TypedValue;
 /// A statement and a range of its executions, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExecutionRange {
-    /// The function.
+    /// The function that contains the statement.
     pub function: FuncId,
-    /// The operator.
+    /// The operator of the statement.
     pub op: OpId,
     /// The first and the last execution.
     pub executions: (u64, u64),

@@ -19,7 +19,7 @@ const STRETCH: usize = 256;
 /// Consecutive values that one load read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedValues {
-    /// The load.
+    /// The load that read the values.
     pub site: AccessSite,
     /// The number of the first execution, from 1.
     pub first: u64,

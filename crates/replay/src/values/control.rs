@@ -18,7 +18,7 @@ pub enum Controller {
     Branch {
         /// The time of the block.
         time: u64,
-        /// The block.
+        /// The block that ends with the branch.
         block: BlockId,
     },
     /// The call that began the activation.

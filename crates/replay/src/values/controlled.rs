@@ -18,9 +18,9 @@ use crate::paths::FileSegments;
 pub struct Controlled {
     /// The time of the execution.
     pub time: u64,
-    /// The function.
+    /// The function that contains the block.
     pub function: FuncId,
-    /// The block.
+    /// The block that was executed.
     pub block: BlockId,
 }
 

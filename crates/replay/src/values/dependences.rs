@@ -18,7 +18,7 @@ pub enum Origin {
     Operator {
         /// The execution of its node.
         instance: Instance,
-        /// The operator.
+        /// The operator that gave the value.
         op: OpId,
     },
     /// The initial zero of a local that nothing wrote.
@@ -58,7 +58,7 @@ pub struct Dependence {
     pub bytes: u64,
     /// The number of elements taken from a table, and otherwise 0.
     pub elements: u64,
-    /// Its origin.
+    /// The origin of the value or of the data that was read.
     pub origin: Origin,
 }
 

@@ -18,9 +18,9 @@ use super::{Bits, Execution, Kind, RecordedValues, Statement, ValuesError};
 pub struct TypedValue {
     /// Its role in the statement, empty for the only result.
     pub role: &'static str,
-    /// Its type.
+    /// The type of the value.
     pub ty: ValType,
-    /// Its bits.
+    /// The bits of the value.
     pub bits: Bits,
 }
 

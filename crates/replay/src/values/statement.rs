@@ -22,7 +22,7 @@ pub enum Kind {
 /// A statement in a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// Its kind.
+    /// The form of the statement in the node.
     pub kind: Kind,
     /// The position of its block in the node, from 0.
     pub block: u64,
@@ -34,7 +34,7 @@ pub struct Operand {
     /// Its role in the statement. For a load or store, this is "address", or "base address" if the
     /// operator adds an offset.
     pub role: &'static str,
-    /// Its register.
+    /// The register that holds the operand.
     pub register: Register,
 }
 

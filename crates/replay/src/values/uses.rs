@@ -28,9 +28,9 @@ pub struct Use {
     pub time: u64,
     /// The time of the first block of the statement's node.
     pub begun: u64,
-    /// The node.
+    /// The node that contains the statement.
     pub node: NodeId,
-    /// The operator.
+    /// The operator of the statement.
     pub op: OpId,
     /// The operator's statement in the node.
     pub statement: Statement,

@@ -51,7 +51,7 @@ pub struct Rendered {
     pub shape: Shape,
     /// The value, unless it consists of children. A character pointer includes its string.
     pub text: String,
-    /// The parts.
+    /// The displayed parts of the value.
     pub children: Vec<Self>,
     /// The number of omitted parts.
     pub omitted: u64,

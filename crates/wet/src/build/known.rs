@@ -44,7 +44,7 @@ impl Span {
     }
 }
 
-/// A node.
+/// The facts about a node.
 #[derive(Clone, Copy)]
 pub(super) struct Node {
     variables: Span,

@@ -15,7 +15,7 @@ pub(crate) struct Patterns {
 /// Marks the patterns that are lists. Places need fewer bits.
 const LIST: u32 = 1 << 31;
 
-/// A pattern.
+/// The origins of a load's bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pattern<'a> {
     /// All bytes come from one write, beginning at this place.

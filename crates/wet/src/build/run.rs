@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
 
 /// A run, and the part of it to trace.
 pub struct Run<'a, S: Segments> {
-    /// The program.
+    /// The program that was run.
     pub program: &'a Program,
     /// The bytes of the module from which the program was parsed.
     pub bytes: &'a [u8],

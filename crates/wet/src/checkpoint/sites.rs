@@ -21,7 +21,7 @@ const AT_ONCE: usize = 1 << 12;
 /// A site: an instruction of a node that writes memory, or the host call at the node's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The node.
+    /// The node that contains the site.
     pub node: NodeId,
     /// The number of the write in [`NodeModel`](crate::model::NodeModel), or `None` for the host
     /// that the node calls at its end.

@@ -53,7 +53,7 @@ pub struct Part<'a> {
 /// One kind of data about one input or copy.
 #[derive(Clone, Debug)]
 pub struct Content<'a> {
-    /// The node.
+    /// The node that has the input or the copy.
     pub node: NodeId,
     /// The kind of data.
     pub told: InputForm,

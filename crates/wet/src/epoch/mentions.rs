@@ -12,11 +12,11 @@ use crate::def::Origin;
 /// A write, in any execution, or the host's writes, in any call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Target {
-    /// The host.
+    /// The host's writes.
     Host,
     /// A write of a node.
     Write {
-        /// The node.
+        /// The node that contains the write.
         node: NodeId,
         /// The number of the write in the node.
         write: u32,

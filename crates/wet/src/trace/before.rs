@@ -13,14 +13,14 @@ use crate::model::WriteTo;
 /// A byte of memory or a global.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A byte.
+    /// A byte of a memory.
     Byte {
-        /// The memory.
+        /// The memory that contains the byte.
         memory: u32,
-        /// The address.
+        /// The address of the byte.
         address: u64,
     },
-    /// A global.
+    /// A global, by its index.
     Global(u32),
 }
 
@@ -33,7 +33,7 @@ pub struct VariableBefore {
     pub activation: usize,
     /// The activation's function.
     pub function: FuncId,
-    /// The variable.
+    /// The variable, by its number in the function.
     pub variable: u32,
     /// Whether the variable is a result of the call for which the activation waited when the
     /// stretch began.

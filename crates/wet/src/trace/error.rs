@@ -41,7 +41,7 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// No values are stored for this time, or for the function that is executed at this time.
     #[error("{}", outside(*time, kept, without.as_deref()))]
     Outside {
-        /// The block.
+        /// The block for which values were requested.
         time: u64,
         /// The ranges of blocks with stored values, ascending.
         kept: Vec<(u64, u64)>,

@@ -161,7 +161,7 @@ pub struct Span {
 pub struct Instance {
     /// The time of its first block.
     pub time: u64,
-    /// The node.
+    /// The node that was executed.
     pub node: NodeId,
     /// The number of the node's execution, from 1.
     pub number: u64,

@@ -46,7 +46,7 @@ pub enum Source {
     /// A part of the exception that this execution throws: the reference to the exception or, for a
     /// rethrow, one of its values.
     Thrown {
-        /// The execution.
+        /// The execution that throws.
         instance: Instance,
     },
 }
@@ -65,12 +65,12 @@ pub struct Reading {
 pub enum Writer {
     /// No writer, so that the bytes have the module's initial contents.
     Initial,
-    /// The host.
+    /// The host, in a call by the guest.
     Host {
         /// The number of the guest's call, from 1.
         call: u64,
     },
-    /// An instruction.
+    /// An instruction of the guest.
     Write {
         /// The execution of its node.
         instance: Instance,

@@ -62,7 +62,7 @@ impl What {
 /// An event in an activation, and its number of occurrences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Item {
-    /// The event.
+    /// The event that happens.
     pub what: What,
     /// The chain of inlined functions in which the event happens. [`ChainId::INHERITED`] is used
     /// before the first block of a stretch, and means the chain of the block before the stretch. A

@@ -49,7 +49,7 @@ pub struct HostReads<'v, 'a> {
 /// Adjacent bytes that the host read and that have the same last writer, or no writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostPart {
-    /// The bytes.
+    /// The range of these bytes in memory.
     pub range: Range,
     /// The origin of the bytes.
     pub origin: Origin,

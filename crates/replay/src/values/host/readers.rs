@@ -15,7 +15,7 @@ use super::{HostReads, HostReadsError};
 pub(in crate::values) struct HostUse {
     /// The execution of the node that ends with the call.
     pub visit: Visit,
-    /// The bytes.
+    /// The range that the host read.
     pub range: Range,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Candidate {
 /// The definition to search for in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sought {
-    /// The write.
+    /// The write that labels must name.
     pub target: Target,
     /// The execution of the write's node, or the number of the host's call.
     pub number: u64,

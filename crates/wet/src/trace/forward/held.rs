@@ -15,7 +15,7 @@ use crate::trace::{Compiled, Epochs, Failure, TraceError, WholeTrace};
 pub struct Held {
     /// The time of its first block.
     pub time: u64,
-    /// The node.
+    /// The node that was executed.
     pub node: NodeId,
     /// The registers that have the value, ascending. They are the variables that hold it when the
     /// execution begins, or the instruction that computed it.

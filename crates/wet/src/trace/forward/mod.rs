@@ -44,7 +44,7 @@ pub enum Definition {
     /// writes in it. For a throw, this is the reference to the exception. For a rethrow, it also
     /// includes all values of the exception.
     After {
-        /// The execution.
+        /// The execution that ends with the call or the throw.
         instance: Instance,
     },
 }

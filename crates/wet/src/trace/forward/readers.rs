@@ -18,7 +18,7 @@ pub struct ReadBy {
     pub time: u64,
     /// The instruction's position in the node.
     pub inst: usize,
-    /// The node.
+    /// The node that contains the instruction.
     pub node: NodeId,
     /// The number of bytes of the written data that it reads, or 0 for all bytes that it reads.
     pub length: u64,

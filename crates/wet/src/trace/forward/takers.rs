@@ -15,7 +15,7 @@ use crate::trace::{Epochs, Failure, Instance, TraceError, WholeTrace};
 pub struct TakenBy {
     /// The time of the first block of the node.
     pub time: u64,
-    /// The node.
+    /// The node that contains the use.
     pub node: NodeId,
     /// The position of the instruction, or `None` for the call at the node's end. If the run ends
     /// inside the node, the use is reported even if it was not attempted.
