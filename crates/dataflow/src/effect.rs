@@ -21,7 +21,7 @@ pub enum Effect {
     Differs {
         /// The executions that decide, by site.
         decided: Vec<(Series, Site)>,
-        /// All other executions.
+        /// The executions that decide nothing.
         rest: Series,
     },
 }

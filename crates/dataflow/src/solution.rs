@@ -1,4 +1,4 @@
-//! Answers to questions.
+//! The answers to questions about executions.
 
 use afterimage_wpp::twpp::Series;
 
@@ -8,7 +8,7 @@ use crate::times::Times;
 /// The decision about an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
-    /// This site decided.
+    /// This site decided the fact.
     Decided(Site),
     /// No site decided, because the query reached the beginning of the path or, going forward, its
     /// end.

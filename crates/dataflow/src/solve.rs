@@ -17,7 +17,7 @@ use crate::times::Times;
 pub struct Question<'q> {
     /// The direction of the query.
     pub direction: Direction,
-    /// The node in question.
+    /// The node whose executions are in question.
     pub node: usize,
     /// The executions in question.
     pub times: &'q Series,

@@ -82,7 +82,7 @@ pub enum Next {
 /// A table's difference from its initial contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedTable {
-    /// The number of elements.
+    /// The number of elements in the table.
     pub length: u64,
     /// The elements that differ from the initial elements (or from null, for new elements), in
     /// maximal runs. A run has a position, a length and the common value. Positions ascend. The

@@ -68,7 +68,7 @@ pub enum Taker {
 /// Additional data of a vector instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct VectorExtra {
-    /// The third operand.
+    /// The register of the third operand.
     pub c: Register,
     /// The immediate: a lane or a shuffle mask.
     pub immediate: u128,
@@ -77,7 +77,7 @@ pub struct VectorExtra {
 /// The indices with which a `br_table` takes a given direction.
 #[derive(Clone, Debug)]
 pub struct TableIndices {
-    /// The indices, ascending.
+    /// The single indices, ascending.
     pub indices: Box<[u32]>,
     /// If set, all indices from this one on are also included.
     pub from: Option<u32>,
@@ -120,11 +120,11 @@ pub enum NodeEnd {
         /// The registers with the arguments.
         arguments: Box<[Register]>,
     },
-    /// The activation returns.
+    /// The activation returns the values in these registers.
     Return(Box<[Register]>),
     /// An exception is thrown in this block.
     Throw {
-        /// The exception's tag.
+        /// The index of the exception's tag.
         tag: u32,
         /// The values that the exception carries.
         values: Box<[Register]>,
@@ -138,7 +138,7 @@ pub enum NodeEnd {
         /// The block with the throw.
         block: BlockId,
     },
-    /// `unreachable`.
+    /// An `unreachable`, which traps.
     Trap,
 }
 

@@ -24,7 +24,7 @@ pub enum MachineError {
     NoPath {
         /// The function that should contain the blocks.
         function: FuncId,
-        /// The first block.
+        /// The first block of the alleged path.
         block: BlockId,
     },
     /// The path disagrees with the program's computation.

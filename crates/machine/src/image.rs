@@ -61,11 +61,11 @@ pub struct Table {
 pub struct Initial {
     /// The memory that the segment fills.
     pub memory: u32,
-    /// The first address.
+    /// The first address that the segment fills.
     pub address: u64,
     /// The number of the data segment.
     pub segment: u32,
-    /// The number of bytes.
+    /// The number of bytes in the segment.
     pub length: u64,
 }
 

@@ -152,7 +152,7 @@ pub struct Load {
 pub enum Expected {
     /// Any value except 0.
     True,
-    /// 0.
+    /// The value 0.
     False,
     /// The index of one of the targets in list number `immediate`.
     OneOf,
@@ -173,7 +173,7 @@ pub struct Inst {
     pub b: Register,
     /// The third operand.
     pub c: Register,
-    /// See [`Code`].
+    /// A constant whose meaning depends on the [`Code`].
     pub immediate: u64,
     /// The operator from which it was compiled.
     pub op: OpId,

@@ -31,7 +31,7 @@ pub struct Labels<const CHUNK: usize = 256, const CHUNKS: usize = 256> {
     scratch: Vec<u8>,
 }
 
-/// A group of chunks.
+/// A group of chunks, which are stored together.
 #[derive(Debug)]
 enum Folder<const CHUNKS: usize> {
     /// All units of the folder have this number.
@@ -128,7 +128,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         line
     }
 
-    /// Packs a line.
+    /// Packs the chunk in a line.
     fn close(&mut self, key: u64, line: usize) {
         let (memory, chunk) = ((key >> 44) as usize, key & ((1 << 44) - 1));
         let base = self.each(memory, chunk).base;

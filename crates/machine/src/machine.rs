@@ -96,7 +96,7 @@ pub struct Machine<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub locals: usize,
-    /// See [`Body::variables`].
+    /// The number of an activation's variables (see [`Body::variables`]).
     pub variables: usize,
     pub root: BlockId,
     /// Whether any value may be a vector.

@@ -9,9 +9,9 @@ use crate::{GlobalBits, NodeCode};
 pub struct Range {
     /// The number of the memory.
     pub memory: u32,
-    /// The first address.
+    /// The address of the first byte.
     pub address: u64,
-    /// The number of bytes.
+    /// The number of bytes in the range.
     pub length: u64,
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn catches_all(catch: &Catch) -> bool {
     matches!(catch, Catch::All { .. } | Catch::AllRef { .. })
 }
 
-/// A call operator.
+/// The call that an operator makes.
 pub(crate) enum Transfer {
     /// A call that returns to this function.
     Call(Callee),

@@ -48,13 +48,13 @@ pub struct Block {
 /// The kind of a vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
-    /// A basic block.
+    /// A basic block of code.
     Code,
     /// The place where an exception raised inside a `try_table` chooses its handler. It executes
     /// nothing. `None` stands for the function's own dispatch vertex, from which the exception
     /// leaves the function.
     Dispatch(Option<OpId>),
-    /// The EXIT vertex.
+    /// The EXIT vertex, where control leaves the function.
     Exit,
 }
 
@@ -63,11 +63,11 @@ pub enum BlockKind {
 pub enum BlockEnd {
     /// Control falls into the next block, or from the end of a then-arm past the else-arm.
     Fall,
-    /// `br`.
+    /// An unconditional `br`.
     Jump,
     /// `br_if`, `br_on_null` and the like, or `if`.
     Branch,
-    /// `br_table`.
+    /// A `br_table`.
     Table,
     /// A call that returns to this function.
     Call(Callee),
@@ -75,13 +75,13 @@ pub enum BlockEnd {
     TailCall(Callee),
     /// A `return`, or the function's end.
     Return,
-    /// `throw` or `throw_ref`.
+    /// A `throw` or a `throw_ref`.
     Throw,
-    /// `unreachable`.
+    /// An `unreachable`, which traps.
     Unreachable,
     /// A dispatch vertex, which tries the clauses of its `try_table` in order.
     Dispatch,
-    /// EXIT.
+    /// The EXIT vertex, which has no end.
     Exit,
 }
 

@@ -20,7 +20,7 @@ pub struct Program {
     pub functions: Vec<Function>,
     /// The exported functions with their names, in the order of the export section.
     pub exports: Vec<(String, FuncId)>,
-    /// The start function.
+    /// The start function, if the module has one.
     pub start: Option<FuncId>,
     /// The functions that a table or a reference may hold. An element segment or a `ref.func` names
     /// these functions. Exports also count if a table or a global of a reference type is exported,
@@ -52,7 +52,7 @@ pub struct FunctionType {
     pub results: Box<[ValType]>,
 }
 
-/// An imported function.
+/// A function that the module imports.
 #[derive(Clone, Debug)]
 pub struct Import {
     /// The name of the module.

@@ -13,9 +13,9 @@ use crate::{BlockKind, Cfg, EdgeKind, Function, Program};
 /// keep their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
-    /// The lowest slot.
+    /// The lowest slot that gets a value.
     pub base: u32,
-    /// The number of slots.
+    /// The number of slots that get values.
     pub count: u32,
     /// The origin of their values.
     pub source: CarriedFrom,
@@ -43,7 +43,7 @@ pub(crate) struct StackWalk<'a> {
     pub carried: HashMap<EdgeId, Carried>,
 }
 
-/// An open frame.
+/// An open frame of the control stack.
 struct Frame {
     /// The height below the frame's parameters.
     base: u32,

@@ -24,7 +24,7 @@ pub struct Condition {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
-    /// One of [`Condition::paths`].
+    /// Pushes the value of one of the [`Condition::paths`].
     Variable(usize),
     Number(Number),
     Text(String),
@@ -96,7 +96,7 @@ impl Binary {
 pub struct ConditionError {
     /// The position, in characters counted from 1.
     pub at: usize,
-    /// The token expected there.
+    /// The token that was expected there.
     pub expected: &'static str,
 }
 

@@ -45,7 +45,7 @@ pub(crate) enum Contents {
     Quantity(Object, String),
     /// A value, with the state of its lock or counter.
     Noted(Object, String),
-    /// Plain text.
+    /// Text to show as it is.
     Text(String),
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum Contents {
 pub(crate) struct Items {
     /// The elements shown, with their keys in a map.
     pub found: Vec<(Option<Object>, Object)>,
-    /// The number of elements.
+    /// The number of elements in the container.
     pub count: u64,
     /// The reason why some of the elements cannot be shown.
     pub damaged: Option<&'static str>,

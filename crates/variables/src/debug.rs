@@ -72,7 +72,7 @@ pub(crate) fn local_of(expression: Expression<Slice<'_>>, encoding: Encoding) ->
     }
 }
 
-/// An entry's attributes.
+/// An entry with its attributes.
 pub(crate) struct Entry<'a> {
     pub(crate) id: EntryId,
     pub(crate) tag: DwTag,

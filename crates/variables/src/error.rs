@@ -54,7 +54,7 @@ pub enum DebugError {
         func: FuncId,
         /// The offset in the module.
         offset: OrigOffset,
-        /// The function's body.
+        /// The range of the function's body.
         body: Range<OrigOffset>,
     },
     /// Functions were compiled without debug information.
@@ -62,7 +62,7 @@ pub enum DebugError {
         "{functions} of the module's functions have no debug information: compile them with -g"
     )]
     Undescribed {
-        /// The number of functions.
+        /// The number of functions without debug information.
         functions: usize,
     },
     /// The function has no debug information.
@@ -97,7 +97,7 @@ pub enum DebugError {
     /// The debug information claims more than its size can honestly describe.
     #[error("the debug information names too many {what}")]
     TooMuch {
-        /// The excessive items.
+        /// The items that exceed the limit.
         what: &'static str,
     },
 }
@@ -206,7 +206,7 @@ pub enum Unavailable {
         "the debug information names locals that the code uses for something else: a tool rewrote the module, as wasm-opt does, and kept their numbers; record the module as it was linked"
     )]
     ForeignLocals,
-    /// The location is broken.
+    /// The location is broken in this way.
     #[error("its location is broken: {0}")]
     Broken(&'static str),
     /// The debug information is broken.
@@ -225,7 +225,7 @@ pub enum PathError {
     Syntax {
         /// The position, in bytes counted from 0.
         at: usize,
-        /// The token expected there.
+        /// The token that was expected there.
         expected: &'static str,
     },
     /// No variable has this name.
@@ -233,7 +233,7 @@ pub enum PathError {
     NoVariable {
         /// The name that was searched for.
         name: String,
-        /// Similar names.
+        /// Similar names that exist.
         nearest: Vec<String>,
         /// The reason why a part of the program has no variables.
         lacks: Option<DebugError>,
@@ -301,7 +301,7 @@ pub enum PathError {
     OutsideArray {
         /// The requested index.
         index: i64,
-        /// The number of elements.
+        /// The number of elements in the array.
         count: u64,
     },
     /// The discriminant selects none of the variants. The enumeration is not yet set, or is no

@@ -14,7 +14,7 @@ use crate::{DebugError, PathError, Variables};
 /// class.
 #[derive(Clone, Debug)]
 pub struct Global {
-    /// Its own name.
+    /// The variable's own name, without namespaces.
     pub name: String,
     /// Whether it is visible to other compilation units.
     pub external: bool,

@@ -18,19 +18,19 @@ mod resolve;
 /// A step from one object to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// `.name` or `->name`.
+    /// A member, written `.name` or `->name`.
     Member {
         name: String,
         /// Whether it was written with `->`, which requires a pointer.
         arrow: bool,
     },
-    /// `[n]`.
+    /// An element, written `[n]`.
     Index(i64),
-    /// `["key"]` of a map.
+    /// The value of a key of a map, written `["key"]`.
     Key(String),
-    /// `*`.
+    /// The target of a pointer, written `*`.
     Follow,
-    /// `&`.
+    /// The address of an object, written `&`.
     Address,
 }
 

@@ -82,7 +82,7 @@ pub enum TypeKind {
     Base(Encoding),
     /// A pointer or a reference.
     Pointer {
-        /// The target type.
+        /// The type of the target.
         to: TypeRef,
         /// Whether it is a C++ reference, which is replaced by its target.
         reference: bool,
@@ -162,9 +162,9 @@ pub enum Encoding {
 pub enum RecordKind {
     /// `struct`, and Rust's tuples and enumerations with data.
     Structure,
-    /// `class`.
+    /// Declared with `class`.
     Class,
-    /// `union`.
+    /// Declared with `union`.
     Union,
 }
 

@@ -1,4 +1,4 @@
-//! Computes slices.
+//! Computes slices with one of the three approaches.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -19,7 +19,7 @@ fn difference(zigzag: u64) -> u64 {
     zigzag >> 1 ^ 0u64.wrapping_sub(zigzag & 1)
 }
 
-/// Packs numbers.
+/// Appends the packed form of numbers.
 pub fn pack(numbers: &[u64], packed: &mut Vec<u8>) {
     let delta = |at: usize| numbers[at].wrapping_sub(if at == 0 { 0 } else { numbers[at - 1] });
     let mut at = 0;

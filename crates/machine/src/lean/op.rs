@@ -101,9 +101,9 @@ macro_rules! actions {
             Select,
             /// The 64 bits of `number`, `c` and `inst`.
             Const,
-            /// `a`.
+            /// Moves `a`.
             Move,
-            /// Global `number`.
+            /// Reads global `number`.
             GlobalGet,
             /// Writes `a` to global `number`.
             GlobalSet,
@@ -111,7 +111,7 @@ macro_rules! actions {
             OneOf,
             /// Checks that `a` - `number`, in 32 bits, is at most `b`, which is not a register.
             Within,
-            /// The instruction itself.
+            /// Executes the instruction itself, because it has no operation of its own.
             Rare,
         }
 
@@ -199,7 +199,7 @@ pub(super) struct Check {
     pub action: Action,
     /// The check with a constant as the second operand.
     pub with_constant: Action,
-    /// The inverse comparison.
+    /// The operator for the inverse comparison.
     pub not: Scalar,
     /// The comparison with swapped operands.
     pub turned: Scalar,

@@ -1,4 +1,4 @@
-//! Collects snapshots.
+//! Collects snapshots of a run, up to a size limit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

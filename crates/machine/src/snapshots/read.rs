@@ -33,7 +33,7 @@ enum Storage {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: u64,
-    /// The first chunk.
+    /// The first chunk of the snapshot.
     chunk: usize,
     /// The number of chunks that hold its list of pages, followed by the snapshot itself.
     lists: usize,

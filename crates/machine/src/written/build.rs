@@ -1,4 +1,4 @@
-//! Collects written lines.
+//! Collects written lines, and writes them to a file.
 
 use afterimage_trace::{Kind, Result, SectionWriter, TraceError, TraceWriter};
 

@@ -1,4 +1,4 @@
-//! Reads written lines.
+//! Reads the written lines from a file.
 
 use std::ops::ControlFlow;
 
@@ -242,7 +242,7 @@ impl WrittenLines {
     }
 }
 
-/// Lines to search for.
+/// The lines of a range to search for.
 #[derive(Clone, Copy)]
 struct Wanted {
     memory: u32,

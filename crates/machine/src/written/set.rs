@@ -1,4 +1,4 @@
-//! Sets of lines.
+//! Sets of lines of memories.
 
 use super::LINE;
 use crate::observe::Range;
@@ -10,7 +10,7 @@ pub struct LineRun {
     pub memory: u32,
     /// The number of the first line in the memory.
     pub first: u32,
-    /// The number of lines.
+    /// The number of lines in the run.
     pub count: u32,
 }
 

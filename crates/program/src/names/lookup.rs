@@ -24,7 +24,7 @@ pub enum NameError {
     /// The text names more than one function.
     #[error("\"{query}\" is ambiguous: {}", listed(candidates))]
     Ambiguous {
-        /// The user's text.
+        /// The name as the user wrote it.
         query: String,
         /// The functions that the text could mean, with their names.
         candidates: Vec<(FuncId, String)>,
@@ -36,7 +36,7 @@ pub enum NameError {
     Removed {
         /// The name of the function.
         name: String,
-        /// `file.c:42`.
+        /// The place of its declaration, such as `file.c:42`.
         declared: String,
     },
     /// The function has no code of its own.
@@ -48,7 +48,7 @@ pub enum NameError {
     Inlined {
         /// The name of the function.
         name: String,
-        /// `file.c:42`.
+        /// The place of its declaration, such as `file.c:42`.
         declared: String,
         /// The first line of the function that has code.
         first: Option<String>,
@@ -56,7 +56,7 @@ pub enum NameError {
     /// No function has this name.
     #[error("no function is called \"{query}\"{}", suggestion(nearest))]
     Unknown {
-        /// The user's text.
+        /// The name as the user wrote it.
         query: String,
         /// Similar names, best first.
         nearest: Vec<String>,
@@ -83,7 +83,7 @@ fn suggestion(nearest: &[String]) -> String {
     }
 }
 
-/// Functions by their names.
+/// An index of functions by their names.
 #[derive(Debug)]
 pub(super) struct Lookup {
     raw: HashMap<Box<str>, Vec<FuncId>>,

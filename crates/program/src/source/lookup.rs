@@ -23,7 +23,7 @@ pub enum LineError {
         if line.is_some() { "its function" } else { "all of its functions" }
     )]
     Removed {
-        /// The file's path.
+        /// The path of the file.
         path: String,
         /// The requested line, unless the whole file is meant.
         line: Option<u32>,
@@ -35,7 +35,7 @@ pub enum LineError {
         line.map_or_else(String::new, |line| format!(":{line}"))
     )]
     Foreign {
-        /// The file's path.
+        /// The path of the file.
         path: String,
         /// The requested line, unless the whole file is meant.
         line: Option<u32>,
@@ -51,7 +51,7 @@ pub enum LineError {
         }
     )]
     UnknownFile {
-        /// The user's text.
+        /// The name as the user wrote it.
         query: String,
         /// Files with a similar last path component, best first.
         nearest: Vec<String>,
@@ -61,7 +61,7 @@ pub enum LineError {
     /// Several files have this name.
     #[error("\"{query}\" is ambiguous: {}", candidates.join(", "))]
     AmbiguousFile {
-        /// The user's text.
+        /// The name as the user wrote it.
         query: String,
         /// The paths that end with the text.
         candidates: Vec<String>,
@@ -69,7 +69,7 @@ pub enum LineError {
     /// No code comes from that line of the file.
     #[error("no code comes from {path}:{line}{}", nearest_line(*nearest))]
     NoCode {
-        /// The file's path.
+        /// The path of the file.
         path: String,
         /// The requested line.
         line: u32,
@@ -82,7 +82,7 @@ pub enum LineError {
         columns(found)
     )]
     NoColumn {
-        /// The file's path.
+        /// The path of the file.
         path: String,
         /// The requested line.
         line: u32,

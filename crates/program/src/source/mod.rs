@@ -48,7 +48,7 @@ pub struct Location {
 pub struct Row {
     /// The stretch of code, in the original module.
     pub range: Range<OrigOffset>,
-    /// Its source location.
+    /// The source location of the code.
     pub location: Location,
     /// Whether the compiler recommends its start for a breakpoint on the line.
     pub is_statement: bool,
@@ -85,7 +85,7 @@ pub struct SourceMap<'a> {
 /// Whether a file with this path is available.
 type Prefer = dyn Fn(&str) -> bool + Send + Sync;
 
-/// A compilation unit.
+/// A compilation unit with its files.
 struct Unit<'a> {
     /// The unit and its entries. Naming the offset type makes the map usable where a shorter borrow
     /// is expected.

@@ -31,7 +31,7 @@ pub enum Effect {
     MemoryInit {
         /// The memory to write.
         memory: u32,
-        /// The data segment.
+        /// The data segment to copy.
         segment: u32,
     },
     /// Reads a memory's size.
@@ -59,7 +59,7 @@ pub enum Effect {
     TableInit {
         /// The table to write.
         table: u32,
-        /// The element segment.
+        /// The element segment to copy.
         segment: u32,
     },
     /// Reads a table's size.
@@ -173,7 +173,7 @@ impl Effect {
 pub struct MemoryStore {
     /// The place of the write.
     pub at: MemArg,
-    /// The number of bytes.
+    /// The number of bytes to write.
     pub bytes: u64,
     /// The type and number of its operands, apart from the address.
     pub values: (ValType, u32),

@@ -92,7 +92,7 @@ pub struct Statement {
     operands: Range<u32>,
 }
 
-/// A merge of values.
+/// A φ, which merges values at the start of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phi {
     /// The block that starts with it.

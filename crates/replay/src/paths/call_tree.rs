@@ -49,7 +49,7 @@ pub struct CallTree<'a, S: Segments> {
     room: u64,
 }
 
-/// The order of activations.
+/// The order in which activations are listed.
 enum Order<'a, S: Segments> {
     Forwards(Calls<'a, S>),
     Backwards(Beginnings<'a, S>),

@@ -62,7 +62,7 @@ pub enum Frame {
 /// A chain of calls, from the host to a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// The innermost function.
+    /// The innermost frame of the chain.
     pub frame: Frame,
     /// The index of the context without the last call, or `None` for the host.
     pub parent: Option<usize>,

@@ -93,7 +93,7 @@ pub trait MakeSegment: std::fmt::Debug + Send + Sync {
     ) -> Result<Segment, Box<dyn std::error::Error + Send + Sync>>;
 }
 
-/// The origin of segments.
+/// The source of a path's segments.
 #[derive(Debug)]
 enum Source {
     /// Segments from the file, with the section of their opened grammars.

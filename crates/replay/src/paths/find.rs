@@ -46,7 +46,7 @@ pub enum PatternTextError {
     /// The function does not have this block.
     #[error("{function} has no block {block}: its blocks are 0 to {last}")]
     NoBlock {
-        /// The function's name.
+        /// The name of the function.
         function: String,
         /// The requested block.
         block: u64,
@@ -56,7 +56,7 @@ pub enum PatternTextError {
     /// The vertex has no code, so it is not in a trace.
     #[error("vertex {block} of {function} is not code: nothing is executed there")]
     NoCode {
-        /// The function's name.
+        /// The name of the function.
         function: String,
         /// The vertex without code.
         block: u32,
@@ -67,11 +67,11 @@ pub enum PatternTextError {
         followed(next)
     )]
     NoEdge {
-        /// The function's name.
+        /// The name of the function.
         function: String,
-        /// The block before.
+        /// The first of the two blocks.
         from: u32,
-        /// The block after.
+        /// The second of the two blocks.
         to: u32,
         /// The blocks that may follow.
         next: Vec<u32>,
@@ -79,7 +79,7 @@ pub enum PatternTextError {
     /// The block does not call that function.
     #[error("block {block} of {function} does not call {callee}: it {end}")]
     NoCall {
-        /// The function's name.
+        /// The name of the function.
         function: String,
         /// The block that should call the function.
         block: u32,
@@ -94,7 +94,7 @@ pub enum PatternTextError {
         ending(ends)
     )]
     NoEnd {
-        /// The function's name.
+        /// The name of the function.
         function: String,
         /// The block that should end the call.
         block: u32,
@@ -114,7 +114,7 @@ pub enum PatternTextError {
     /// No call continues with the block.
     #[error("no call in {function} continues with its block {block}, so nothing returns there")]
     NotBehind {
-        /// The function's name.
+        /// The name of the function.
         function: String,
         /// The block that should follow a call.
         block: u32,
@@ -122,7 +122,7 @@ pub enum PatternTextError {
     /// The block is not the function's first, with which each call begins.
     #[error("{function} begins with block {root}, so no call begins with block {block}")]
     NotFirst {
-        /// The function's name.
+        /// The name of the function.
         function: String,
         /// The block with which the function begins.
         root: u32,

@@ -32,9 +32,9 @@ pub enum NumberError {
     /// The function was called fewer times.
     #[error("it was called {}, so there is no call {number}; the last is call {of}", times(*of))]
     Fewer {
-        /// The requested number.
+        /// The requested number of the call.
         number: u64,
-        /// The number of calls.
+        /// The number of calls to the function.
         of: u64,
     },
     /// The kept calls are unknown.

@@ -108,7 +108,7 @@ pub enum PositionError<E: Error + 'static> {
         "the run has {length} blocks, from t=1 to t={length}; there is no {text}; the nearest is t={nearest}"
     )]
     Outside {
-        /// The position as written.
+        /// The position as the user wrote it.
         text: String,
         /// The number of executed blocks.
         length: u64,
@@ -139,7 +139,7 @@ pub enum PositionError<E: Error + 'static> {
         what: String,
         /// The event that is counted, as "called", "executed" or "reached".
         happened: &'static str,
-        /// The number of executions.
+        /// The number of times the place was reached.
         count: u64,
         /// The requested number.
         number: u64,

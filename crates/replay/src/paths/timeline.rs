@@ -33,9 +33,9 @@ pub struct TimelineLimits {
 /// The reason why calls are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Merging {
-    /// The calls are short.
+    /// The calls are shorter than the limit.
     Shorter,
-    /// The calls are deep.
+    /// The calls are deeper than the limit.
     Deeper,
     /// The blocks are missing from the path, and belong to no call.
     LeftOut,

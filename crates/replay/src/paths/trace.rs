@@ -202,9 +202,9 @@ impl<'a, S: Segments> Visits<'a, S> {
 /// The unit in which the last entries of a window are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Executed blocks.
+    /// Entries are executed blocks.
     Block,
-    /// Executed paths.
+    /// Entries are executed paths.
     Path,
 }
 

@@ -195,18 +195,18 @@ pub enum Whose {
     Call {
         /// The number of the call, from 1.
         number: u64,
-        /// The number of calls.
+        /// The number of calls to the function.
         of: u64,
         /// The time of its first block.
         entered: u64,
         /// Whether the call returned.
         returned: bool,
     },
-    /// A unique path trace.
+    /// A unique path trace of the function.
     Trace {
         /// The number of the trace, from 1.
         number: usize,
-        /// The number of traces.
+        /// The number of traces of the function.
         of: usize,
         /// The number of calls that took it.
         calls: u64,
@@ -216,9 +216,9 @@ pub enum Whose {
 /// The nodes of a dynamic control-flow graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphNodes {
-    /// Dynamic basic blocks.
+    /// Nodes are dynamic basic blocks.
     Dynamic,
-    /// Blocks.
+    /// Nodes are single blocks.
     Blocks,
 }
 
@@ -254,9 +254,9 @@ pub enum GraphError<E> {
     /// The function was called fewer times.
     #[error("there is no call {number}: it was called {}", times(*.of))]
     NoCall {
-        /// The requested number.
+        /// The requested number of the call.
         number: u64,
-        /// The number of calls.
+        /// The number of calls to the function.
         of: u64,
     },
     /// The function has fewer path traces.
@@ -265,9 +265,9 @@ pub enum GraphError<E> {
          frequent first"
     )]
     NoTrace {
-        /// The requested number.
+        /// The requested number of the trace.
         number: usize,
-        /// The number of traces.
+        /// The number of traces of the function.
         of: usize,
     },
 }

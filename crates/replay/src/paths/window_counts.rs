@@ -48,7 +48,7 @@ enum Task {
     Leave,
 }
 
-/// Counts of nodes.
+/// The counts of complete and partial nodes.
 #[derive(Default)]
 struct OfNodes {
     nodes: HashMap<NodeId, u64>,

@@ -155,7 +155,7 @@ pub(super) enum Before {
     First,
     /// The last operator, which is the call in a block that ends with one.
     Last,
-    /// This operator.
+    /// This operator of the block.
     Op(OpId),
 }
 

@@ -20,7 +20,7 @@ pub enum Occasions<'a> {
 /// A single time at which the run was at the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occasion {
-    /// Its number, from 1.
+    /// The number of the occasion, from 1.
     pub number: u64,
     /// The time of the block.
     pub time: u64,

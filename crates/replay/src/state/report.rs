@@ -31,7 +31,7 @@ pub struct Frame {
     pub number: usize,
     /// The function of the activation.
     pub function: FuncId,
-    /// The function's name.
+    /// The name of the function.
     pub name: String,
     /// The time of its first block.
     pub entered: u64,
@@ -83,11 +83,11 @@ pub struct Local {
     pub ty: ValType,
     /// Whether it is a parameter.
     pub parameter: bool,
-    /// Its value, if known.
+    /// The value, if known.
     pub value: Option<Bits>,
 }
 
-/// The global variables.
+/// The values of all requested global variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Globals {
     /// The globals of WebAssembly.

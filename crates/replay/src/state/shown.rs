@@ -15,7 +15,7 @@ use crate::values::Bits;
 pub struct Shown {
     /// Its name, or empty for a parameter without a name.
     pub name: String,
-    /// Its type's name.
+    /// The name of the variable's type.
     pub type_name: String,
     /// Whether it is a parameter.
     pub parameter: bool,

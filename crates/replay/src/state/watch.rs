@@ -40,7 +40,7 @@ type Standing<'a> = (Activation<'a>, Rc<Activation<'a>>);
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worth {
-    /// Its type's name.
+    /// The name of the value's type.
     pub type_name: String,
     /// Its value in C notation.
     pub text: String,
@@ -64,7 +64,7 @@ pub struct Evaluated<T = Worth> {
 
 /// An expression at a moment.
 pub struct Watched<'m, 'a> {
-    /// The debug information.
+    /// The debug information of the module.
     pub variables: &'m Variables<'a>,
     /// The moment of the evaluation.
     pub moment: &'m Moment<'m, 'a>,

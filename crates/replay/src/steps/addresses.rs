@@ -259,7 +259,7 @@ const STRETCH: usize = 256;
 /// Consecutive addresses that one load or store accessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessedAddresses {
-    /// The load or store.
+    /// The load or store that accessed the addresses.
     pub site: AccessSite,
     /// The index of the accessed memory.
     pub memory: u32,

@@ -30,9 +30,9 @@ type Short = Option<Box<[u8]>>;
 enum BytesOf {
     /// No owner, because the step is not wanted.
     Unwanted,
-    /// The last access.
+    /// The last memory access of the node.
     Reference,
-    /// The last step.
+    /// The last collected step.
     Step,
 }
 

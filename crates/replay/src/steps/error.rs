@@ -70,9 +70,9 @@ pub enum StepsError<E: Error + 'static> {
     /// There is no such memory.
     #[error("the program has no memory {memory}; it has {count}, counted from 0")]
     NoMemory {
-        /// The requested memory.
+        /// The requested index of a memory.
         memory: u32,
-        /// The number of memories.
+        /// The number of memories in the program.
         count: usize,
     },
 }

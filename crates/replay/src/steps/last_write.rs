@@ -14,7 +14,7 @@ use super::step::overlap;
 use super::{Level, Run, Step, Steps, StepsError, Wanted, What, Within};
 use crate::paths::Window;
 
-/// A write to memory.
+/// The last write to a byte of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastWrite {
     /// The time of its block.

@@ -64,10 +64,10 @@ pub enum LineStepsError<E: Error + 'static> {
 /// The calls that a walk by lines enters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Enter {
-    /// All calls.
+    /// All calls are entered.
     #[default]
     Calls,
-    /// Calls of one function.
+    /// Only calls to this function.
     Function(FuncId),
     /// No calls. The walk follows only the activation of the window's first line and the
     /// activations to which it returns. Going backward, it follows the activation of the window's
@@ -78,7 +78,7 @@ pub enum Enter {
     UpTo(usize),
 }
 
-/// The wanted steps.
+/// The selection of steps.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedLines {
     /// The window, which must be a part of the run.
@@ -199,7 +199,7 @@ impl Table {
 /// The progress of an activation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Way {
-    /// The last block.
+    /// The last block that the activation executed.
     block: Option<BlockId>,
     /// The line at which the activation arrived, with the time, until code of the line follows.
     arrived: Option<(Line, u64)>,

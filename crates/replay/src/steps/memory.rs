@@ -110,9 +110,9 @@ struct Byte {
 /// An index of the parts of a run in which bytes were written. It supplements the run's
 /// checkpoints.
 pub enum WriteIndex<'v, S: Segments> {
-    /// No index.
+    /// No index is available.
     None,
-    /// The whole execution trace.
+    /// The whole execution trace names the last writers.
     Values(&'v WholeTrace<'v, S, FileEpochs>),
     /// An index of the stretches that wrote bytes. The path consists of these stretches. The run
     /// has no checkpoints, but has a snapshot at the beginning of each stretch.

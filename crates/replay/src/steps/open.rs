@@ -4,7 +4,7 @@ use afterimage_ids::FuncId;
 use afterimage_machine::{Caller, GlobalBits, Observer, Opened, Restored};
 use afterimage_wpp::Visit;
 
-/// An open activation.
+/// An open activation, with its times and arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Open {
     /// The time at which the activation began, and the time of its pending call.

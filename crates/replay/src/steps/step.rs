@@ -53,18 +53,18 @@ pub enum What {
     Load(Range, Value),
     /// This value was written to memory. An integer contains only the bytes that were written.
     Store(Range, Value),
-    /// Memory was copied.
+    /// Bytes were copied within or between memories.
     Copy {
-        /// The bytes read.
+        /// The range of bytes read.
         from: Range,
-        /// The bytes written.
+        /// The range of bytes written.
         to: Range,
     },
     /// Memory was set to one byte.
     Fill(Range, u8),
     /// A data segment was copied to memory.
     Init {
-        /// The bytes written.
+        /// The range of bytes written.
         to: Range,
         /// The data segment that was read.
         segment: u32,
@@ -80,7 +80,7 @@ pub enum What {
         /// The number of pages before, or -1 if it did not grow.
         result: Value,
     },
-    /// A global was set.
+    /// A global was set to a value.
     SetGlobal(u32, Value),
     /// A table or a segment was changed, with these operands.
     Changed(Box<[Value]>),

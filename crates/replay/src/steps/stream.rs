@@ -15,7 +15,7 @@ use super::{Step, StepsError};
 use crate::paths::{At, Visits, Window};
 use crate::values::Types;
 
-/// The kinds of steps.
+/// The selection of the kinds of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Every statement, calls by the host, and actions of the host.
@@ -52,10 +52,10 @@ impl Within {
     }
 }
 
-/// The wanted steps.
+/// The selection of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// The kinds of steps.
+    /// The wanted kinds of steps.
     pub level: Level,
     /// The window in which steps are wanted.
     pub window: Window,

@@ -16,7 +16,7 @@ pub enum Distinct {
     MoreThan(u64),
 }
 
-/// The most frequent value.
+/// The most frequent value, and its number of occurrences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequent<T> {
     /// The value. If several are equally frequent, this is the smallest.

@@ -54,7 +54,7 @@ struct Walk<'a> {
     /// The current execution of a node, and the position of the next block in it.
     visit: Visit,
     at: usize,
-    /// The previous block.
+    /// The block before the current block, if any.
     before: Option<BlockId>,
     /// For each pair of blocks, the blocks that depend on the transfer of control from one to the
     /// other.

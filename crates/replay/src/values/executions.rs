@@ -14,10 +14,10 @@ pub struct Executions<'a> {
     program: &'a Program,
 }
 
-/// A single execution.
+/// A single execution of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Execution {
-    /// Its number, from 1.
+    /// The number of the execution, from 1.
     pub number: u64,
     /// The time of its block.
     pub time: u64,

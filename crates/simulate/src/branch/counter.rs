@@ -6,7 +6,7 @@
 pub(super) struct Counter(u8);
 
 impl Counter {
-    /// Weakly not taken.
+    /// A counter that weakly predicts not taken.
     pub(super) const WEAK: Self = Self(1);
 
     #[inline]

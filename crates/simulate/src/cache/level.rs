@@ -1,4 +1,4 @@
-//! One cache level.
+//! Simulates one cache level.
 
 use super::LevelSpec;
 use super::linked::Linked;

@@ -6,7 +6,7 @@ use super::Touch;
 /// value.
 const EMPTY: u64 = u64::MAX;
 
-/// Sets with few lines.
+/// Sets with few lines, which are scanned.
 #[derive(Clone, Debug)]
 pub(super) struct Ordered {
     /// One set after another, most recently used line first. An entry is twice the line number,

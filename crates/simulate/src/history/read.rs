@@ -8,7 +8,7 @@ use super::varint;
 /// The reason why a history cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
-    /// Bytes are missing.
+    /// The bytes end too early.
     #[error("a history ends too early")]
     Truncated,
     /// The bytes contradict themselves or a limit.

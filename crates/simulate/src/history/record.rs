@@ -1,4 +1,4 @@
-//! Writes histories.
+//! Records histories of misses, and encodes them.
 
 use afterimage_streams::encode;
 

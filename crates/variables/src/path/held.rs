@@ -10,7 +10,7 @@ use crate::place::{Machine, Piece, Place};
 use crate::types::TypeRef;
 use crate::{Limits, PathError, Rank, Variables, quoted};
 
-/// The text between brackets.
+/// The text between brackets, as an index or a key.
 pub(super) enum Key<'k> {
     Number(i64),
     Text(&'k str),

@@ -64,11 +64,11 @@ pub enum Shape {
     Scalar,
     /// An address. The child, if any, is its target.
     Pointer,
-    /// Named members.
+    /// The value has named members.
     Record,
     /// One of several alternatives. The child is its contents and has its name.
     Variant,
-    /// Elements.
+    /// The value has elements, such as an array.
     Sequence,
     /// There is no value, for this reason.
     Missing(Box<PathError>),

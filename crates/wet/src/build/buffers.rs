@@ -61,7 +61,7 @@ pub(crate) struct Column {
     pub far: Executions,
     /// The executions at which the value itself is stored.
     pub cut_at: Vec<u64>,
-    /// These values.
+    /// The values at these executions.
     pub cut: Vec<u64>,
     /// The upper halves of these values, if they are vectors.
     pub cut_high: Vec<u64>,
@@ -77,7 +77,7 @@ pub(crate) struct Run {
     pub count: u64,
     /// The origin of the first element, as a place.
     pub place: u32,
-    /// The first element's execution.
+    /// The execution that wrote the first element.
     pub execution: u64,
     /// The difference between the execution numbers of consecutive elements.
     pub step: u64,
@@ -153,7 +153,7 @@ impl Labels {
         false
     }
 
-    /// Appends any label.
+    /// Appends a label, with two words if necessary.
     #[inline(never)]
     pub(crate) fn append(&mut self, label: Label, room: &mut Room, chunks: &mut Vec<u32>) {
         if label.pattern != room.pattern || chunks.is_empty() {

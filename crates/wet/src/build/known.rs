@@ -78,7 +78,7 @@ pub(super) struct Node {
 /// An instruction's access to state that outlives its node.
 #[derive(Clone, Copy)]
 pub(super) struct Action {
-    /// See [`Masks::insts`].
+    /// The inputs that it needs (see [`Masks::insts`]).
     pub mask: Mask,
     /// The number of the input (for a read) or of the site (for a write).
     pub number: u32,

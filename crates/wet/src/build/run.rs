@@ -82,7 +82,7 @@ enum Work {
     End(bool),
 }
 
-/// Executes a node.
+/// Executes a node, up to its end or the end of the run.
 #[inline(never)]
 fn execute(
     machine: &mut Machine<'_>,

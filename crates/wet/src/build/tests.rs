@@ -17,7 +17,7 @@ const MEMORY: usize = 4096 * 3 + 100;
 /// Room for one page with separate bytes, so that other pages are packed.
 const ROOM: usize = 50_000;
 
-/// One entry per byte.
+/// A slow shadow with one entry per byte.
 #[derive(Default)]
 struct Bytes(HashMap<u64, Entry>);
 

@@ -76,7 +76,7 @@ struct Frame {
     begins: Written,
 }
 
-/// The open activations.
+/// The stack of open activations.
 #[derive(Debug, Default)]
 pub(super) struct Activations {
     frames: Vec<Frame>,
@@ -226,7 +226,7 @@ impl Activations {
     }
 }
 
-/// The innermost activation.
+/// Access to the innermost activation.
 #[derive(Default)]
 pub(super) struct Innermost<'a> {
     variables: &'a mut [Packed],

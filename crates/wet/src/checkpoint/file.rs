@@ -1,4 +1,4 @@
-//! Checkpoints in trace files.
+//! Reads and writes checkpoints in trace files.
 
 use std::sync::Arc;
 
@@ -540,7 +540,7 @@ impl FileCheckpoints {
 /// The words stored in a group.
 pub(super) struct StoredWords<'c> {
     checkpoints: &'c FileCheckpoints,
-    /// The group's number.
+    /// The number of the group.
     number: u64,
     /// The last chunk that was read, and its number.
     last: Option<(u32, Arc<Vec<u8>>)>,

@@ -33,11 +33,11 @@ pub struct Site {
 /// The addresses to which a site wrote in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SiteAddresses {
-    /// Any addresses.
+    /// Addresses without a common property.
     Anywhere,
     /// Multiples of the number of bytes that it writes.
     Aligned,
-    /// Always this address.
+    /// Only this address.
     Always(u64),
 }
 

@@ -13,7 +13,7 @@ pub enum InputForm {
     Labels,
     /// The distant origin of a variable.
     Far,
-    /// Stored values.
+    /// The values themselves.
     Values,
     /// The origins of copied memory.
     Copies,
@@ -55,7 +55,7 @@ pub struct Part<'a> {
 pub struct Content<'a> {
     /// The node that has the input or the copy.
     pub node: NodeId,
-    /// The kind of data.
+    /// The kind of the stored data.
     pub told: InputForm,
     /// The number of executions that it covers or, for copies, the number of runs.
     pub count: u64,

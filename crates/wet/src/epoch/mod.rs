@@ -34,7 +34,7 @@ pub(crate) fn slot_of_copy(write: usize) -> u32 {
     2 * write as u32 + 1
 }
 
-/// The flag for labels.
+/// The flag for an input with labels.
 const LABELS: u8 = 1;
 /// The flag for distant definitions of a variable.
 const FAR: u8 = 2;

@@ -1,4 +1,4 @@
-//! Reads epochs.
+//! Reads epochs, with a directory that finds the data of one input.
 
 mod search;
 

@@ -1,4 +1,4 @@
-//! Encodes epochs.
+//! Encodes epochs, on several threads.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -21,11 +21,11 @@ pub struct Sizes {
     pub labels: (u64, u64),
     /// The distant origins of variables.
     pub far: (u64, u64),
-    /// Stored values.
+    /// The values that are stored directly.
     pub values: (u64, u64),
     /// The origins of copied memory.
     pub copies: (u64, u64),
-    /// Directories.
+    /// The directories of epochs, in bytes.
     pub directory: u64,
 }
 

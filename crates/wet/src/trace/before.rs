@@ -31,7 +31,7 @@ pub struct VariableBefore {
     pub position: usize,
     /// The number of the open activation, counted from the outermost.
     pub activation: usize,
-    /// The activation's function.
+    /// The function of the activation.
     pub function: FuncId,
     /// The variable, by its number in the function.
     pub variable: u32,

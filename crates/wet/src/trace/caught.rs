@@ -9,7 +9,7 @@ use super::source::{Source, Taken};
 use super::{Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::model::Event;
 
-/// A caught exception.
+/// An exception that a handler caught.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caught {
     /// The execution that threw or rethrew the exception.

@@ -26,7 +26,7 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// A node is not a path of the program.
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// The trace contradicts itself.
+    /// The trace contradicts itself in this way.
     #[error("the whole execution trace is damaged: it names {0}")]
     Damaged(&'static str),
     /// The value was never computed, because the run trapped at this instruction or earlier.

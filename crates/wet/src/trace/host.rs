@@ -20,7 +20,7 @@ const RANGES: usize = 64;
 /// A call of a host function.
 #[derive(Clone, Debug)]
 pub struct HostCall {
-    /// The import called.
+    /// The imported function that was called.
     pub import: ImportId,
     /// The results, empty if the call did not return.
     pub results: Box<[RawValue]>,
@@ -250,7 +250,7 @@ impl HostCalls {
     }
 }
 
-/// An incomplete block.
+/// A block that is still growing while the log is scanned.
 #[derive(Default)]
 struct Open {
     first: Option<(LogPlace, u64)>,

@@ -167,7 +167,7 @@ pub struct Instance {
     pub number: u64,
 }
 
-/// A node, compiled.
+/// A node in compiled form.
 #[derive(Debug)]
 pub struct Compiled {
     /// The code of the node, in which every constant operator has its own register.

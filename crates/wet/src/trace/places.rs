@@ -34,7 +34,7 @@ pub struct Taken {
     pub place: TableOrSize,
     /// The number of adjacent elements, or 0 for a size.
     pub elements: u64,
-    /// The last writer.
+    /// The last writer of the elements or the size.
     pub writer: Writer,
 }
 

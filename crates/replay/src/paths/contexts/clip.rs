@@ -103,7 +103,7 @@ pub(super) fn collect<S: Segments>(
 enum Task {
     /// The blocks of a symbol, from one number to another.
     Symbol(Symbol, u64, u64),
-    /// A symbol, repeated.
+    /// All blocks of a symbol, this many times.
     Rounds(Symbol, u64),
     Leave,
 }

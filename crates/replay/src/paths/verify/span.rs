@@ -48,7 +48,7 @@ impl Outcome {
     }
 }
 
-/// The first event.
+/// The first event of a stretch.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum First {
     Node(NodeId),
@@ -58,7 +58,7 @@ pub(super) enum First {
     Call(FuncId, Option<(Outcome, NodeId)>),
 }
 
-/// The last event.
+/// The last event of a stretch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
     /// The last node, or `None` if there are only calls.

@@ -25,7 +25,7 @@ pub enum HostReadsError {
     /// The stored output cannot be read.
     #[error(transparent)]
     Printed(#[from] PrintedError),
-    /// The recording contradicts itself.
+    /// The recording contradicts itself in this way.
     #[error("the recording is damaged: it names {0}")]
     Damaged(&'static str),
 }

@@ -83,7 +83,7 @@ impl<'a> CallTimes<'a> {
     }
 }
 
-/// Counts host calls.
+/// An observer that counts host calls.
 #[derive(Default)]
 struct Calls(u64);
 

@@ -27,7 +27,7 @@ impl FollowedResults {
 
 /// The parts of an exception that are the followed value.
 enum Thrown {
-    /// No part.
+    /// No part of the exception.
     Nothing,
     /// The values at these positions of the exception, ascending.
     These(Vec<u32>),
@@ -159,7 +159,7 @@ where
         Ok(())
     }
 
-    /// Skips callees.
+    /// Skips the callees of the activation at a depth.
     pub(super) fn skip(&mut self, depth: usize) -> Result<(), Failure<S, E>> {
         while self.cursor.depth() > depth {
             self.cursor.skip_activation().map_err(TraceError::Path)?;
