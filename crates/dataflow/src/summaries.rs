@@ -31,7 +31,7 @@ pub struct Summaries<'a> {
 }
 
 impl<'a> Summaries<'a> {
-    /// Summarises the calls of a run.
+    /// Summarises all calls of a run.
     pub fn new(wpp: &'a Wpp, direction: Direction, events: &impl Events) -> Self {
         let mut own: FxHashMap<Call, Option<(u64, Site)>> = FxHashMap::default();
         let calls = &wpp.calls;
@@ -165,8 +165,8 @@ fn without_first(entry: Entry) -> Option<Entry> {
     (first <= entry.last).then(|| crate::progression::series(first, entry.last, entry.step))
 }
 
-/// The direct calls of a call that decide the fact, with their steps. The step of a call is the
-/// step of the block that ends with it.
+/// The calls directly made by a call that decide the fact, with their steps. The step of a call is
+/// the step of the block that ends with it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallEffects {
     direction: Direction,

@@ -68,7 +68,7 @@ pub type Snapshot = Checkpoint<BlockId>;
 pub enum Next {
     /// A call by the host, for which no activation waits.
     Host,
-    /// The beginning of a call of this function.
+    /// The beginning of a call to this function.
     Enter {
         /// The called function.
         function: FuncId,

@@ -111,7 +111,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Handles a call of the host with the arguments in `values`, by the guest or by the host
+    /// Handles a call to the host with the arguments in `values`, by the guest or by the host
     /// itself. The host's actions come from the log.
     pub(crate) fn call_host<O: Observer>(
         &mut self,

@@ -30,7 +30,7 @@ pub(crate) type Bits = (u64, u64);
 pub(crate) enum Waiting {
     /// The first node of a call by the host.
     Host,
-    /// The first node of a call of this function.
+    /// The first node of a call to this function.
     Enter {
         function: FuncId,
         /// Whether the call is a tail call.

@@ -70,7 +70,7 @@ pub struct Function {
     pub id: FuncId,
     /// The index of its type.
     pub ty: TypeId,
-    /// Its body in the code section, locals included.
+    /// Its body in the code section, including locals.
     pub body: Range<OrigOffset>,
     /// The number of operators in its body, including the last `end`.
     pub operators: u32,

@@ -27,7 +27,7 @@ impl Object {
         })
     }
 
-    /// Its address, if it is entirely in memory.
+    /// Returns the object's address, if the object is entirely in memory.
     pub fn address(&self) -> Option<u64> {
         match (&self.pieces[..], self.bits) {
             (

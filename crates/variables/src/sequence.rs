@@ -23,7 +23,7 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Contiguous elements of a type.
+    /// Creates a sequence of contiguous elements of a type.
     pub(crate) fn plain(address: u64, count: u64, text: bool, element: TypeRef) -> Self {
         Self {
             address,

@@ -67,7 +67,7 @@ pub enum WriteTo {
 /// An additional event of a node's execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The execution ends with a call of the host. Stores the number of the call, from 1.
+    /// The execution ends with a call to the host. Stores the number of the call, from 1.
     HostCall,
     /// The execution throws an exception that is caught. Stores the number of activations that
     /// ended. The value's upper half stores two numbers. Its upper half is the first variable for

@@ -56,7 +56,7 @@ impl Printed<'_> {
     }
 }
 
-/// Whether the host's reads are stored for a call of an import with this module, name and first
+/// Whether the host's reads are stored for a call to an import with this module, name and first
 /// argument.
 pub fn is_printing(module: &str, name: &str, descriptor: u64) -> bool {
     module == "wasi_snapshot_preview1" && name == "fd_write" && matches!(descriptor, 1 | 2)
@@ -65,7 +65,7 @@ pub fn is_printing(module: &str, name: &str, descriptor: u64) -> bool {
 /// Observes a run's output.
 pub(crate) struct Printing<'p> {
     program: &'p Program,
-    /// The number of calls of the host so far.
+    /// The number of calls to the host so far.
     calls: u64,
     /// Whether the instructions of the current node are done. If so, the guest makes the next call.
     is_done: bool,

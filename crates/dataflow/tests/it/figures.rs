@@ -59,7 +59,7 @@ fn figure_9_takes_as_many_queries_however_often_the_loop_runs() {
     assert_eq!(queries(60_000, 40_000), 2);
 }
 
-/// A load in a loop of a value that was loaded before the loop, and never killed.
+/// Tests a load in a loop, of a value that was loaded before the loop and never killed.
 #[test]
 fn what_comes_from_before_a_loop_takes_no_more_queries_in_a_longer_loop() {
     let solved = |times| {
@@ -85,9 +85,9 @@ fn what_comes_from_before_a_loop_takes_no_more_queries_in_a_longer_loop() {
     assert_eq!(times.to_string(), "4:400000:4");
 }
 
-/// Block 1 assigns X twice; the optimizer moves the second assignment to block 2. Is X current at a
-/// breakpoint in block 3? The value is current if the same definition would reach the breakpoint in
-/// the unoptimised program.
+/// Block 1 assigns X twice, and the optimizer moves the second assignment to block 2. Is X current
+/// at a breakpoint in block 3? The value is current if the same definition would reach the
+/// breakpoint in the unoptimised program.
 #[test]
 fn figure_12_currency() {
     let unoptimised = |node| match node {

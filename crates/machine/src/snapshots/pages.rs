@@ -1,4 +1,4 @@
-//! Tracks which pages of memory are written.
+//! Tracks the pages of memory that a run writes.
 
 use super::SNAPSHOT_PAGE;
 use crate::image::Memory;

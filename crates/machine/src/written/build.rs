@@ -6,8 +6,8 @@ use super::set::{LineRun, LineSet};
 use super::{CHUNK, FAN, LARGEST, VERSION};
 use crate::snapshots::put;
 
-/// Records which lines are written in the stretches of a run, in order. Memory holds one set per
-/// level, with a bit for each line.
+/// Records the lines that the stretches of a run write, in order. One set per level is in memory,
+/// with a bit for each line.
 #[derive(Debug)]
 pub struct WrittenLinesBuilder {
     section: SectionWriter,

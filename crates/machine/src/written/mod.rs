@@ -1,5 +1,5 @@
-//! Records which lines of memory a run writes, stretch by stretch. The search for the last writer
-//! of a byte uses this record to find the right stretch.
+//! Records the lines of memory that a run writes, stretch by stretch. The search for the last
+//! writer of a byte uses this record to find the right stretch.
 //!
 //! Moments of a run cut it into *stretches*, and memory is cut into *lines* of 64 bytes. A section
 //! of kind [`Kind::WRITTEN`](afterimage_trace::Kind::WRITTEN) holds the lines written in each

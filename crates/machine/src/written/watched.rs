@@ -1,4 +1,4 @@
-//! Records which bytes of a small region of memory the stretches of a run write.
+//! Records the bytes of a small region of memory that the stretches of a run write.
 
 /// The number of bytes in a region.
 pub const WATCHED: u64 = 4096;

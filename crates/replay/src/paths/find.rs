@@ -451,8 +451,8 @@ fn tail_calls(function: &Function) -> bool {
 pub struct Occurrence {
     /// The place of the occurrence.
     pub at: Match,
-    /// The number, from 1, of the call that contains it, among the calls of the first part's
-    /// function.
+    /// The number, from 1, of the call that contains the occurrence, among the calls to the first
+    /// part's function.
     pub call: u64,
 }
 
@@ -465,7 +465,7 @@ pub struct Occurrences {
     pub count: u64,
     /// The first occurrences, in the order of their last blocks.
     pub first: Vec<Occurrence>,
-    /// The number of calls of the first part's function.
+    /// The number of calls to the first part's function.
     pub calls: u64,
 }
 

@@ -306,7 +306,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     }
 
     /// Returns the arrival at a position, for ranges of lines. For a line, it is the moment right
-    /// before its first operator. For an operator, it is that operator. A number, or the call of a
+    /// before its first operator. For an operator, it is that operator. A number, or a call to a
     /// function, names a whole block.
     ///
     /// # Errors
@@ -322,7 +322,7 @@ impl<'a, S: Segments> Positions<'a, S> {
 
     /// Returns the exact statement of a position, for ranges of statements. For a line, it is the
     /// first statement that the arrival executes, or the moment right before its first operator if
-    /// it has no statement. For an operator, it is that operator. A number, or the call of a
+    /// it has no statement. For an operator, it is that operator. A number, or a call to a
     /// function, names a whole block.
     ///
     /// # Errors

@@ -336,7 +336,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         }
     }
 
-    /// Announces the activations that are open at the beginning of the window.
+    /// Reports the activations that are open at the beginning of the window.
     fn start(&mut self) {
         if !self.started {
             self.started = true;

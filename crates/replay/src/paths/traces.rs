@@ -146,7 +146,7 @@ fn in_order<S: Segments>(
     Ok(found)
 }
 
-/// The path traces of some calls of a function.
+/// The path traces of some calls to a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracesOfCalls {
     /// The traces with their numbers in [`Traces`], from 1, in descending order of the number of

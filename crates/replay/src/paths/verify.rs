@@ -52,8 +52,9 @@ pub enum PathRule {
     /// The next node of an activation begins where the previous node continues, or where an
     /// exception is handled.
     Sequel,
-    /// The function that a call names or, through a table, a function of its type follows the call.
-    /// No activation follows a node without a call. The host calls only exported functions.
+    /// After a call, the next activation belongs to the function that the call names or, through a
+    /// table, to a function of its type. No activation follows a node without a call. The host
+    /// calls only exported functions.
     Callee,
     /// An activation ends only where control leaves its function.
     Return,

@@ -13,7 +13,7 @@ pub enum Occasions<'a> {
     Line(ArrivalTimes<'a, FileSegments>),
     /// Executions of an operator, the operator, and the number of these executions that count.
     Operator(Executions<'a>, OpId, u64),
-    /// Calls of a function, after its prologue.
+    /// Calls to a function, after its prologue.
     Calls(Occurrences<'a, FileSegments>, Prologue),
 }
 

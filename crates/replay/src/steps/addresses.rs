@@ -275,8 +275,8 @@ pub struct AccessedAddresses {
 /// store each. Accesses that trapped are not included.
 ///
 /// The stretches of each load or store are in order. Full stretches are returned at once. The
-/// remaining stretches come at the end, in program order. Memory holds one stretch for each load or
-/// store that was executed.
+/// remaining stretches come at the end, in program order. At most one stretch is in memory for each
+/// load or store.
 pub struct AccessedStretches<'a, S: Segments> {
     walk: Walk<'a, S>,
     collected: Collected,

@@ -30,8 +30,7 @@ pub struct LoadedValues {
 /// Iterates over all values that the loads of a run read, in stretches of one load each.
 ///
 /// The stretches of each load are in order. Full stretches are returned at once. The remaining
-/// stretches come at the end, in program order. Memory holds one stretch for each load that was
-/// executed.
+/// stretches come at the end, in program order. At most one stretch is in memory for each load.
 pub struct LoadedStretches<'a, S: Segments> {
     follower: Follower<'a, S>,
     plans: Plans<'a, S>,

@@ -63,7 +63,7 @@ pub(crate) struct Builder<'a> {
     current: Current,
     costs: Costs,
     columns: Columns,
-    /// The number of calls of the host so far.
+    /// The number of calls to the host so far.
     host_calls: u64,
     /// Whether the last node ended with a call that has not begun yet.
     calls: bool,
@@ -91,7 +91,7 @@ pub(crate) struct Resumed<'a> {
     pub open: Vec<(NodeId, usize)>,
     /// The number of arguments of the call that is about to begin.
     pub arguments: usize,
-    /// The number of calls of the host so far.
+    /// The number of calls to the host so far.
     pub host_calls: u64,
     /// The number of executed blocks.
     pub time: u64,

@@ -1,5 +1,5 @@
-//! Tracks which words of memories were read and written in an interval, and when they were last
-//! written.
+//! Tracks the words of memories that an interval reads and writes, with the times of the last
+//! writes.
 
 use afterimage_machine::Range;
 

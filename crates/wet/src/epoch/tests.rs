@@ -15,7 +15,7 @@ const NODES: usize = 6;
 const INPUTS: u32 = 8;
 const WRITES: u32 = 3;
 
-/// Nodes with the same numbers of inputs and writes.
+/// Returns nodes that all have the same numbers of inputs and writes.
 fn numbers() -> Arc<Numbers> {
     let nodes = || (0..NODES).map(NodeId::new);
     let outside = Site {

@@ -231,7 +231,7 @@ impl<'n> NodeWriter<'n> {
         Piece { number, ends, body }
     }
 
-    /// Forgets the streams of earlier nodes, to which later streams do not refer.
+    /// Drops the streams of earlier nodes, because later streams do not refer to them.
     fn forget(&mut self) {
         self.seen.clear();
         self.counts.clear();

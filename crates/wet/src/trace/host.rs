@@ -17,7 +17,7 @@ const KEPT: usize = 128 << 20;
 /// The maximum number of ranges that describe the reads of a block's calls.
 const RANGES: usize = 64;
 
-/// A call of a host function.
+/// A call to a host function.
 #[derive(Clone, Debug)]
 pub struct HostCall {
     /// The imported function that was called.
@@ -30,7 +30,7 @@ pub struct HostCall {
     pub reads: Box<[HostRead]>,
 }
 
-/// The calls of the host, in order, numbered from 1.
+/// The calls to the host, in order, numbered from 1.
 ///
 /// Calls are read from the log on demand. Only their places in the log, and roughly the memory that
 /// they read, are kept. This takes about a hundred bytes for every few hundred calls.
@@ -40,7 +40,7 @@ pub struct HostCalls {
     blocks: Vec<Block>,
     count: u64,
     by_itself: Vec<u64>,
-    /// The host's calls of the program's functions, in order, with the arguments.
+    /// The host's calls to the program's functions, in order, with the arguments.
     entered: Vec<(FuncId, Vec<RawValue>)>,
     kept: Mutex<Kept>,
 }

@@ -520,7 +520,7 @@ where
         }
     }
 
-    /// Whether an execution ends with a tail call of one of the program's own functions.
+    /// Whether an execution ends with a tail call to one of the program's own functions.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.

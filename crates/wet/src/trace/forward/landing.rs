@@ -10,7 +10,7 @@ use super::held::{Frame, Holders};
 use crate::trace::caught::{Caught, throws};
 use crate::trace::{Compiled, Epochs, Failure, Instance, TraceError};
 
-/// The results of a call that are the followed value.
+/// The results of a call that hold the followed value.
 #[derive(Clone, Debug)]
 enum FollowedResults {
     /// The results at these positions, ascending.
@@ -25,7 +25,7 @@ impl FollowedResults {
     }
 }
 
-/// The parts of an exception that are the followed value.
+/// The parts of an exception that hold the followed value.
 enum Thrown {
     /// No part of the exception.
     Nothing,
@@ -363,7 +363,7 @@ where
         Ok(())
     }
 
-    /// Forgets slots of the operand stack that are no longer in use.
+    /// Drops slots of the operand stack that are no longer in use.
     fn forget_slots(&mut self) {
         let trace = self.trace;
         if let Some(top) = self.frames.last_mut()

@@ -40,7 +40,7 @@ const MOST_EPOCHS: usize = 8;
 /// Stretches of the run are examined in order, short ones first. In each stretch, only labels of
 /// inputs that name the write are searched, in O(labels), one block at a time. The execution that
 /// an age denotes is computed only where it may match. An epoch that does not name the write costs
-/// only reading its directory. Memory holds one epoch and a few thousand uses.
+/// only reading its directory. At most one epoch and a few thousand uses are in memory.
 pub struct Readers<'t, 'a, S: Segments, E> {
     trace: &'t WholeTrace<'a, S, E>,
     /// The write to search for, and the execution of its node.
