@@ -7,7 +7,7 @@ use crate::place::{Machine, Piece, Place};
 use crate::types::{Member, Record, TypeKind, TypeRef};
 use crate::{Limits, PathError, Variables};
 
-/// Elements in memory, which a pointer refers to.
+/// Elements in memory, to which a pointer refers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sequence {
     /// The address of the first element, unless the sequence is a ring buffer.

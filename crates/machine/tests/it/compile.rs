@@ -1,4 +1,4 @@
-//! Checks that the code of a path reads and leaves exactly what it declares.
+//! Checks that the code of a path reads and writes exactly the variables that it declares.
 
 use std::collections::BTreeSet;
 

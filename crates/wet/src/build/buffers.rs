@@ -27,8 +27,8 @@ impl Executions {
     }
 }
 
-/// The writer of what one execution reads: a pattern of origins, and the execution of the pattern's
-/// first part.
+/// The writer of the data that one execution reads. It has a pattern of origins, and the execution
+/// of the pattern's first part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
     pub pattern: u32,

@@ -4,10 +4,11 @@
 //! A run is cut into *intervals* of about [`INTERVAL`] instructions. Each interval is stored with a
 //! checkpoint of the machine at its end, and with the bytes of all *words* of [`WORD`] bytes that
 //! it wrote. So the last earlier interval that wrote a word has the word's bytes at a checkpoint.
-//! Each interval stores which words were read and written, when each was last written, and which
-//! *sites* (parts of nodes that write memory) wrote it. Intervals are the leaves of a tree. Its
-//! inner vertices store the words that the intervals below them read and wrote. So a search for the
-//! last interval that wrote a word before a moment examines only a few sets per level.
+//! Each interval also stores the words that it read and wrote. A written word has the time of its
+//! last write, and the *sites* (parts of nodes that write memory) that wrote it. Intervals are the
+//! leaves of a tree. Its inner vertices store the words that the intervals below them read and
+//! wrote. So a search for the last interval that wrote a word before a moment examines only a few
+//! sets per level.
 //!
 //! Words written by the host are already in the log, so they are left out. Checkpoints depend only
 //! on the run, so checkpoints of parts of a run have the same bytes as those of the whole run.

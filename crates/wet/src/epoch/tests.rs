@@ -1,4 +1,4 @@
-//! Tests that reading an epoch returns what was collected.
+//! Tests that reading an epoch returns the collected data.
 
 use std::sync::Arc;
 

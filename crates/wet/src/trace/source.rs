@@ -38,7 +38,7 @@ pub enum Source {
         /// The index of the result.
         index: u32,
     },
-    /// The call with which this execution ends, which did not return.
+    /// The call that ends this execution, because it did not return.
     Open {
         /// The execution with the call.
         instance: Instance,
@@ -90,7 +90,7 @@ pub(super) enum Step {
     Source(Source),
     /// The value was caught with an exception. It is stored.
     Caught(Carried),
-    /// An activation returned what its own label caught.
+    /// An activation returned a value that its own label caught.
     Thrown {
         /// The execution that throws.
         thrower: Instance,
