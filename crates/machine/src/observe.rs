@@ -1,4 +1,4 @@
-//! The events of a running machine that can be observed.
+//! The observer of a running machine, and the events that it receives.
 
 use afterimage_ids::{FuncId, NodeId};
 

@@ -1,4 +1,4 @@
-//! Locates variables.
+//! Finds the locations of variables.
 
 use std::ops::Range;
 

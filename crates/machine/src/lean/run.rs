@@ -1,4 +1,4 @@
-//! Executes operations.
+//! Executes the operations of nodes.
 
 use afterimage_numeric::{Scalar, Trap as NumericTrap};
 

@@ -1,4 +1,5 @@
-//! Histories record which executions of each site missed. A site is a branch, a load or a store.
+//! Histories of misses. A history records the executions that missed, for each site. A site is a
+//! branch, a load or a store.
 //!
 //! A history stores the numbers of hits between misses, so hits take no space. Regular misses take
 //! almost none once the stream of numbers is coded (`afterimage-streams`). An example is a load

@@ -1,4 +1,4 @@
-//! Strings in memory and in arrays.
+//! Reads and formats strings in memory and in arrays.
 
 use crate::Unavailable;
 use crate::place::{Machine, Piece, read};

@@ -1,4 +1,4 @@
-//! The types read so far.
+//! Stores the types that have been read.
 
 use std::cell::Cell;
 use std::collections::HashMap;

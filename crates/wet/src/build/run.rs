@@ -1,5 +1,5 @@
 //! Follows a whole run on one thread, while a second thread finds the writers and a third thread
-//! codes the result.
+//! encodes the result.
 
 use std::convert::Infallible;
 use std::ops::RangeInclusive;

@@ -1,4 +1,4 @@
-//! Past contents of memory, restored on demand.
+//! Restores past contents of memory on demand.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};

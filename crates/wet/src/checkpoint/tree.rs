@@ -1,4 +1,4 @@
-//! Searches for the interval nearest to a moment that read or wrote a word.
+//! Finds the last interval before a moment, or the first after it, that read or wrote a word.
 //!
 //! Level 0 holds the intervals. A vertex stores the union of all sets below each child.
 

@@ -1,4 +1,4 @@
-//! Finds the execution that set a local long ago.
+//! Finds the last execution that set a local, even if it is far back in the run.
 
 use std::rc::Rc;
 
