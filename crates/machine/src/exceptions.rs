@@ -17,9 +17,9 @@ const FEW: usize = 1 << 10;
 /// An exception that was caught by reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// The index of its tag.
+    /// The index of the exception's tag.
     pub tag: u32,
-    /// The values that it carries.
+    /// The values that the exception carries.
     pub values: Vec<Bits>,
 }
 

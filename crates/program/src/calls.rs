@@ -9,9 +9,9 @@ use crate::{Callee, FunctionType};
 /// The facts about one function for the analysis.
 #[derive(Debug, Default)]
 pub(crate) struct CallFacts {
-    /// Whether it has a `throw` or `throw_ref` that no `catch_all` encloses.
+    /// Whether the function has a `throw` or `throw_ref` that no `catch_all` encloses.
     throws: bool,
-    /// Its calls that no `catch_all` encloses, and its tail calls.
+    /// The calls that no `catch_all` encloses, and all tail calls.
     calls: Vec<Callee>,
 }
 

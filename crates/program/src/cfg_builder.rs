@@ -27,7 +27,7 @@ struct Pending {
     from: Vertex,
     kind: EdgeKind,
     op: Option<OpId>,
-    /// Its position among the edges that leave `from`.
+    /// The position of the edge among the edges that leave `from`.
     slot: u32,
 }
 
@@ -78,7 +78,7 @@ enum FrameKind {
         op: OpId,
         offset: OrigOffset,
         catches: Vec<Catch>,
-        /// Its dispatch vertex, once an edge reaches it.
+        /// The dispatch vertex of the `try_table`, once an edge reaches it.
         dispatch: Option<u32>,
     },
 }

@@ -98,7 +98,7 @@ struct Read {
     body: Body,
     facts: CallFacts,
     address_taken: Vec<FuncId>,
-    /// Its graph, if no call throws.
+    /// The function's graph, if no call throws.
     graph: Option<Cfg>,
 }
 

@@ -66,13 +66,13 @@ pub struct Import {
 /// A function that the module defines.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Its index in the module's index space.
+    /// The function's index in the module's index space.
     pub id: FuncId,
-    /// The index of its type.
+    /// The index of the function's type.
     pub ty: TypeId,
-    /// Its body in the code section, including locals.
+    /// The function's body in the code section, including locals.
     pub body: Range<OrigOffset>,
-    /// The number of operators in its body, including the last `end`.
+    /// The number of operators in the body, including the last `end`.
     pub operators: u32,
     /// Whether an exception can leave the function, thrown by the function itself or by a function
     /// that it calls or tail-calls. The analysis errs towards yes, because it ignores the tags of
@@ -83,7 +83,7 @@ pub struct Function {
     pub out_of_bounds: Box<[OpId]>,
     /// The operators that wait at an address of a memory, or wake waiters there.
     pub waits: Box<[OpId]>,
-    /// Its control-flow graph.
+    /// The control-flow graph of the function.
     pub cfg: Cfg,
 }
 

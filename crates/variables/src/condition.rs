@@ -103,10 +103,10 @@ pub struct ConditionError {
 /// The value of a condition's operand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
-    /// Its value, if it is a single number.
+    /// The operand's value, if it is a single number.
     pub number: Option<Number>,
-    /// Its value as text: a string in quotation marks, or the name of a constant. It is needed for
-    /// values that are not numbers, and if the condition [compares
+    /// The operand's value as text, which is a string in quotation marks or the name of a constant.
+    /// It is needed for values that are not numbers, and if the condition [compares
     /// texts](Condition::compares_texts).
     pub text: String,
     /// Whether the operand is a constant of an enumeration, or a variant, instead of a variable. In

@@ -9,10 +9,10 @@ use crate::{DebugError, Variables};
 /// A constant of an enumeration, or a variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Its name, without the name of its type.
+    /// The constant's name, without the name of its type.
     pub name: String,
-    /// Its value, or `None` for a variant, or if several enumerations give the name different
-    /// values.
+    /// The constant's value, or `None` for a variant, or if several enumerations give the name
+    /// different values.
     pub value: Option<i128>,
 }
 
@@ -95,7 +95,7 @@ impl Variables<'_> {
             let bits = described.bytes.map_or(128, |bytes| 8 * bytes.clamp(1, 16));
             let shift = 128 - bits as u32;
             if *signed {
-                // Its highest bit is the sign.
+                // The highest bit of the value is the sign.
                 Some(((*value as i128) << shift) >> shift)
             } else {
                 i128::try_from(*value).ok()

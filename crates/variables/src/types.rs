@@ -67,7 +67,7 @@ impl TypeRef {
 /// The definition of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// Its own name, without qualifiers and namespaces.
+    /// The type's own name, without qualifiers and namespaces.
     pub name: Option<String>,
     /// The size of a value in bytes, if the entry itself states it.
     pub bytes: Option<u64>,
@@ -179,7 +179,7 @@ pub struct Record {
     pub members: Vec<Member>,
     /// The alternatives of a Rust enumeration.
     pub variants: Vec<VariantPart>,
-    /// Its type arguments, by the names of the parameters.
+    /// The record's type arguments, by the names of the parameters.
     pub arguments: Vec<(String, TypeRef)>,
 }
 

@@ -16,7 +16,7 @@ use crate::{DebugError, Variables};
 pub struct Variable {
     /// The name of the variable, or empty for an unnamed parameter.
     pub name: String,
-    /// The type of its value.
+    /// The type of the variable's value.
     pub type_ref: TypeRef,
     /// Whether it is a parameter, a local or a global.
     pub kind: VariableKind,

@@ -102,17 +102,17 @@ fn split<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
 /// One segment of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment<'t> {
-    /// Its name.
+    /// The name of the segment.
     pub(super) base: &'t str,
-    /// Its generic arguments with their brackets, or empty.
+    /// The generic arguments with their brackets, or empty.
     arguments: &'t str,
-    /// Its parameters with their brackets, or empty.
+    /// The parameters with their brackets, or empty.
     parameters: &'t str,
 }
 
 impl<'t> Segment<'t> {
-    /// Reads the segment at the beginning of a text. Returns it with its length, which is at least
-    /// one character unless the text is empty.
+    /// Reads the segment at the beginning of a text. Returns the segment with its length, which is
+    /// at least one character unless the text is empty.
     fn read(text: &'t str) -> (Self, usize) {
         let first = text.chars().next();
         let mut at = if text.starts_with(ANONYMOUS) {

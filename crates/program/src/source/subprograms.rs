@@ -29,7 +29,7 @@ pub struct InlinedFrame {
 /// A function that was inlined somewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedFunction {
-    /// Its linkage name (mangled), or its plain name if it has no other.
+    /// The function's linkage name (mangled), or its plain name if it has no other.
     pub name: String,
     /// The place of its declaration.
     pub declared: Location,
@@ -56,7 +56,7 @@ pub(super) struct Subprograms {
 struct Subprogram {
     range: Range<OrigOffset>,
     entry: EntryId,
-    /// Its inlined calls, ascending by depth and then by start.
+    /// The inlined calls in the stretch, ascending by depth and then by start.
     calls: Range<u32>,
 }
 

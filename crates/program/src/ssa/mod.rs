@@ -42,7 +42,7 @@ pub struct Ssa {
 /// A value that statements use or define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// Its type. References are nullable and of the most general type of their kind.
+    /// The type of the value. References are nullable and of the most general type of their kind.
     pub ty: ValType,
     /// The place where the value is defined.
     pub def: ValueDef,
@@ -83,7 +83,7 @@ pub struct Statement {
     pub op: OpId,
     /// The block that contains the statement.
     pub block: BlockId,
-    /// Its effect in addition to its results.
+    /// The effect of the statement in addition to its results.
     pub effect: Effect,
     /// The values that it yields. The last value is topmost on the stack. The function returns the
     /// results of a tail call.

@@ -90,7 +90,7 @@ pub struct ContextTree {
     pub contexts: Vec<Context>,
     /// The stretch that the contexts cover.
     pub window: Window,
-    /// Selects the contexts to sum up.
+    /// The selection of contexts to sum up.
     pub limits: ContextLimits,
 }
 

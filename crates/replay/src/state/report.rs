@@ -27,13 +27,13 @@ pub struct StateReport {
 /// An activation with the values of its variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its position in the stack, 0 for the innermost.
+    /// The activation's position in the stack, or 0 for the innermost.
     pub number: usize,
     /// The function of the activation.
     pub function: FuncId,
     /// The name of the function.
     pub name: String,
-    /// The time of its first block.
+    /// The time of the activation's first block.
     pub entered: u64,
     /// The time of the activation's current block.
     pub time: u64,
@@ -77,7 +77,7 @@ pub struct InlinedCall {
 pub struct Local {
     /// The index of the local or global.
     pub index: u32,
-    /// Its name, if it has one.
+    /// The name of the local or global, if it has one.
     pub name: Option<String>,
     /// The type of the value.
     pub ty: ValType,

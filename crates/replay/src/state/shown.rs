@@ -13,7 +13,7 @@ use crate::values::Bits;
 /// A variable of the source with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Its name, or empty for a parameter without a name.
+    /// The variable's name, or empty for a parameter without a name.
     pub name: String,
     /// The name of the variable's type.
     pub type_name: String,
@@ -27,13 +27,13 @@ pub struct Shown {
     pub shadowed: bool,
     /// The line of its declaration.
     pub line: Option<u32>,
-    /// Its value in C notation, or the reason why the value is unknown.
+    /// The variable's value in C notation, or the reason why the value is unknown.
     pub value: Result<String, String>,
     /// For a parameter, the reason why its place may hold another value, such as the last write to
     /// it. That write may also be an assignment in the source.
     pub written: Option<Written>,
-    /// Its value in brief, for a list of arguments. `…` stands for a value with many parts. `?`
-    /// stands for a value that is unknown or may have been overwritten.
+    /// The variable's value in brief, for a list of arguments. `…` stands for a value with many
+    /// parts. `?` stands for a value that is unknown or may have been overwritten.
     pub brief: String,
 }
 

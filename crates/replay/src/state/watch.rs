@@ -42,7 +42,7 @@ type Standing<'a> = (Activation<'a>, Rc<Activation<'a>>);
 pub struct Worth {
     /// The name of the value's type.
     pub type_name: String,
-    /// Its value in C notation.
+    /// The value in C notation.
     pub text: String,
     /// The reason why the place of the parameter with which the expression begins may hold another
     /// value, if it may.

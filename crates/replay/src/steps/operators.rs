@@ -17,9 +17,9 @@ use afterimage_profile::{ProfileError, Source};
 pub struct OperatorPlace {
     /// The operator's name in the text format, without immediates.
     pub name: Rc<str>,
-    /// Its offset in the original module.
+    /// The operator's offset in the original module.
     pub offset: OrigOffset,
-    /// Its source position.
+    /// The operator's source position.
     pub position: Option<Location>,
 }
 

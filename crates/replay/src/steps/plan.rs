@@ -18,7 +18,7 @@ pub struct Item {
     pub op: OpId,
     /// The position of the operator's block in the node.
     pub block: u32,
-    /// Its kind for the machine.
+    /// The statement's kind for the machine.
     pub kind: Kind,
     /// Whether the statement reads or writes memory.
     pub memory: bool,

@@ -9,7 +9,7 @@ use wasmparser::ValType;
 pub struct Value {
     /// The type of the value.
     pub ty: ValType,
-    /// Its bits, including the upper half of a vector.
+    /// The bits of the value, including the upper half of a vector.
     pub bits: GlobalBits,
 }
 

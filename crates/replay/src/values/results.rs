@@ -16,7 +16,7 @@ use super::{Bits, Execution, Kind, RecordedValues, Statement, ValuesError};
 /// A value of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypedValue {
-    /// Its role in the statement, empty for the only result.
+    /// The value's role in the statement, or empty for the only result.
     pub role: &'static str,
     /// The type of the value.
     pub ty: ValType,

@@ -24,15 +24,15 @@ pub enum Kind {
 pub struct Statement {
     /// The form of the statement in the node.
     pub kind: Kind,
-    /// The position of its block in the node, from 0.
+    /// The position of the statement's block in the node, from 0.
     pub block: u64,
 }
 
 /// An operand of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// Its role in the statement. For a load or store, this is "address", or "base address" if the
-    /// operator adds an offset.
+    /// The role of the operand in the statement. For a load or store, this is "address", or "base
+    /// address" if the operator adds an offset.
     pub role: &'static str,
     /// The register that holds the operand.
     pub register: Register,

@@ -14,9 +14,9 @@ use crate::{Spec, Traffic};
 /// An operator that the simulation watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site {
-    /// The number of its function.
+    /// The number of the function that contains the operator.
     pub function: u32,
-    /// Its operator number in the function.
+    /// The number of the operator in the function.
     pub op: u32,
     /// The kind of operator.
     pub kind: SiteKind,

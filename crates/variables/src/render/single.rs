@@ -20,7 +20,7 @@ pub struct Number {
     /// The bits, which are zero above the value's width. Values of one type are equal if their bits
     /// are equal.
     pub bits: u128,
-    /// Its order among values of its type.
+    /// The order of the value among values of its type.
     pub rank: Rank,
     /// The value as C would write it: a constant's name, or an address without its contents.
     pub text: String,

@@ -123,7 +123,7 @@ mod tests {
         assert!(cache.bytes() <= ROOM as u64);
     }
 
-    /// A backward walk through a run reads the same data again and again. If that exceeds the
+    /// A backward walk through a run reads the same data again and again. If this data exceeds the
     /// limit, a part of it still stays.
     #[test]
     fn going_over_twice_the_room_finds_a_part_each_time() {

@@ -14,9 +14,9 @@ type Token = (String, u64);
 /// A frame of the control stack of a running machine.
 struct Frame {
     height: usize,
-    /// The number of values that a branch to it carries.
+    /// The number of values that a branch to the frame carries.
     arity: usize,
-    /// The place where a branch to it continues.
+    /// The place where a branch to the frame continues.
     target: Target,
     try_table: Option<usize>,
 }

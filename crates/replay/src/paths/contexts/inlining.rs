@@ -36,13 +36,14 @@ impl ChainId {
 /// A function that the compiler inlined somewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Inlinee {
-    /// Its mangled linkage name, or its only name.
+    /// The function's mangled linkage name, or its only name.
     pub raw: String,
-    /// Its name for display.
+    /// The function's name for display.
     pub name: String,
-    /// The place of its declaration.
+    /// The place of the function's declaration.
     pub declared: Option<Location>,
-    /// A place in its code, because some compilers omit the declarations of library functions.
+    /// A place in the function's code, because some compilers omit the declarations of library
+    /// functions.
     pub place: Option<Location>,
 }
 

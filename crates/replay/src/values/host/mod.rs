@@ -2,8 +2,8 @@
 //! the host calls that read bytes written by a statement.
 //!
 //! The log lists the bytes that each call read. The labels of the whole execution trace do not name
-//! the last writers of these bytes. The index of checkpoints does, up to its end. After its end,
-//! the run is followed.
+//! the last writers of these bytes. The index of checkpoints names them up to the index's end.
+//! After this end, the run is followed.
 
 mod canvas;
 mod error;
