@@ -175,16 +175,16 @@ pub struct Inst {
     pub c: Register,
     /// A constant whose meaning depends on the [`Code`].
     pub immediate: u64,
-    /// The operator from which it was compiled.
+    /// The operator from which the instruction was compiled.
     pub op: OpId,
 }
 
 /// The bytes of memory that an instruction accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
-    /// The bytes that it reads.
+    /// The bytes that the instruction reads.
     pub read: Option<Range>,
-    /// The bytes that it writes.
+    /// The bytes that the instruction writes.
     pub written: Option<Range>,
 }
 

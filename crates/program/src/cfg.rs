@@ -102,13 +102,13 @@ pub enum Callee {
 /// An edge of a control-flow graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The vertex that it leaves.
+    /// The vertex that the edge leaves.
     pub from: BlockId,
-    /// The vertex that it enters.
+    /// The vertex that the edge enters.
     pub to: BlockId,
     /// The kind of control transfer.
     pub kind: EdgeKind,
-    /// Whether it is a branch back to a loop's header.
+    /// Whether the edge is a branch back to a loop's header.
     pub back: bool,
     /// The operator that transfers control, such as the branch, the call or the `throw`. For
     /// [`EdgeKind::Fall`], it is the last operator of `from`, or `None` if an empty root falls into

@@ -17,7 +17,7 @@ pub struct Carried {
     pub base: u32,
     /// The number of slots that get values.
     pub count: u32,
-    /// The origin of their values.
+    /// The origin of the values.
     pub source: CarriedFrom,
 }
 

@@ -71,7 +71,7 @@ impl Items {
 
 /// The names of a container's types, and the function that reads it.
 struct Printer {
-    /// The library, and the version with which it was tested.
+    /// The library, and the version with which the printer was tested.
     #[expect(dead_code, reason = "for those who read and extend the table")]
     library: &'static str,
     /// The prefixes of the container's type names.

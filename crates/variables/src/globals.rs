@@ -16,7 +16,7 @@ use crate::{DebugError, PathError, Variables};
 pub struct Global {
     /// The variable's own name, without namespaces.
     pub name: String,
-    /// Whether it is visible to other compilation units.
+    /// Whether the variable is visible to other compilation units.
     pub external: bool,
     pub(crate) entry: GlobalEntry,
 }

@@ -12,9 +12,10 @@ use std::sync::Arc;
 pub struct Object {
     /// The type of the value.
     pub type_ref: TypeRef,
-    /// The places of its bytes, in order. A query for an object's writers asks about these places.
+    /// The places of the value's bytes, in order. A query for an object's writers asks about these
+    /// places.
     pub pieces: Vec<Piece>,
-    /// For a bit-field, the bits that it covers.
+    /// For a bit-field, the bits that the field covers.
     pub bits: Option<BitField>,
 }
 

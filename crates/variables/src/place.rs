@@ -40,8 +40,8 @@ impl fmt::Display for Place {
 pub struct Piece {
     /// The place that holds the bytes.
     pub place: Place,
-    /// The position of its first byte in the place, counted from 0 at the least significant byte.
-    /// Always 0 for memory, because the address includes the position.
+    /// The position of the piece's first byte in the place, counted from 0 at the least significant
+    /// byte. Always 0 for memory, because the address includes the position.
     pub offset: u32,
     /// The number of bytes.
     pub bytes: u64,
@@ -52,7 +52,7 @@ pub struct Piece {
 pub struct Word {
     /// The bits, which are zero beyond the type's width.
     pub bits: u128,
-    /// The width of its WebAssembly type: 32, 64 or 128 bits.
+    /// The width of the WebAssembly type, which is 32, 64 or 128 bits.
     pub width: u32,
 }
 

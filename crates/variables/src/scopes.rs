@@ -32,11 +32,11 @@ pub(crate) struct Scope {
     /// The position of the enclosing scope. The first scope has its own position.
     pub(crate) parent: u32,
     pub(crate) depth: u32,
-    /// The number of inlined calls around it.
+    /// The number of inlined calls around the scope.
     pub(crate) inlined: u32,
-    /// The entry of the inlined call or function to which it belongs.
+    /// The entry of the inlined call or function to which the scope belongs.
     pub(crate) function: EntryId,
-    /// Whether it is the whole scope of that call or function.
+    /// Whether the scope is the whole scope of this call or function.
     pub(crate) whole: bool,
     /// The scope that this scope is an instance of. The origin may have variables that are missing
     /// here.

@@ -69,7 +69,7 @@ struct Stay {
     base: Vec<(bool, u32)>,
     start: u64,
     end: u64,
-    /// The position of its scope.
+    /// The position of the variable's scope.
     scope: usize,
     entry: EntryId,
 }

@@ -84,18 +84,18 @@ pub enum TypeKind {
     Pointer {
         /// The type of the target.
         to: TypeRef,
-        /// Whether it is a C++ reference, which is replaced by its target.
+        /// Whether the pointer is a C++ reference, which is replaced by its target.
         reference: bool,
-        /// Whether it is an rvalue reference, `T &&`.
+        /// Whether the pointer is an rvalue reference, `T &&`.
         rvalue: bool,
     },
     /// An array. Its component type is the same type with its first dimension removed.
     Array {
         /// The type of the innermost elements.
         element: TypeRef,
-        /// The number of elements of each dimension, or `None` if it is not fixed.
+        /// The number of elements of each dimension, or `None` if this number is not fixed.
         dimensions: Vec<Option<u64>>,
-        /// Whether it is a SIMD vector of numbers.
+        /// Whether the array is a SIMD vector of numbers.
         vector: bool,
     },
     /// A structure, class, union, tuple, or a Rust enumeration with data.
@@ -116,9 +116,9 @@ pub enum TypeKind {
     },
     /// A function. Values are pointers to it.
     Function {
-        /// The type of its result.
+        /// The type of the function's result.
         result: TypeRef,
-        /// The types of its parameters.
+        /// The types of the function's parameters.
         parameters: Vec<TypeRef>,
     },
     /// A C++ pointer to a member.
@@ -173,7 +173,7 @@ pub enum RecordKind {
 pub struct Record {
     /// The keyword of the record.
     pub kind: RecordKind,
-    /// Whether it is declared, but not defined in this unit.
+    /// Whether the record is declared, but not defined in this unit.
     pub declaration: bool,
     /// Base classes and members, in the order of the entries, without static members.
     pub members: Vec<Member>,
@@ -190,11 +190,11 @@ pub struct Member {
     pub name: Option<String>,
     /// The type of the member's value.
     pub type_ref: TypeRef,
-    /// The offset of its beginning.
+    /// The offset of the member's beginning.
     pub offset: MemberOffset,
     /// The bits of a bit-field, counted from the member's beginning.
     pub bits: Option<BitField>,
-    /// Whether it is a base class.
+    /// Whether the member is a base class.
     pub base: bool,
 }
 

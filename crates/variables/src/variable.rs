@@ -20,16 +20,16 @@ pub struct Variable {
     pub type_ref: TypeRef,
     /// Whether it is a parameter, a local or a global.
     pub kind: VariableKind,
-    /// The number of inlined calls around it, or 0 for variables of the function itself.
+    /// The number of inlined calls around the variable, or 0 for variables of the function itself.
     pub inlined: u32,
-    /// The inlined function to which it belongs.
+    /// The inlined function to which the variable belongs.
     pub function: Option<String>,
     /// The code in which the variable is in scope, according to the entries. Empty for global
     /// variables.
     pub scope: Arc<[Range<OrigOffset>]>,
     /// Whether an inner variable has the same name.
     pub shadowed: bool,
-    /// The line of its declaration.
+    /// The line of the variable's declaration.
     pub line: Option<u32>,
     pub(crate) entry: EntryId,
     /// The function in whose frame the variable may be.

@@ -123,11 +123,11 @@ pub struct FileEpochs {
 #[derive(Debug)]
 struct Window {
     index: Index,
-    /// The number of the section that holds its epochs.
+    /// The number of the section that holds the window's epochs.
     section: usize,
-    /// The number of the section that holds its index.
+    /// The number of the section that holds the window's index.
     of_index: usize,
-    /// The number of its first epoch, among the epochs of all windows.
+    /// The number of the window's first epoch, among the epochs of all windows.
     first: usize,
     /// The first chunk of each epoch.
     chunks: Vec<u32>,

@@ -12,7 +12,7 @@ use crate::MachineError;
 pub struct Body<'a> {
     /// The function that has this body.
     pub function: &'a Function,
-    /// The operators of its body.
+    /// The operators of the function's body.
     pub operators: Vec<Operator<'a>>,
     /// The function's variables.
     pub slots: Slots,

@@ -35,7 +35,8 @@ struct Entry {
     time: u64,
     /// The first chunk of the snapshot.
     chunk: usize,
-    /// The number of chunks that hold its list of pages, followed by the snapshot itself.
+    /// The number of chunks that hold the snapshot's list of pages, followed by the snapshot
+    /// itself.
     lists: usize,
     states: usize,
 }

@@ -50,10 +50,10 @@ pub struct Row {
     pub range: Range<OrigOffset>,
     /// The source location of the code.
     pub location: Location,
-    /// Whether the compiler recommends its start for a breakpoint on the line.
+    /// Whether the compiler recommends the start of the code for a breakpoint on the line.
     pub is_statement: bool,
-    /// Whether the compiler recommends its start for a breakpoint on the function, because the
-    /// function's frame is set up there.
+    /// Whether the compiler recommends the start of the code for a breakpoint on the function,
+    /// because the function's frame is set up there.
     pub prologue_end: bool,
 }
 

@@ -31,7 +31,7 @@ pub struct InlinedFrame {
 pub struct InlinedFunction {
     /// The function's linkage name (mangled), or its plain name if it has no other.
     pub name: String,
-    /// The place of its declaration.
+    /// The place of the inlined function's declaration.
     pub declared: Location,
     /// The first line of the function at which the code of an inlined call begins.
     pub first: Option<Location>,

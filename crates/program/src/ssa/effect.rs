@@ -129,12 +129,12 @@ impl Effect {
         }
     }
 
-    /// Whether it reads a value from a memory or a table.
+    /// Whether the statement reads a value from a memory or a table.
     pub fn is_load(self) -> bool {
         matches!(self, Self::MemoryRead(_) | Self::TableRead(_))
     }
 
-    /// Whether it writes a value to a memory or a table.
+    /// Whether the statement writes a value to a memory or a table.
     pub fn is_store(self) -> bool {
         matches!(
             self,
@@ -142,7 +142,7 @@ impl Effect {
         )
     }
 
-    /// Whether it may trap because it accesses an address outside a memory.
+    /// Whether the statement may trap because it accesses an address outside a memory.
     pub fn may_leave_memory(self) -> bool {
         matches!(
             self,
@@ -155,7 +155,7 @@ impl Effect {
         )
     }
 
-    /// Whether it may trap because it accesses an index outside a table.
+    /// Whether the statement may trap because it accesses an index outside a table.
     pub fn may_leave_table(self) -> bool {
         match self {
             Self::TableRead(_)
@@ -175,7 +175,7 @@ pub struct MemoryStore {
     pub at: MemArg,
     /// The number of bytes to write.
     pub bytes: u64,
-    /// The type and number of its operands, apart from the address.
+    /// The type and number of the operands, apart from the address.
     pub values: (ValType, u32),
 }
 

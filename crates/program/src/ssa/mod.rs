@@ -85,19 +85,19 @@ pub struct Statement {
     pub block: BlockId,
     /// The effect of the statement in addition to its results.
     pub effect: Effect,
-    /// The values that it yields. The last value is topmost on the stack. The function returns the
-    /// results of a tail call.
+    /// The values that the statement yields. The last value is topmost on the stack. The function
+    /// returns the results of a tail call.
     pub results: Range<ValueId>,
-    /// The positions of its operands in the list of all operands.
+    /// The positions of the statement's operands in the list of all operands.
     operands: Range<u32>,
 }
 
 /// A φ, which merges values at the start of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phi {
-    /// The block that starts with it.
+    /// The block that starts with the φ.
     pub block: BlockId,
-    /// The value that it defines.
+    /// The value that the φ defines.
     pub value: ValueId,
     /// One value per edge into the block, in the order of
     /// [`FlowGraph::in_edges`](afterimage_graph::FlowGraph::in_edges).

@@ -10,9 +10,9 @@ use std::cmp::Ordering;
 /// A binary format of IEEE 754.
 #[derive(Clone, Copy)]
 pub(super) struct Format {
-    /// The number of bits of its exponent.
+    /// The number of bits of the exponent.
     exponent: u32,
-    /// The number of bits after the leading bit of its mantissa.
+    /// The number of bits after the leading bit of the mantissa.
     fraction: u32,
 }
 

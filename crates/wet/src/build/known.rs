@@ -53,17 +53,17 @@ pub(super) struct Node {
     given: Span,
     /// The number of the node's first input, among the inputs of all nodes.
     pub inputs: u32,
-    /// The number of its inputs.
+    /// The number of the node's inputs.
     pub count: u32,
-    /// The number of its function's variables.
+    /// The number of variables of the node's function.
     pub of_function: u32,
-    /// The number of its instructions.
+    /// The number of the node's instructions.
     pub insts: u32,
     /// The number of tape words for an execution.
     pub words: u32,
-    /// The number of its blocks.
+    /// The number of the node's blocks.
     pub blocks: u32,
-    /// Whether its reads are not stored.
+    /// Whether the node's reads are not stored.
     pub left_out: bool,
     /// Whether values on the tape have upper halves.
     pub wide: bool,

@@ -51,9 +51,9 @@ struct Entry {
     chunk: u32,
     /// The number of the vertex's chunks. The chunks of its units follow.
     chunks: u32,
-    /// The number of chunks of its units. The chunks of its words follow.
+    /// The number of chunks of the vertex's units. The chunks of its words follow.
     units: u32,
-    /// The number of chunks of its words.
+    /// The number of chunks of the vertex's words.
     words: u32,
 }
 

@@ -19,9 +19,9 @@ const UNIT: usize = 1 << 20;
 /// A recorded interval.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
-    /// The number of blocks executed by its end.
+    /// The number of blocks executed by the interval's end.
     pub after: u64,
-    /// The checkpoint at its end, empty if the run ends there.
+    /// The checkpoint at the interval's end, or empty if the run ends there.
     pub state: Vec<u8>,
     pub lines: Vec<Lines>,
     /// The times of the last writes to words, relative to the interval's beginning.

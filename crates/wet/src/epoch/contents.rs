@@ -57,7 +57,7 @@ pub struct Content<'a> {
     pub node: NodeId,
     /// The kind of the stored data.
     pub told: InputForm,
-    /// The number of executions that it covers or, for copies, the number of runs.
+    /// The number of executions that the data covers or, for copies, the number of runs.
     pub count: u64,
     /// For labels, the patterns that occur.
     pub patterns: Vec<Box<[Piece]>>,

@@ -159,7 +159,7 @@ pub struct Span {
 /// An execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Instance {
-    /// The time of its first block.
+    /// The time of the execution's first block.
     pub time: u64,
     /// The node that was executed.
     pub node: NodeId,

@@ -72,7 +72,7 @@ pub enum Writer {
     },
     /// An instruction of the guest.
     Write {
-        /// The execution of its node.
+        /// The execution of the instruction's node.
         instance: Instance,
         /// The instruction's position.
         inst: usize,

@@ -49,9 +49,9 @@ enum Kind {
 struct Entry {
     id: EntryId,
     ranges: Vec<Range<OrigOffset>>,
-    /// Whether the linker removed its code.
+    /// Whether the linker removed the entry's code.
     is_removed: bool,
-    /// Whether it is an instance of a function that was also inlined.
+    /// Whether the entry is an instance of a function that was also inlined.
     is_instance: bool,
     call: Option<Location>,
 }

@@ -14,7 +14,7 @@ use crate::epoch::mentions::Target;
 pub(crate) struct Candidate {
     /// The execution of the reading node.
     pub execution: u64,
-    /// The number of the piece that it reads.
+    /// The number of the piece that the execution reads.
     pub piece: usize,
     /// The number of the piece's bytes, or 0 for the whole read.
     pub length: u64,

@@ -13,7 +13,7 @@ use crate::trace::{Compiled, Epochs, Failure, TraceError, WholeTrace};
 /// An execution of a node that reads a value from registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The time of its first block.
+    /// The time of the execution's first block.
     pub time: u64,
     /// The node that was executed.
     pub node: NodeId,

@@ -28,14 +28,14 @@ use crate::epoch::Target;
 pub enum Definition {
     /// The result of an instruction.
     Result {
-        /// The execution of its node.
+        /// The execution of the instruction's node.
         instance: Instance,
         /// The instruction's position.
         inst: usize,
     },
     /// A value that an instruction wrote to a memory or a global, or set in a table.
     Write {
-        /// The execution of its node.
+        /// The execution of the instruction's node.
         instance: Instance,
         /// The instruction's position.
         inst: usize,
