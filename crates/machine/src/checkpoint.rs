@@ -72,7 +72,7 @@ pub enum Next {
     Enter {
         /// The called function.
         function: FuncId,
-        /// Whether it is a tail call.
+        /// Whether the call is a tail call.
         tail: bool,
     },
     /// This block of the innermost activation.

@@ -37,7 +37,7 @@ pub enum ParseError {
     Unsupported {
         /// The name of the feature.
         feature: Cow<'static, str>,
-        /// The place of its first use.
+        /// The place of the feature's first use.
         offset: OrigOffset,
     },
 }

@@ -488,7 +488,7 @@ pub struct ArrivedAt {
 /// An operator that was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The time of its block.
+    /// The time of the operator's block.
     pub time: u64,
     /// The function that contains the operator.
     pub function: FuncId,

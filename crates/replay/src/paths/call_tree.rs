@@ -12,9 +12,9 @@ use super::Window;
 pub struct CallEntry {
     /// The function of the activation.
     pub function: FuncId,
-    /// The number of activations around it.
+    /// The number of activations around this activation.
     pub depth: usize,
-    /// The time of its first block.
+    /// The time of the activation's first block.
     pub entered: u64,
     /// The time of the last block that the activation or a callee executed, or `None` if the
     /// activation was still open when the run ended.

@@ -15,19 +15,19 @@ use afterimage_profile::{Line, ProfileError, Source, Stop, walk};
 pub struct HotPath {
     /// The node of the whole path.
     pub node: NodeId,
-    /// The function that executed it.
+    /// The function that executed the path.
     pub function: FuncId,
     /// The blocks of the path, in order.
     pub blocks: Box<[BlockId]>,
-    /// The place where its activation continues.
+    /// The place where the path's activation continues.
     pub then: Continuation,
     /// The number of executions.
     pub count: u64,
-    /// The number of blocks executed in all its executions.
+    /// The number of blocks executed in all executions of the path.
     pub executed: u64,
-    /// The number of instructions executed in all its executions.
+    /// The number of instructions executed in all executions of the path.
     pub instructions: u64,
-    /// The source lines of its code, ascending.
+    /// The source lines of the path's code, ascending.
     pub lines: Vec<Line>,
 }
 

@@ -14,13 +14,14 @@ use afterimage_profile::{ProfileError, Source, inlined_names};
 /// The place of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockPlace {
-    /// The offset of its first operator in the original module.
+    /// The offset of the block's first operator in the original module.
     pub offset: OrigOffset,
-    /// The source position of its first instruction with a position.
+    /// The source position of the block's first instruction with a position.
     pub position: Option<Location>,
-    /// The source position of its last instruction, which is the call if the block ends with one.
+    /// The source position of the block's last instruction, which is the call if the block ends
+    /// with one.
     pub end: Option<Location>,
-    /// The offset of its last instruction in the original module.
+    /// The offset of the block's last instruction in the original module.
     pub last: OrigOffset,
 }
 

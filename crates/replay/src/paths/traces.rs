@@ -197,7 +197,7 @@ pub enum Whose {
         number: u64,
         /// The number of calls to the function.
         of: u64,
-        /// The time of its first block.
+        /// The time of the call's first block.
         entered: u64,
         /// Whether the call returned.
         returned: bool,
@@ -208,7 +208,7 @@ pub enum Whose {
         number: usize,
         /// The number of traces of the function.
         of: usize,
-        /// The number of calls that took it.
+        /// The number of calls that took the trace.
         calls: u64,
     },
 }
@@ -229,7 +229,7 @@ pub struct DynamicGraph {
     pub function: FuncId,
     /// The subject of the graph.
     pub whose: Whose,
-    /// The kind of its nodes.
+    /// The kind of the graph's nodes.
     pub nodes: GraphNodes,
     /// The number of executed blocks.
     pub blocks: u64,

@@ -10,7 +10,7 @@ use crate::values::RecordedValues;
 pub struct Call {
     /// The function of the activation.
     pub function: FuncId,
-    /// The time of its first block.
+    /// The time of the activation's first block.
     pub entered: u64,
     /// The time of the activation's current block. For the innermost activation, this is the block
     /// of the moment. For the others, it is the block of the pending call.

@@ -81,7 +81,7 @@ pub struct Local {
     pub name: Option<String>,
     /// The type of the value.
     pub ty: ValType,
-    /// Whether it is a parameter.
+    /// Whether the local is a parameter.
     pub parameter: bool,
     /// The value, if known.
     pub value: Option<Bits>,

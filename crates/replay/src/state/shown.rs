@@ -17,7 +17,7 @@ pub struct Shown {
     pub name: String,
     /// The name of the variable's type.
     pub type_name: String,
-    /// Whether it is a parameter.
+    /// Whether the variable is a parameter.
     pub parameter: bool,
     /// The inlined function to which the variable belongs.
     pub inlined: Option<String>,
@@ -25,7 +25,7 @@ pub struct Shown {
     pub calls: u32,
     /// Whether a variable of an inner scope has the same name.
     pub shadowed: bool,
-    /// The line of its declaration.
+    /// The line of the variable's declaration.
     pub line: Option<u32>,
     /// The variable's value in C notation, or the reason why the value is unknown.
     pub value: Result<String, String>,

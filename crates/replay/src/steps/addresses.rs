@@ -21,9 +21,9 @@ pub struct Access {
     pub site: usize,
     /// The number of the execution, from 1.
     pub number: u64,
-    /// The time of its block.
+    /// The time of the block with the access.
     pub time: u64,
-    /// The bytes that it read or wrote. If it trapped, the bytes that it would have read or
+    /// The bytes that the access read or wrote. If it trapped, the bytes that it would have read or
     /// written.
     pub range: Range,
     /// The trap, if the access ended the run.

@@ -17,7 +17,7 @@ use crate::paths::Window;
 /// The last write to a byte of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastWrite {
-    /// The time of its block.
+    /// The time of the block that wrote.
     pub time: u64,
     /// The function whose code wrote.
     pub function: FuncId,

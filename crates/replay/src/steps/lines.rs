@@ -83,7 +83,7 @@ pub enum Enter {
 pub struct WantedLines {
     /// The window, which must be a part of the run.
     pub window: Window,
-    /// The parts of its first and last block.
+    /// The wanted parts of the window's first and last block.
     pub within: Within,
     /// Whether to go backward.
     pub reverse: bool,

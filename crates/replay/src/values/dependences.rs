@@ -16,7 +16,7 @@ pub enum Origin {
     Constant,
     /// An operator of the guest.
     Operator {
-        /// The execution of its node.
+        /// The execution of the node that contains the operator.
         instance: Instance,
         /// The operator that gave the value.
         op: OpId,

@@ -19,9 +19,9 @@ pub struct Executions<'a> {
 pub struct Execution {
     /// The number of the execution, from 1.
     pub number: u64,
-    /// The time of its block.
+    /// The time of the operator's block.
     pub time: u64,
-    /// The execution of its node.
+    /// The execution of the node that contains the operator.
     pub instance: Instance,
     /// The operator's statement in the node, or `None` if the operator is not a statement in this
     /// node.

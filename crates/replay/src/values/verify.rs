@@ -28,11 +28,11 @@ pub struct ValuesReport {
 /// A stretch of a run with stored values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowReport {
-    /// The number of statements executed in it.
+    /// The number of statements executed in the window.
     pub statements: u64,
-    /// The time of its first block.
+    /// The time of the window's first block.
     pub first: u64,
-    /// The time of its last block.
+    /// The time of the window's last block.
     pub last: u64,
 }
 

@@ -6,14 +6,14 @@ use afterimage_wpp::{Kind, Node, Segment, Symbol};
 /// The facts about a symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SymbolFacts {
-    /// The number of blocks that it executes.
+    /// The number of blocks that the symbol executes.
     pub length: u64,
-    /// The number of activations that begin in it.
+    /// The number of activations that begin in the symbol.
     pub calls: u64,
     /// The number of blocks of the longest of these activations, or of the longest gap.
     pub longest: u64,
-    /// The number of blocks that were executed in activations that begin in it, or that were left
-    /// out.
+    /// The number of blocks that were executed in activations that begin in the symbol, or that
+    /// were left out.
     pub inside: u64,
     /// The number of blocks left out.
     pub left_out: u64,
