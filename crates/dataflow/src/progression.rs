@@ -21,7 +21,7 @@ pub(crate) fn clipped(of: Entry, from: u64, to: u64) -> Option<Entry> {
     Some(series(first, last, of.step))
 }
 
-/// Returns the timestamps that two series have in common. They form a series again. O(log of the
+/// Returns the timestamps that two series have in common. These also form a series. O(log of the
 /// steps).
 pub(crate) fn common(a: Entry, b: Entry) -> Option<Entry> {
     let from = a.first.max(b.first);

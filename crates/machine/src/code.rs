@@ -7,8 +7,8 @@ use crate::inst::{Code, Inst, Register};
 
 /// A compiled path of blocks.
 ///
-/// Moves between locals and the operand stack are eliminated. An instruction's operands are the
-/// registers of the instructions, constants or variables that provide their values.
+/// The compiler eliminates moves between locals and the operand stack. An instruction's operands
+/// are the registers of the instructions, constants or variables that provide their values.
 #[derive(Clone, Debug)]
 pub struct NodeCode {
     /// The function of these blocks.

@@ -59,7 +59,7 @@ struct Compiler<'a> {
     end: NodeEnd,
 }
 
-/// Compiles a path. O(operators on it + variables written).
+/// Compiles a path. O(operators on the path + variables written).
 ///
 /// # Errors
 /// If the blocks are not a path of the function.
@@ -120,7 +120,8 @@ fn compile_whole<'a>(
 /// Compiles a path up to an operator of its last block, or up to that block's end. The instructions
 /// and their positions equal the first instructions of any longer path with the same beginning. The
 /// same holds for the constants, each of which has its own register ([`compile_apart`]). The
-/// outputs are the variables' values before the operator. O(operators on it + variables written).
+/// outputs are the variables' values before the operator. O(operators on the path + variables
+/// written).
 ///
 /// # Errors
 /// If the blocks are not a path of the function, or the operator is not in the last block.

@@ -82,8 +82,8 @@ pub enum Code {
 }
 
 impl Code {
-    /// Returns the number of operands that are registers to read. The first of `a`, `b` and `c` are
-    /// such registers. For a vector's lane, `c` is the lane number.
+    /// Returns the number of operands, among `a`, `b` and `c` in this order, that are registers to
+    /// read. If `c` is the number of a vector's lane, it does not count.
     pub fn operands(self) -> usize {
         match self {
             Self::Scalar(scalar) => scalar.arity(),

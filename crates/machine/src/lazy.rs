@@ -9,7 +9,8 @@ use memmap2::{MmapMut, MmapOptions};
 
 use crate::image::Growth;
 
-/// The number of bytes examined together when a list is moved: a page of the system's memory.
+/// The number of bytes examined together when a list is moved, which is a page of the system's
+/// memory.
 const CHUNK: usize = 4096;
 
 /// The bytes of a memory. They are initially zero, and unwritten pages of zeros take no memory.
@@ -23,7 +24,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Extends the memory to a length, of at most `most`. Does not touch existing bytes.
+    /// Extends the memory to a length of at most `most`. Does not touch existing bytes.
     pub(crate) fn grow(&mut self, length: usize, most: usize) -> Result<(), Growth> {
         let room = self.room.as_ref().map_or(0, |room| room.len());
         if length > room {

@@ -106,7 +106,7 @@ pub(crate) struct Shape {
 /// The state inside a node, before one of its instructions.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside<'m> {
-    /// The node's registers. Those of later instructions are undefined.
+    /// The node's registers. The registers of later instructions are undefined.
     pub low: &'m [u64],
     /// The upper halves of vectors, empty if there are no vectors.
     pub high: &'m [u64],

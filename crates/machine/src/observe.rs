@@ -130,7 +130,7 @@ pub trait Observer {
     }
 
     /// An activation of this function, which is now the innermost, returns without executing
-    /// anything more. This happens after a call, or with the values that its own label caught. Its
+    /// further code. This happens after a call, or with the values that its own label caught. Its
     /// return values follow.
     #[inline(always)]
     fn passes_on(&mut self, function: FuncId) {

@@ -36,8 +36,8 @@ pub struct Block {
     pub kind: BlockKind,
     /// The operators from the block's first to its last, as ordinals in the body. Markers (`block`,
     /// `loop`, `end`, `else`, `try_table`) between them belong to the block. Operators of
-    /// unreachable code never lie between them. Empty for an empty root, dispatch vertices and
-    /// EXIT.
+    /// unreachable code never lie between them. The range is empty for an empty root, dispatch
+    /// vertices and EXIT.
     pub ops: Range<OpId>,
     /// The offsets of these operators in the original module.
     pub offsets: Range<OrigOffset>,

@@ -7,7 +7,7 @@
 //! extents. The output is whether each body is claimed exactly, and whether it has foreign debug
 //! information. A linker's claims fit exactly. A function's entry begins where a body begins, and
 //! ends where that body ends. A sequence of the line table begins with a body, before or after the
-//! declarations of its locals, and ends where that body or a later one ends. An extent that does
+//! declarations of its locals, and ends where that body or a later body ends. An extent that does
 //! not fit shows that code moved, so the functions that it overlaps count as foreign. A sequence
 //! that is part of one body proves nothing by itself, so the function's entry decides. Extents of
 //! code that the linker removed are not claims, because they begin at 0, −1 or −2, outside all

@@ -376,8 +376,8 @@ impl Module {
         }
     }
 
-    /// Returns that no function throws, if there are no tags and no exceptions come from outside.
-    /// In that case, the only exception reference is null, and throwing it traps.
+    /// Returns the result that no function throws, if there are no tags and no exceptions come from
+    /// outside. In that case, the only exception reference is null, and throwing it traps.
     fn nobody_throws(&self) -> Option<MayThrow> {
         let nobody = || MayThrow::nobody(self.function_types.len(), self.types.len());
         (self.tags.is_empty() && !self.may_be_given_exceptions()).then(nobody)

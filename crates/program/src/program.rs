@@ -87,7 +87,8 @@ pub struct Function {
     pub cfg: Cfg,
 }
 
-/// Writes a type as `(i32, i64) -> f64`. Several results are in parentheses, and no result is `()`.
+/// Writes a type as `(i32, i64) -> f64`. Several results are in parentheses, and a function without
+/// results has `()`.
 impl fmt::Display for FunctionType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |types: &[ValType]| {

@@ -19,7 +19,7 @@ pub struct Statement {
     pub controlled_by: Vec<usize>,
 }
 
-/// The subject of a query, for which the query searches.
+/// The target of a query's search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
     /// A definition of this variable.

@@ -4,7 +4,7 @@
 //! There are two forms. The *full* form has one operation per instruction, for observers that need
 //! every result. In the *lean* form, an instruction can be part of the operation that reads its
 //! result, if no other operation reads it. Results that become variables are computed in place, and
-//! constants are parts of operations. Both are built from a node's [`NodeCode`] on demand.
+//! constants are parts of operations. Both forms are built from a node's [`NodeCode`] on demand.
 
 mod draft;
 mod lower;

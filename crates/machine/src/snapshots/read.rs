@@ -41,7 +41,7 @@ struct Entry {
     states: usize,
 }
 
-/// The contents of a snapshot besides the machine's state.
+/// The contents of a snapshot in addition to the machine's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// The times of the open activations, the outermost first, if known.

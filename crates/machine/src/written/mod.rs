@@ -5,8 +5,8 @@
 //! of kind [`Kind::WRITTEN`](afterimage_trace::Kind::WRITTEN) holds the lines written in each
 //! stretch, in each group of 16 stretches, in each group of 16 of these groups, and so on.
 //! `docs/FORMAT.md` describes the section. [`WrittenLinesBuilder`] collects the lines while the run
-//! is executed or followed. [`WrittenLines`] reads them, and finds the last stretch that wrote a
-//! line in a tree.
+//! is executed or followed. [`WrittenLines`] reads them, and searches a tree for the last stretch
+//! that wrote a line.
 
 mod build;
 mod read;
@@ -24,7 +24,7 @@ pub const LINE: u64 = 64;
 const FAN: usize = 16;
 /// The size in bytes at which a chunk is complete.
 const CHUNK: usize = 1 << 20;
-/// The maximum size of a set in bytes: 33 million runs.
+/// The maximum size of a set in bytes, which allows 33 million runs.
 const LARGEST: u64 = 1 << 26;
 /// The version of the section.
 const VERSION: u64 = 1;

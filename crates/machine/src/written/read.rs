@@ -129,7 +129,7 @@ impl WrittenLines {
         Ok(None)
     }
 
-    /// Whether the lines of each group contain those of all its stretches. O(lines of all
+    /// Whether the lines of each group contain the lines of all its stretches. O(lines of all
     /// stretches).
     ///
     /// # Errors

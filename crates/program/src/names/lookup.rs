@@ -149,8 +149,8 @@ impl Names {
         })
     }
 
-    /// Like [`find`](Self::find), without suggestions for an unknown name. `None` unless exactly
-    /// one function has the name.
+    /// Like [`find`](Self::find), but without suggestions for an unknown name. Returns `None`
+    /// unless exactly one function has the name.
     pub fn known(&self, query: &str) -> Option<FuncId> {
         self.search(query)?.ok()
     }

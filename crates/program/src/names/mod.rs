@@ -40,7 +40,7 @@ struct FunctionName {
 }
 
 impl Names {
-    /// Collects the names of a program. `bytes` is the module that the program was parsed from.
+    /// Collects the names of a program. `bytes` is the module from which the program was parsed.
     ///
     /// DWARF is read only for functions that have no other name. Takes linear time in the size of
     /// the name section. Names are demangled on request.

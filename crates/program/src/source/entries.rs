@@ -142,7 +142,7 @@ pub(super) fn file_index(value: &AttributeValue<Slice<'_>>) -> Option<u64> {
     }
 }
 
-/// Whether linkers use this address for removed code: 0, −1 or −2.
+/// Whether linkers use this address (0, −1 or −2) for removed code.
 pub(super) fn is_tombstone(address: u64, size: u8) -> bool {
     let last = u64::MAX >> (64 - 8 * u32::from(size.clamp(1, 8)));
     address == 0 || address >= last - 1
