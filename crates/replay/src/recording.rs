@@ -116,7 +116,7 @@ impl Trap {
 }
 
 impl Recording {
-    /// Opens a recording and parses its program. Linear in the program.
+    /// Opens a recording and parses its program. Takes time linear in the program.
     ///
     /// # Errors
     /// If the file is not a recording, or is damaged.

@@ -32,7 +32,7 @@ pub struct LineArrivals {
 
 /// Finds the places where a function arrives at a line. Returns `None` if the executed blocks do
 /// not determine them, because exceptions arrive there or because two edges join the same blocks.
-/// Linear in the function's body.
+/// Takes time linear in the function's body.
 ///
 /// # Errors
 /// If the module's bytes do not match the program.
@@ -117,7 +117,8 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         }
     }
 
-    /// Adds the arrivals of a function. Linear in its body and in the blocks of all nodes.
+    /// Adds the arrivals of a function. Takes time linear in its body and in the blocks of all
+    /// nodes.
     pub(super) fn add(
         &mut self,
         program: &'a Program,
@@ -160,8 +161,8 @@ impl<'a, S: Segments> Arrivals<'a, S> {
 
     /// Returns the positions of all marks in nodes, including marks between two nodes. Such a mark
     /// is placed after the first node if that node always leads to it. Otherwise, the executed
-    /// nodes do not determine the marks, and the result is `None`. Linear in the blocks of all
-    /// nodes and the edges at their ends.
+    /// nodes do not determine the marks, and the result is `None`. Takes time linear in the blocks
+    /// of all nodes and the edges at their ends.
     pub(super) fn by_nodes(&self) -> Option<ByNodes> {
         let mut ends: HashMap<FuncId, Ends<'_>> = HashMap::new();
         for (id, node) in self.path.nodes().iter() {
@@ -540,8 +541,8 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         places.map_or(&[], |places| places.inside_of(block))
     }
 
-    /// Returns the time of the k-th arrival, from 1, or `None` if there are fewer. Linear in the
-    /// grammar of its segment.
+    /// Returns the time of the k-th arrival, from 1, or `None` if there are fewer. Takes time
+    /// linear in the grammar of its segment.
     ///
     /// # Errors
     /// If the segment cannot be read.

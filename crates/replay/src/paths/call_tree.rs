@@ -40,7 +40,7 @@ impl CallEntry {
 pub struct CallTree<'a, S: Segments> {
     path: &'a WholePath<S>,
     window: Window,
-    /// The number of surrounding activations from which an activation is left out.
+    /// The nesting depth from which activations are left out.
     limit: usize,
     order: Order<'a, S>,
     cursor: Cursor<'a, S>,

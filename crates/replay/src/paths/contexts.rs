@@ -1,7 +1,8 @@
 //! Calling contexts, with the blocks executed in each chain of calls (Ammons, Ball and Larus,
 //! "Exploiting Hardware Performance Counters with Flow and Context Sensitive Profiling", 1997).
 //!
-//! A context is a chain of functions, which the module called or which the compiler inlined.
+//! A context is a chain of called functions of the module, and of functions that the compiler
+//! inlined into them.
 //!
 //! The run is not expanded. Activations that make the same calls equally often are examined
 //! together, once for each context in which they occur.
@@ -26,10 +27,10 @@ use super::Window;
 pub use self::charges::{Charge, Payer, charged};
 pub use self::inlining::{InlinedFrames, Inlinee, InlineeId, Inlining};
 
-/// Selects the contexts to sum up instead of listing.
+/// The limits that select the contexts to sum up instead of listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextLimits {
-    /// The number of surrounding functions, called or inlined, from which functions are summed up.
+    /// The nesting depth from which functions, called or inlined, are summed up.
     pub depth: usize,
     /// The number of executed blocks, including callees, below which contexts are summed up.
     pub min: u64,
@@ -70,7 +71,7 @@ pub struct Context {
     pub calls: u64,
     /// The number of executed blocks of the innermost function itself.
     pub own: u64,
-    /// The number of blocks left out of the path in this innermost known context.
+    /// The number of blocks left out of the path while this was the innermost known context.
     pub left_out: u64,
     /// The number of blocks executed during these calls.
     pub total: u64,
@@ -99,7 +100,8 @@ impl ContextTree {
     /// window, its blocks count, but its call does not. With the default `inlining`, contexts
     /// consist of the module's functions only.
     ///
-    /// Linear in the grammars and, for each context, in the distinct activations that occur in it.
+    /// Takes time linear in the grammars and, for each context, in the distinct activations that
+    /// occur in it.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -132,7 +134,7 @@ impl ContextTree {
 
 impl ContextTree {
     /// Returns the same tree, except that the blocks of some functions count for their callers.
-    /// Functions that the host called are kept. Linear.
+    /// Functions that the host called are kept. Takes linear time.
     #[must_use]
     pub fn folding(&self, is_folded: impl Fn(Frame) -> bool) -> Self {
         let mut contexts: Vec<Context> = Vec::new();

@@ -265,7 +265,7 @@ pub fn recorded_path(
 }
 
 /// Returns the directory of a file's path, or `None` if there is no path yet. Reading it is most of
-/// the work of opening a path, but needs no program. Linear in the directory's size.
+/// the work of opening a path, but needs no program. Takes time linear in the directory's size.
 ///
 /// # Errors
 /// If the directory is damaged.

@@ -84,8 +84,8 @@ impl HotPaths {
     /// at the end of the run, after which no code was executed. `continuations` has the place where
     /// each node's activation continues.
     ///
-    /// Linear in the number of nodes and segments, and in the bodies of executed functions. Opens
-    /// one segment.
+    /// Takes time linear in the number of nodes and segments, and in the bodies of executed
+    /// functions. Opens one segment.
     ///
     /// # Errors
     /// If the path or a body cannot be read, or the two do not match.

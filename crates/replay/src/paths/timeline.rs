@@ -22,7 +22,7 @@ use super::grammar::checked;
 /// Selects the calls to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelineLimits {
-    /// The number of surrounding calls from which calls are merged.
+    /// The nesting depth from which calls are merged.
     pub depth: usize,
     /// The number of executed blocks below which calls are merged. Calls that are open at the
     /// beginning or end of the window, or between two segments of the path, are never merged as

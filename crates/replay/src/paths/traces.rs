@@ -44,7 +44,7 @@ pub struct TraceCounts {
 }
 
 impl TraceCounts {
-    /// Counts like [`count_paths`]. Keeps the first `top` rows in the given order.
+    /// Counts like [`count_paths`]. Keeps the first `top` rows in this order.
     ///
     /// # Errors
     /// If the path cannot be read.

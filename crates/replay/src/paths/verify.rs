@@ -120,8 +120,8 @@ impl PathReport {
 /// has the bytes from which the program was parsed. Other sections are assumed to be correct,
 /// because other checks cover them.
 ///
-/// Linear in the size of the grammars, the nodes and the program. Uses memory for one segment, for
-/// all nodes, and for the activations that are open between segments.
+/// Takes time linear in the size of the grammars, the nodes and the program. Uses memory for one
+/// segment, for all nodes, and for the activations that are open between segments.
 pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option<PathReport> {
     let mut report = PathReport::default();
     let path = match recorded_path(file, program) {

@@ -124,7 +124,7 @@ pub struct Activation<'a> {
     pub op: OpId,
     /// The offset of the operator in the module.
     pub offset: OrigOffset,
-    /// The execution of its node. It has a number only if the path is complete.
+    /// The execution of the activation's node. It has a number only if the path is complete.
     pub instance: Instance,
     /// The activity of the activation.
     pub stands: Stands,
@@ -142,9 +142,9 @@ pub struct Activation<'a> {
 pub enum Stands {
     /// The activation executes a node.
     Executes,
-    /// The activation waits for a call. Only the block of the call is known of its path.
+    /// The activation waits for a call. Its path is unknown, except the block of the call.
     Waits,
-    /// The activation begins. Only the first block is known of its path.
+    /// The activation begins. Its path is unknown, except the first block.
     Begins,
 }
 

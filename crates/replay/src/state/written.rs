@@ -18,7 +18,7 @@ use crate::values::ValuesError;
 /// The operators that write a local.
 pub(super) type Sets = Rc<[(OpId, OrigOffset)]>;
 
-/// The reason why a parameter's place may hold another value than the parameter.
+/// The reason why a parameter's place may hold a value other than the parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The time of the write's block or, without a write, the time of the moment.

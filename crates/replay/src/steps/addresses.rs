@@ -167,7 +167,7 @@ impl<'a, S: Segments> Addresses<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Iterates over the executions of these loads and stores, in a run with this log.
+    /// Creates an iterator over the executions of these loads and stores, in a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -337,7 +337,7 @@ impl<'a, S: Segments> AccessedStretches<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Iterates over the stretches of a run with this log.
+    /// Creates an iterator over the stretches of a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.

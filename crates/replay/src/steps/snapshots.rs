@@ -10,7 +10,7 @@ use afterimage_wpp::Segments;
 use super::{Follower, OpenActivations, Run, StepsError};
 
 /// Follows a run to its end and takes a snapshot every `every` blocks, or less often if there is
-/// not enough room. Linear in the run.
+/// not enough room. Takes time linear in the run.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -50,7 +50,8 @@ where
 /// Follows a run from its last snapshot before block `from` until block `until` is executed. Takes
 /// a snapshot at its own beginning, and whenever `every` blocks have been executed since the
 /// previous snapshot. Each snapshot is complete by itself. Takes no snapshots if the existing
-/// snapshot lacks the times at which its activations began. Linear in the blocks that are followed.
+/// snapshot lacks the times at which its activations began. Takes time linear in the blocks that
+/// are followed.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -84,7 +84,7 @@ impl<'a, S: Segments> LoadedStretches<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Iterates over the stretches of a run with this log.
+    /// Creates an iterator over the stretches of a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.

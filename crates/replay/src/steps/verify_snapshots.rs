@@ -13,7 +13,8 @@ use super::{Follower, OpenActivations, Run, StepsError};
 
 /// Follows a run to each of its snapshots and to its end, and compares all data in the snapshots.
 /// With `lines`, also compares the lines of memory that each segment of the path writes. Returns a
-/// description of the fault, if any. Linear in the run and, for each snapshot, in its memories.
+/// description of the fault, if any. Takes time linear in the run and, for each snapshot, in its
+/// memories.
 ///
 /// # Errors
 /// If the run cannot be followed.

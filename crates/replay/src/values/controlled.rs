@@ -30,8 +30,8 @@ pub struct Controlled {
 ///
 /// Goes through the callee's activation and then through the operator's own activation, without
 /// their callees, as long as a block may depend on the operator. In the operator's own activation,
-/// it goes at most to the closest post-dominator of the operator's block. Linear in the executed
-/// nodes of these activations.
+/// it goes at most to the closest post-dominator of the operator's block. Takes time linear in the
+/// executed nodes of these activations.
 pub struct ControlledBlocks<'v, 'a> {
     values: &'v RecordedValues<'a>,
     cursor: Cursor<'a, FileSegments>,

@@ -43,8 +43,8 @@ impl Original {
     /// The size of a dependence in bytes.
     pub const LABEL: u64 = 8;
 
-    /// Counts a whole run, as the code of every node, multiplied by the node's executions. Linear
-    /// in the code of the path's nodes, and in the nodes of its segments.
+    /// Counts a whole run, as the code of every node, multiplied by the node's executions. Takes
+    /// time linear in the code of the path's nodes, and in the nodes of its segments.
     ///
     /// # Errors
     /// If the path cannot be read, or belongs to another program.
@@ -59,8 +59,8 @@ impl Original {
     }
 
     /// Counts parts of a run, each from a first to a last block. All nodes with a block in one of
-    /// the parts count, as they do when values are stored for a window. Linear in the nodes that
-    /// are executed in the parts.
+    /// the parts count, as they do when values are stored for a window. Takes time linear in the
+    /// nodes that are executed in the parts.
     ///
     /// # Errors
     /// As for [`of`](Self::of).

@@ -82,7 +82,7 @@ struct Damaged(&'static str);
 struct OpenWhere(Vec<Vec<(usize, OpenActivation)>>);
 
 impl OpenWhere {
-    /// Converts the lists of [`StretchDirectory::open`]. Linear in the lists.
+    /// Converts the lists of [`StretchDirectory::open`]. Takes time linear in the lists.
     fn of(stretches: &[Summary], open: &[Vec<OpenActivation>]) -> Self {
         let mut found = Self::default();
         for (number, (earlier, open)) in stretches.iter().zip(open).enumerate() {

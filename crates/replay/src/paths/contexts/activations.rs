@@ -43,7 +43,7 @@ pub(super) struct What(u32);
 impl What {
     /// The activation executes a block itself.
     pub(super) const OWN: Self = Self(u32::MAX);
-    /// A block was left out in this innermost known activation.
+    /// A block was left out while this was the innermost known activation.
     pub(super) const GAP: Self = Self(u32::MAX - 1);
 
     /// Returns the event in which a part occurs. The part is a callee's activation, or a stretch of

@@ -31,8 +31,8 @@ pub struct Charge {
 /// and blocks that were left out of the path, cost nothing. After a tail call, the caller of the
 /// first function pays.
 ///
-/// Linear in the grammars and, for each payer, in the number of distinct activations for which it
-/// pays.
+/// Takes time linear in the grammars and, for each payer, in the number of distinct activations for
+/// which it pays.
 ///
 /// # Errors
 /// If the path cannot be read.

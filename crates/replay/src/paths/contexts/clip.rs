@@ -163,7 +163,7 @@ impl<S: Segments> Clip<'_, S> {
         }
     }
 
-    /// Computes the facts of each node. Linear.
+    /// Computes the facts of each node. Takes linear time.
     fn nodes(&mut self) {
         for (_, node) in self.path.nodes() {
             let mut items = Vec::new();
@@ -236,7 +236,7 @@ impl<S: Segments> Clip<'_, S> {
         self.items.truncate(nodes);
     }
 
-    /// Computes the facts of each rule. Linear.
+    /// Computes the facts of each rule. Takes linear time.
     fn rules(&mut self, segment: &Segment) -> PrimaryMap<RuleId, Facts> {
         let grammar = &segment.grammar;
         let mut rules = PrimaryMap::with_capacity(grammar.rules.len());

@@ -111,7 +111,7 @@ pub(super) fn known(
     }
 }
 
-/// Returns the known facts about each rule. Linear.
+/// Returns the known facts about each rule. Takes linear time.
 pub(super) fn rules(
     segment: &Segment,
     nodes: &PrimaryMap<NodeId, Node>,

@@ -21,8 +21,8 @@ pub struct CallLengths {
 }
 
 impl CallLengths {
-    /// Counts the calls and gaps in a window. Linear in the grammars of the segments that the
-    /// window touches.
+    /// Counts the calls and gaps in a window. Takes time linear in the grammars of the segments
+    /// that the window touches.
     ///
     /// # Errors
     /// If a segment cannot be read.

@@ -29,7 +29,7 @@ pub(super) struct Totals<'n, 'a> {
 }
 
 impl<'n, 'a> Totals<'n, 'a> {
-    /// Computes the sums. Linear in the nodes and summaries.
+    /// Computes the sums. Takes time linear in the nodes and summaries.
     pub fn new(nodes: &'n Nodes<'a>, summaries: &[Summary], flow: &Flow<'_, '_>) -> Self {
         let imports = nodes.program.imports.len();
         let mut functions: Vec<Sums> = Vec::new();

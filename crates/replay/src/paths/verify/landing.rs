@@ -55,8 +55,8 @@ impl<'a> Landings<'a> {
     }
 }
 
-/// Finds the landing of a vertex. Passes through dispatch vertices, which execute nothing. Linear
-/// in their edges.
+/// Finds the landing of a vertex. Passes through dispatch vertices, which execute nothing. Takes
+/// time linear in their edges.
 fn find(cfg: &Cfg, vertex: BlockId) -> Landing {
     let mut landing = Landing::default();
     let mut seen = HashSet::new();

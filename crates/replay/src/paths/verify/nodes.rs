@@ -46,7 +46,8 @@ pub(super) struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    /// Looks up the nodes of a path. Linear, apart from searches among the edges out of a block.
+    /// Looks up the nodes of a path. Takes linear time, apart from searches among the edges out of
+    /// a block.
     pub fn new(program: &'a Program, directory: &'a Directory, report: &mut PathReport) -> Self {
         let mut edges = HashMap::new();
         let mut ends = PrimaryMap::with_capacity(directory.nodes.len());

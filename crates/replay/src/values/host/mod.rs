@@ -82,8 +82,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
     /// These are the first `limit` parts in the order of reading, and the number of further parts.
     /// The list is empty if the execution does not end with a host call.
     ///
-    /// Near-linear in the bytes read. In the worst case, the run is followed once for every 256
-    /// KiB.
+    /// Takes time near-linear in the bytes read. In the worst case, the run is followed once for
+    /// every 256 KiB.
     ///
     /// # Errors
     /// If the recording is damaged.
