@@ -21,7 +21,7 @@ pub(crate) enum Step {
     /// A member, written `.name` or `->name`.
     Member {
         name: String,
-        /// Whether it was written with `->`, which requires a pointer.
+        /// Whether the member was written with `->`, which requires a pointer.
         arrow: bool,
     },
     /// An element, written `[n]`.

@@ -80,7 +80,7 @@ impl Word {
 }
 
 /// A moment of a run, in one activation of one function. An implementation must not guess unknown
-/// values. The answer is then [`Unavailable`].
+/// values. For them, the answer is [`Unavailable`].
 pub trait Machine {
     /// Returns the value of a local.
     fn local(&self, index: u32) -> Option<Word>;

@@ -233,8 +233,8 @@ pub struct VariantPart {
 /// One of the alternatives of a variant part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// The discriminants that select it, as inclusive ranges. An alternative without ranges is
-    /// selected if no other alternative is.
+    /// The discriminants that select the alternative, as inclusive ranges. An alternative without
+    /// ranges is selected if no other alternative is.
     pub when: Vec<(u128, u128)>,
     /// The members of the alternative. rustc creates a single member with the variant's name and a
     /// structure as its type.

@@ -18,7 +18,7 @@ pub struct Variable {
     pub name: String,
     /// The type of the variable's value.
     pub type_ref: TypeRef,
-    /// Whether it is a parameter, a local or a global.
+    /// Whether the variable is a parameter, a local or a global.
     pub kind: VariableKind,
     /// The number of inlined calls around the variable, or 0 for variables of the function itself.
     pub inlined: u32,

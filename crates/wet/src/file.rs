@@ -340,7 +340,7 @@ impl FileEpochs {
         Ok(Epoch::open(self.bytes(at, position - window.first)?)?)
     }
 
-    /// Returns the coded form of the epoch at a position in the window at a position.
+    /// Returns the coded form of an epoch of a window, both given by their positions.
     ///
     /// # Errors
     /// If there is no such epoch, or it cannot be read.

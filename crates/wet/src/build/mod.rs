@@ -37,7 +37,7 @@ pub(crate) use {buffers::Room, buffers::Run, sites::Site as SiteOf};
 /// The maximum number of steps that a search for a variable's definition goes back within the
 /// activation.
 pub(crate) const NEAR: u64 = 64;
-/// A value is stored if computing it would take more node evaluations than this.
+/// The number of node evaluations above which a value is stored instead of computed.
 const DEAREST: u32 = 200;
 /// The cost of values that are never computed.
 const KEPT: u32 = 250;
@@ -597,8 +597,8 @@ impl LastWriters {
         memories + variables + size_of_val(&*self.globals) + self.numbers.bytes()
     }
 
-    /// Returns the last writer of a byte of a memory, with the writer's execution or call, or
-    /// Returns `None` if nothing wrote the byte in the stretch.
+    /// Returns the last writer of a byte of a memory, with the writer's execution or call. Returns
+    /// `None` if nothing wrote the byte in the stretch.
     pub fn of_byte(&self, memory: u32, address: u64) -> Option<(Origin, u64)> {
         let shadow = self.memories.get(memory as usize)?;
         self.origin(shadow.look(address))

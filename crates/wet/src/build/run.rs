@@ -72,11 +72,11 @@ enum Message {
 
 /// A task for the coding thread.
 enum Work {
-    /// Code an epoch, which begins after this many blocks.
+    /// Encode an epoch, which begins after this many blocks.
     Epoch(u64, Buffers),
     /// The beginning of the window. Groups completed before it are not passed on.
     Begin,
-    /// Code groups of intervals.
+    /// Encode groups of intervals.
     Groups(Vec<Intervals>),
     /// The end of the tasks, and whether the run has ended.
     End(bool),
@@ -249,7 +249,7 @@ pub struct Before<'a> {
     pub host: &'a HostCalls,
 }
 
-/// Receivers of the other products of a build, besides epochs.
+/// Receivers of the products of a build in addition to epochs.
 pub struct Sinks<V, P> {
     /// The number of instructions per interval.
     pub interval: u64,
@@ -291,10 +291,10 @@ where
     /// blocks from time to time.
     ///
     /// If a recording was cut off so that its log ends before its path, the window ends with the
-    /// log: see [`Index::length`].
+    /// log (see [`Index::length`]).
     ///
-    /// Time is linear in the executed instructions. Memory is linear in the guest's memory and the
-    /// code of the path's nodes.
+    /// Takes time linear in the executed instructions, and memory linear in the guest's memory and
+    /// the code of the path's nodes.
     ///
     /// # Errors
     /// If the path or the log is damaged or belongs to another program, or if `write` fails.
@@ -358,7 +358,7 @@ where
     }
 
     /// Like [`build_with_checkpoints`](Self::build_with_checkpoints), but can be stopped. The
-    /// window then ends with the current node, or has not begun: see [`Index::length`]. A window
+    /// window then ends with the current node, or has not begun (see [`Index::length`]). A window
     /// that begins with the next block supplies the missing part, with the same bytes.
     ///
     /// # Errors

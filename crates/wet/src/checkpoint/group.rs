@@ -436,8 +436,8 @@ impl Parts {
         fits.then_some(written)
     }
 
-    /// Returns a written word. The inner value is `None` if the word was not written, the outer
-    /// value if the data is damaged.
+    /// Returns a written word. The inner value is `None` if the word was not written. The outer
+    /// value is `None` if the data is damaged.
     fn word(&self, key: Key, address: u64) -> Option<Option<WrittenWord<'_>>> {
         let written = self.written_lines()?;
         let at = written.partition_point(|of| of.lines.end() <= key);

@@ -172,7 +172,7 @@ impl<'c> Image<'c> {
         !self.whole && time <= self.after
     }
 
-    /// Loads those bytes of a range that exist in the memory, so that they can be read.
+    /// Loads the bytes of a range that exist in the memory, so that they can be read.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -276,7 +276,8 @@ impl<'c> Image<'c> {
         self.fetch(missing, state)
     }
 
-    /// Loads words as of the interval's beginning. No write has changed them since.
+    /// Loads words with their contents at the interval's beginning. No write has changed them
+    /// since.
     fn fetch(&self, words: Set, into: &mut impl Lines) -> Result<(), CheckpointError> {
         let mut found = newest(self.checkpoints, words, self.interval)?;
         found.sort_unstable_by_key(|(interval, _)| *interval);

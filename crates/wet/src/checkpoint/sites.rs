@@ -35,7 +35,7 @@ pub struct Site {
 pub enum SiteAddresses {
     /// Addresses without a common property.
     Anywhere,
-    /// Multiples of the number of bytes that it writes.
+    /// Multiples of the number of bytes that the site writes.
     Aligned,
     /// Only this address.
     Always(u64),
@@ -329,8 +329,8 @@ impl Lists {
         input.is_empty().then_some(lists)
     }
 
-    /// Returns the sites of a list, by node and then in the order of their instructions, which is
-    /// empty if the list is not stored.
+    /// Returns the sites of a list, by node and then in the order of their instructions. The result
+    /// is empty if the list is not stored.
     pub fn get(&self, list: u64) -> Option<Vec<Site>> {
         let list = usize::try_from(list).ok()?;
         let end = *self.ends.get(list)? as usize;

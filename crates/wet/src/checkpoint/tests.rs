@@ -376,7 +376,7 @@ struct Levels {
 }
 
 impl Levels {
-    /// Returns the last levels may lack vertices, as if windows were missing.
+    /// Creates the levels. The last levels may lack vertices, as if windows were missing.
     fn new(intervals: Vec<Arc<Sets>>, children: usize, missing: usize) -> Self {
         let mut levels: Vec<Vec<Range<u64>>> = Vec::new();
         let mut below = intervals.len() as u64;
