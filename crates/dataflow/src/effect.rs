@@ -1,28 +1,27 @@
-//! How executing a node affects a fact.
+//! The effect of executing a node on a fact.
 
 use afterimage_wpp::twpp::Series;
 
-/// Something that decides a fact: a GEN or KILL point, or a definition. The caller assigns the
-/// number.
+/// A GEN or KILL point, or a definition, that decides a fact. The caller assigns the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site(pub u32);
 
-/// How the executions of a node affect a fact: the paper's DGEN and DKILL, with the number of the
-/// deciding site. If a node has several sites, the one that a query meets first counts. Going
-/// backward it is the last one; going forward, the first one.
+/// The effect of a node's executions on a fact. It is the paper's DGEN and DKILL, with the number
+/// of the deciding site. If a node has several sites, the site that a query meets first counts. For
+/// a backward query, this is the last site, and for a forward query, the first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Effect {
-    /// The node does not affect the fact: queries continue.
+    /// The node does not affect the fact, so queries continue.
     #[default]
     Transparent,
     /// Each execution of the node decides the fact.
     Decides(Site),
     /// The executions differ, for example where the node calls a function. Lists the executions for
-    /// which each site decides. These series are disjoint. Queries continue at the rest.
+    /// which each site decides, in disjoint series. Queries continue at the rest.
     Differs {
         /// The executions that decide, by site.
         decided: Vec<(Series, Site)>,
-        /// All other executions.
+        /// The executions that decide nothing.
         rest: Series,
     },
 }

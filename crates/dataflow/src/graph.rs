@@ -5,9 +5,9 @@ use afterimage_wpp::twpp::{DynamicCfg, Series};
 /// The direction of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// Towards the beginning: what happened before?
+    /// Towards the beginning, for questions about earlier executions.
     Backward,
-    /// Towards the end: what happens next?
+    /// Towards the end, for questions about later executions.
     Forward,
 }
 
@@ -24,8 +24,8 @@ pub struct TimestampedGraph {
 }
 
 impl TimestampedGraph {
-    /// Builds the graph of a path: the nodes in the order of execution, numbered from 0. Nodes that
-    /// are not executed have no timestamps. O(steps log nodes).
+    /// Builds the graph of a path. `path` has the nodes in the order of execution, numbered from 0.
+    /// Nodes that are not executed have no timestamps. O(steps log nodes).
     pub fn of_path(path: &[usize]) -> Self {
         let nodes = path.iter().max().map_or(0, |&most| most + 1);
         let mut when = vec![Vec::new(); nodes];
@@ -57,7 +57,7 @@ impl TimestampedGraph {
         graph
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.timestamps.len()
     }
@@ -67,7 +67,7 @@ impl TimestampedGraph {
         self.timestamps.is_empty()
     }
 
-    /// The timestamps at which a node executes.
+    /// Returns the timestamps at which a node executes.
     ///
     /// # Panics
     /// If there is no such node.
@@ -75,12 +75,12 @@ impl TimestampedGraph {
         &self.timestamps[node]
     }
 
-    /// The last timestamp.
+    /// Returns the last timestamp.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// The nodes at which a query continues from a node.
+    /// Returns the nodes at which a query continues from a node.
     ///
     /// # Panics
     /// If there is no such node.
@@ -91,7 +91,7 @@ impl TimestampedGraph {
         }
     }
 
-    /// The node that executes at a timestamp. O(nodes log series).
+    /// Returns the node that executes at a timestamp. O(nodes log series).
     pub fn at(&self, t: u64) -> Option<usize> {
         self.timestamps.iter().position(|series| series.contains(t))
     }

@@ -1,29 +1,29 @@
 //! Profile-limited data flow analysis (Zhang and Gupta, "Timestamped Whole Program Path
 //! Representation and its Applications", 2001, section 4).
 //!
-//! A question asks about a fact of a GEN-KILL problem at executions of a node of a
-//! [`TimestampedGraph`]: ⟨timestamps, node⟩. It is answered on demand, by following the path that
-//! was actually taken, backward or forward. [`solve`] moves all timestamps of a query one step at a
-//! time, as arithmetic series ([`Times`]). A timestamp moves to the neighbour that contains it,
-//! until it meets an execution that decides. The [`Solution`] contains what decided each execution,
-//! how often, and the number of queries that this took.
+//! A question ⟨timestamps, node⟩ asks about a fact of a GEN-KILL problem at executions of a node in
+//! a [`TimestampedGraph`]. It is answered on demand, by following the executed path backward or
+//! forward. [`solve`] moves all timestamps of a query one step at a time, as arithmetic series
+//! ([`Times`]). A timestamp moves to the neighbour that contains it, until it meets an execution
+//! that decides. The [`Solution`] has the site that decided each execution, and the number of
+//! queries.
 //!
-//! Beyond the paper:
-//! - Every deciding place has a number, a [`Site`]. So reaching definitions are a single question,
-//!   not one question per definition.
-//! - A query ends where it returns to its own node at executions that are also in question, because
-//!   both have the same answer. So a loop costs as many queries as its body has nodes, however
-//!   often it ran. All queries together visit each step of the path at most once.
-//! - Where the timestamps are irregular, queries would move them one by one, which is slower than
-//!   scanning the path. So the path is scanned instead.
-//! - Queries go in both directions: forward queries answer what happens next, for example whether a
-//!   use is the last one.
+//! Differences from the paper:
+//! - Every deciding place has a number, its [`Site`]. So a single question finds reaching
+//!   definitions, instead of one question per definition.
+//! - A query ends when it returns to its own node at executions that are also in question, because
+//!   both have the same answer. So a loop costs one query per node of its body, regardless of the
+//!   number of iterations. All queries together visit each step of the path at most once.
+//! - If the timestamps are irregular, queries would move them one by one, which is slower than
+//!   scanning the path. In that case, the path is scanned.
+//! - Queries go in both directions. Forward queries find later events, for example whether a use is
+//!   the last use.
 //!
-//! [`Summaries`] say what calls decide, through the dynamic call graph. [`slices`] has Agrawal and
-//! Horgan's three dynamic slicing algorithms.
+//! [`Summaries`] determine the decisions of calls, through the dynamic call graph. [`slices`] has
+//! Agrawal and Horgan's three dynamic slicing algorithms.
 //!
-//! Figure 9: nodes 1 and 4 load X in a loop, and node 6 stores to it. How often is the value that
-//! node 4 loads already available?
+//! In the paper's figure 9, nodes 1 and 4 load X in a loop, and node 6 stores to it. The example
+//! counts how often the value that node 4 loads is already available.
 //!
 //! ```
 //! use afterimage_dataflow::{Direction, Effect, Outcome, Question, Site, TimestampedGraph, solve};

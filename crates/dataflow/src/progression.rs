@@ -1,4 +1,4 @@
-//! The intersection and difference of two arithmetic series.
+//! Computes the intersection and difference of two arithmetic series.
 
 use afterimage_wpp::twpp::Entry;
 
@@ -10,7 +10,7 @@ pub(crate) fn series(first: u64, last: u64, step: u64) -> Entry {
     Entry { first, last, step }
 }
 
-/// The timestamps of a series within two bounds.
+/// Returns the timestamps of a series within two bounds.
 pub(crate) fn clipped(of: Entry, from: u64, to: u64) -> Option<Entry> {
     if of.first > to || of.last < from || from > to {
         return None;
@@ -21,7 +21,7 @@ pub(crate) fn clipped(of: Entry, from: u64, to: u64) -> Option<Entry> {
     Some(series(first, last, of.step))
 }
 
-/// Returns the timestamps that two series have in common. They form a series again. O(log of the
+/// Returns the timestamps that two series have in common. These also form a series. O(log of the
 /// steps).
 pub(crate) fn common(a: Entry, b: Entry) -> Option<Entry> {
     let from = a.first.max(b.first);

@@ -1,4 +1,4 @@
-//! Scans a path step by step, where queries would move only few timestamps at once.
+//! Scans a path step by step, for timestamps that queries would move almost one by one.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::solution::Outcome;
 use crate::solve::Question;
 use crate::times::Times;
 
-/// The number of steps laid out at a time.
+/// The number of steps in a chunk.
 const CHUNK: u64 = 1 << 18;
 /// The number of executions gathered at a time.
 const GATHERED: usize = 1 << 12;
 
 /// Answers a question by scanning the whole path once, against the query's direction. Keeps track
-/// of what decided last. O(steps), plus O(sites log series) for each step with an effect that
-/// differs.
+/// of the last decision. O(steps), plus O(sites log series) for each step with an
+/// [`Effect::Differs`].
 pub(crate) fn scan(
     graph: &TimestampedGraph,
     question: &Question<'_>,
@@ -73,7 +73,7 @@ fn lay_out(graph: &TimestampedGraph, first: u64, nodes: &mut Vec<u32>) {
     }
 }
 
-/// Returns what decides an execution at this time.
+/// Returns the site that decides an execution at this time.
 #[inline]
 fn decided(effect: &Effect, t: u64) -> Option<Site> {
     match effect {

@@ -1,29 +1,30 @@
-//! Answers to questions.
+//! The answers to questions about executions.
 
 use afterimage_wpp::twpp::Series;
 
 use crate::effect::Site;
 use crate::times::Times;
 
-/// The cause that decided an execution.
+/// The decision about an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
-    /// This site decided.
+    /// This site decided the fact.
     Decided(Site),
-    /// Nothing decided: the query reached the beginning of the path or, going forward, its end.
+    /// No site decided, because the query reached the beginning of the path or, going forward, its
+    /// end.
     Open,
 }
 
 /// The executions with one outcome.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The outcome.
+    /// The common outcome of these executions.
     pub outcome: Outcome,
     /// The times of the executions.
     pub times: Times,
 }
 
-/// The answer to a question: what decided each execution.
+/// The answer to a question, with the outcome of each execution.
 #[derive(Clone, Debug, Default)]
 pub struct Solution {
     /// The parts by outcome, ascending. Each outcome occurs once, and no part is empty. The
@@ -37,18 +38,18 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// The number of executions in question.
+    /// Returns the number of executions in question.
     pub fn count(&self) -> u64 {
         self.parts.iter().map(|part| part.times.count()).sum()
     }
 
-    /// The number of executions whose outcome satisfies `which`.
+    /// Returns the number of executions whose outcome satisfies `which`.
     pub fn count_where(&self, which: impl Fn(Outcome) -> bool) -> u64 {
         let parts = self.parts.iter().filter(|part| which(part.outcome));
         parts.map(|part| part.times.count()).sum()
     }
 
-    /// The times of the executions whose outcome satisfies `which`.
+    /// Returns the times of the executions whose outcome satisfies `which`.
     pub fn times_where(&self, which: impl Fn(Outcome) -> bool) -> Series {
         let mut all = Times::new();
         for part in self.parts.iter().filter(|part| which(part.outcome)) {
@@ -57,7 +58,7 @@ impl Solution {
         all.to_series()
     }
 
-    /// Returns what decided the execution at a time. O(series).
+    /// Returns the outcome of the execution at a time. O(series).
     pub fn at(&self, t: u64) -> Option<Outcome> {
         let part = self.parts.iter().find(|part| part.times.contains(t));
         part.map(|part| part.outcome)

@@ -11,13 +11,13 @@ use crate::scan::scan;
 use crate::solution::{Outcome, Part, Solution};
 use crate::times::Times;
 
-/// A question ⟨timestamps, node⟩ about a fact: what decides the fact before (or after) these
-/// executions of the node?
+/// A question ⟨timestamps, node⟩ about a fact. It asks for the site that decides the fact before
+/// (or after) these executions of the node.
 #[derive(Clone, Debug)]
 pub struct Question<'q> {
     /// The direction of the query.
     pub direction: Direction,
-    /// The node in question.
+    /// The node whose executions are in question.
     pub node: usize,
     /// The executions in question.
     pub times: &'q Series,
@@ -27,7 +27,7 @@ pub struct Question<'q> {
 }
 
 /// Answers a question about a fact. `effect` returns the effect of a node. It is called once per
-/// node, when a query gets there.
+/// node, when a query arrives there.
 ///
 /// Works like [`solve_within`]. Queries may do as much work as a scan of the path would take.
 ///
@@ -44,11 +44,11 @@ pub fn solve(
 /// Answers a question by queries, as long as they move at most `most` series. If the timestamps are
 /// too irregular for that limit, scans the path step by step instead.
 ///
-/// In each step, all timestamps move by one. Each continues at the neighbour that contains the
-/// moved timestamp. It stops if that node decides the fact. It also stops if that execution is
-/// itself in question, because both then share one answer. So each step of the path is visited at
-/// most once. This takes O(steps log series) in the worst case. If a series stays whole, it takes
-/// O(1) for all of its timestamps together.
+/// In each step, all timestamps move by one. Each timestamp continues at the neighbour that
+/// contains the moved timestamp. It stops if this neighbour decides the fact. It also stops if that
+/// execution is itself in question, because both then share one answer. So each step of the path is
+/// visited at most once. This takes O(steps log series) in the worst case. If a series stays whole,
+/// it takes O(1) for all of its timestamps together.
 ///
 /// # Panics
 /// If the timestamps do not belong to the node, or there is no such node.
@@ -202,12 +202,13 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
     fn decide(&mut self, outcome: Outcome, times: Times) {
         if !times.is_empty() {
             let origins = self.origins(&times);
-            // Combining the series each time would take time proportional to all earlier decisions.
+            // Combining the series every time would take time proportional to all earlier
+            // decisions.
             self.parts.entry(outcome).or_default().append(origins);
         }
     }
 
-    /// The executions in question whose queries have reached these timestamps.
+    /// Returns the executions in question whose queries have reached these timestamps.
     fn origins(&self, times: &Times) -> Times {
         match self.question.direction {
             Direction::Backward => times.later(self.distance),

@@ -1,4 +1,5 @@
-//! The decisions of calls (Zhang and Gupta 2001, section 4.2: GEN and KILL of a call).
+//! Summarises the decisions of calls (Zhang and Gupta 2001, section 4.2, on GEN and KILL of a
+//! call).
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{Call, CallId, Entry, Series, Wpp};
@@ -10,15 +11,16 @@ use crate::times::Times;
 
 /// The sites in the blocks of a program that decide a fact.
 pub trait Events {
-    /// The site that a query through a block meets first: the last one going backward, the first
-    /// one going forward. The call with which the block may end is ignored.
+    /// Returns the site that a query through a block meets first. It is the last site for a
+    /// backward query, and the first for a forward query. A call at the block's end is ignored.
     fn of_block(&self, function: FuncId, block: BlockId) -> Option<Site>;
 
     /// Whether a function may contain sites that decide the fact.
     fn any_in(&self, function: FuncId) -> bool;
 }
 
-/// The decision of every call of a run. A call's decision includes those of all its callees.
+/// The decision of every call in a run. A call's decision includes the decisions of all its
+/// callees.
 ///
 /// Equal subtrees of the dynamic call graph are summarised once, callees before callers.
 /// O(subtrees + runs of calls + blocks of the unique path traces of functions with events).
@@ -29,7 +31,7 @@ pub struct Summaries<'a> {
 }
 
 impl<'a> Summaries<'a> {
-    /// Summarises the calls of a run.
+    /// Summarises all calls of a run.
     pub fn new(wpp: &'a Wpp, direction: Direction, events: &impl Events) -> Self {
         let mut own: FxHashMap<Call, Option<(u64, Site)>> = FxHashMap::default();
         let calls = &wpp.calls;
@@ -52,8 +54,8 @@ impl<'a> Summaries<'a> {
         all
     }
 
-    /// Returns what a call decides. Its callees must be known. `own` is the call's own site with
-    /// its step.
+    /// Returns the decision of a call. The decisions of its callees must be known. `own` is the
+    /// call's own site with its step.
     fn of(&self, id: CallId, own: Option<(u64, Site)>) -> Option<Site> {
         let deciding = self.wpp.calls.calls(id);
         let mut deciding =
@@ -79,12 +81,12 @@ impl<'a> Summaries<'a> {
         }
     }
 
-    /// Returns what a call decides, including all of its callees.
+    /// Returns the decision of a call, including all of its callees.
     pub fn decided(&self, id: CallId) -> Option<Site> {
         self.decided[id.index()]
     }
 
-    /// Returns what the calls that a call makes directly decide.
+    /// Returns the decisions of the calls that a call makes directly.
     pub fn effects(&self, id: CallId) -> CallEffects {
         let mut effects: Vec<(Entry, Site)> = Vec::new();
         for run in self.wpp.calls.calls(id) {
@@ -100,7 +102,7 @@ impl<'a> Summaries<'a> {
                     step: run.step,
                 }
             };
-            // A tail call follows the call that it replaces at the same place.
+            // A tail call follows the call that it replaces, at the same step.
             if let Some((before, _)) = effects.last_mut()
                 && before.last == entry.first
             {
@@ -128,7 +130,7 @@ impl<'a> Summaries<'a> {
     }
 }
 
-/// The event of a path trace that a query meets first, with its step.
+/// Returns the event of a path trace that a query meets first, with its step.
 fn own_event(
     wpp: &Wpp,
     call: Call,
@@ -163,8 +165,8 @@ fn without_first(entry: Entry) -> Option<Entry> {
     (first <= entry.last).then(|| crate::progression::series(first, entry.last, entry.step))
 }
 
-/// The direct calls of a call that decide the fact, with their steps. The step of a call is that of
-/// the block that ends with it.
+/// The calls directly made by a call that decide the fact, with their steps. The step of a call is
+/// the step of the block that ends with it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallEffects {
     direction: Direction,
@@ -172,7 +174,7 @@ pub struct CallEffects {
 }
 
 impl CallEffects {
-    /// Effects in which no call decides.
+    /// Creates effects in which no call decides.
     pub fn none(direction: Direction) -> Self {
         Self {
             direction,
@@ -180,7 +182,7 @@ impl CallEffects {
         }
     }
 
-    /// The steps at which calls decide, with their sites, in order and disjoint.
+    /// Returns the steps at which calls decide, with their sites, in order and disjoint.
     pub fn entries(&self) -> &[(Entry, Site)] {
         &self.effects
     }
@@ -190,8 +192,8 @@ impl CallEffects {
         self.effects.is_empty()
     }
 
-    /// The effect of a block that executes at these steps. `own` is the block's own site. O(series
-    /// of the block + calls that decide).
+    /// Returns the effect of a block that executes at these steps. `own` is the block's own site.
+    /// O(series of the block + calls that decide).
     pub fn of_block(&self, timestamps: &Series, own: Option<Site>) -> Effect {
         let whole = own.map_or(Effect::Transparent, Effect::Decides);
         // A block's own effect precedes the call with which it ends.

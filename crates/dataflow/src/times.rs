@@ -1,4 +1,4 @@
-//! Sets of timestamps that queries move.
+//! Sets of timestamps, which queries move.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use afterimage_wpp::twpp::{Entry, Series};
 
 use crate::progression::{common, series, without};
 
-/// A set of timestamps, held as pairwise disjoint arithmetic series in any order.
+/// A set of timestamps, stored as pairwise disjoint arithmetic series in any order.
 ///
 /// Unlike in a [`Series`], the ranges of the series may overlap. For example, the rest of 1:9:2
 /// without 5 and the rest of 1:9 without 1:9:2 can be joined without examining single timestamps.
@@ -16,23 +16,23 @@ pub struct Times {
 }
 
 /// The size up to which sets are shown and compared in the form of [`Series::compact`]. Larger sets
-/// are compacted only if that does not take time proportional to their size.
+/// are compacted only if this takes less than linear time.
 const SMALL: u64 = 1 << 16;
 
 impl Times {
-    /// The empty set.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A set with one timestamp.
+    /// Creates a set with one timestamp.
     pub fn single(t: u64) -> Self {
         Self {
             entries: vec![Entry::single(t)],
         }
     }
 
-    /// The set's series.
+    /// Returns the set's series.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -42,7 +42,7 @@ impl Times {
         self.entries.is_empty()
     }
 
-    /// The number of timestamps. O(series).
+    /// Returns the number of timestamps. O(series).
     pub fn count(&self) -> u64 {
         self.entries.iter().map(Entry::count).sum()
     }
@@ -59,8 +59,8 @@ impl Times {
 
     /// Adds another, disjoint set.
     ///
-    /// If irregular patterns meet again, they are combined. The time is then linear in the number
-    /// of timestamps.
+    /// If parts of an irregular pattern meet again, they are combined. In that case, this takes
+    /// time linear in the number of timestamps.
     pub fn join(&mut self, other: Self) {
         if self.entries.is_empty() {
             *self = other;
@@ -113,7 +113,7 @@ impl Times {
         }
     }
 
-    /// Removes a timestamp. Returns whether the set contained it.
+    /// Removes a timestamp. Returns whether the set contained the timestamp.
     pub fn take(&mut self, t: u64) -> bool {
         let Some(k) = self.entries.iter().position(|entry| entry.contains(t)) else {
             return false;
@@ -124,8 +124,8 @@ impl Times {
     }
 
     /// Returns the timestamps that are also in a series. Locating each series of this set takes at
-    /// most O(log n), and mostly O(1). Then each takes O(1 + log n) for each of its timestamps, or
-    /// O(1) for each of the n series of `other` in its range, whichever is less.
+    /// most O(log n), and mostly O(1). Each series then takes the minimum of O(1 + log n) for each
+    /// of its timestamps and O(1) for each of the n series of `other` in its range.
     #[must_use]
     pub fn of_series(&self, other: &Series) -> Self {
         let mut found = Self::new();
@@ -246,7 +246,7 @@ fn gallop(all: &[Entry], near: usize, before: impl Fn(&Entry) -> bool) -> usize 
     begin + all[begin..end].partition_point(before)
 }
 
-/// Appends a series. Merges it with the last one if it continues that one.
+/// Appends a series. Merges it with the last series if it continues that series.
 fn append(all: &mut Vec<Entry>, next: Entry) {
     if let Some(last) = all.last_mut() {
         let step = if last.first == last.last {
@@ -273,7 +273,7 @@ impl From<&Series> for Times {
 }
 
 impl FromIterator<Entry> for Times {
-    /// Makes a set from disjoint series.
+    /// Creates a set from disjoint series.
     fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Self {
         Self {
             entries: entries.into_iter().collect(),

@@ -1,4 +1,4 @@
-//! Activations: calls and returns.
+//! Begins and ends activations at calls and returns.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
 use afterimage_program::Callee;
@@ -17,22 +17,22 @@ use crate::{MachineError, Trap};
 /// The maximum number of registers of all activations.
 pub(crate) const MOST_REGISTERS: usize = MAX_VARIABLES as usize;
 
-/// If a function has more locals than this, zeros are not written where the memory is already zero.
+/// The number of locals above which zeros are not written to memory that is already zero.
 const MANY: usize = 512;
 
-/// An activation.
+/// The state of an activation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub function: FuncId,
     /// The register of the activation's first variable.
     pub base: usize,
-    /// The node with the call for which the activation waits, if it waits.
+    /// The node that ends with the activation's pending call, if it has one.
     pub call: NodeId,
 }
 
 impl Machine<'_> {
-    /// Refuses a run that ends in more activations than can be followed, so that it is not followed
-    /// up to them. O(activations).
+    /// Returns an error at once if the run ends with more activations than can be followed.
+    /// O(activations).
     pub(crate) fn check_depth(&mut self, end: &afterimage_trace::End) -> Result<(), MachineError> {
         let mut all = 0;
         for frame in &end.frames {
@@ -121,7 +121,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The function that a call reaches.
+    /// Returns the function that a call reaches.
     fn called(&self, callee: Callee, index: Option<u64>) -> Result<FuncId, Trap> {
         let (table, ty) = match callee {
             Callee::Direct(function) => return Ok(function),
@@ -142,9 +142,9 @@ impl Machine<'_> {
         }
     }
 
-    /// Delivers `values` to the innermost activation, which made the call. If nothing follows the
-    /// call, continues with the enclosing activation. `from_host` says that the host made the
-    /// return, so that no activation has ended yet.
+    /// Delivers `values` to the innermost activation, which made the call. If the activation ends
+    /// with the call, continues with the enclosing activation. `from_host` is true if the host
+    /// returned, so that no activation has ended yet.
     pub(crate) fn deliver<O: Observer>(
         &mut self,
         from_host: bool,
@@ -179,8 +179,8 @@ impl Machine<'_> {
         }
     }
 
-    /// For the call at a node's end: the first variable for its results, where the activation then
-    /// continues, and whether the function has vectors.
+    /// Describes the return from the call at a node's end: the first variable for the results, the
+    /// block with which the activation continues, and whether the function has vectors.
     #[inline]
     fn after_call(&self, call: NodeId) -> Option<(u32, Option<BlockId>, bool)> {
         if let Some(lean) = self.operations.lean(call)
@@ -215,7 +215,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Ends the innermost activation, which returns the top of its operand stack, that is, the
+    /// Ends the innermost activation. It returns the top of its operand stack, which is the
     /// variables before `top`.
     pub(crate) fn return_top(&mut self, frame: Frame, top: u32, wide: bool) {
         let function = self.program.function(frame.function);
@@ -231,7 +231,7 @@ impl Machine<'_> {
     }
 }
 
-/// Initialises an activation's locals: arguments, then zeros.
+/// Initialises an activation's locals with its arguments, and then with zeros.
 fn begin(
     registers: &mut Vec<u64>,
     base: usize,
@@ -243,7 +243,7 @@ fn begin(
     }
     let registers = &mut registers[base..base + locals];
     let zeros = &mut registers[arguments.len()..];
-    // Untouched pages take no memory, so they are left untouched.
+    // Untouched pages take no memory, so zeros are not written to them.
     if locals < MANY || !is_zero(zeros) {
         zeros.fill(0);
     }

@@ -1,4 +1,4 @@
-//! The state of a machine between two nodes, from which it can continue later.
+//! Saves and restores the state of a machine between two nodes.
 
 mod snapshot;
 mod wire;
@@ -17,10 +17,10 @@ use crate::lazy::Bytes;
 use crate::machine::{Machine, Waiting};
 use crate::step::make_room;
 
-/// The whole state of a machine between two nodes, except the bytes of its memories. These are the
-/// largest part of the state, and change the least.
+/// The whole state of a machine between two nodes, except the bytes of its memories. Memories are
+/// the largest part of the state, and change the least.
 ///
-/// `C` names the call for which an activation waits: the node that ends with the call, or the
+/// `C` names the pending call of an activation, by the node that ends with the call or by the
 /// call's block ([`Snapshot`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint<C = NodeId> {
@@ -28,24 +28,24 @@ pub struct Checkpoint<C = NodeId> {
     pub time: u64,
     /// The position at which the log continues.
     pub log: LogPlace,
-    /// The next thing to execute.
+    /// The call or the block to execute next.
     pub next: Next,
     /// The arguments of the call that is about to begin, if any.
     pub arguments: Vec<GlobalBits>,
-    /// The activations, outermost first: the function of each, and the call for which it waits.
-    /// `None` means that it executes `next`.
+    /// The activations, outermost first, each with its function and the call for which it waits.
+    /// The activation that executes `next` has no call.
     pub frames: Vec<(FuncId, Option<C>)>,
-    /// The variables of all activations that can still be read, activation by activation. These are
-    /// the locals, and slots of the operand stack. For a waiting activation, these are the slots
-    /// below its call's operands; otherwise, the slots in use where it continues.
+    /// The variables that can still be read, activation by activation. These are the locals, and
+    /// slots of the operand stack. A waiting activation has the slots below its call's operands.
+    /// Any other activation has the slots in use at its next block.
     pub registers: Vec<u64>,
     /// The upper halves of the variables of functions with vectors.
     pub high: Vec<u64>,
-    /// The globals.
+    /// The bits of the globals, by index.
     pub globals: Vec<GlobalBits>,
     /// The number of pages of each memory.
     pub pages: Vec<u64>,
-    /// The tables.
+    /// The changes to the tables, by index.
     pub tables: Vec<ChangedTable>,
     /// The data segments that were dropped, ascending.
     pub data: Vec<u32>,
@@ -55,7 +55,7 @@ pub struct Checkpoint<C = NodeId> {
     pub exceptions: Vec<(u64, Exception)>,
     /// The number of references to exceptions created.
     pub made: u64,
-    /// When there are more exceptions than this, unreferenced exceptions are dropped.
+    /// The number of exceptions above which unreferenced exceptions are dropped.
     pub room: u64,
 }
 
@@ -63,16 +63,16 @@ pub struct Checkpoint<C = NodeId> {
 /// Upper halves of values that are not vectors are 0.
 pub type Snapshot = Checkpoint<BlockId>;
 
-/// The next thing that a machine executes.
+/// The call or the block that a machine executes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// A call by the host, for which no activation waits.
     Host,
-    /// The beginning of a call of this function.
+    /// The beginning of a call to this function.
     Enter {
-        /// The function.
+        /// The called function.
         function: FuncId,
-        /// Whether it is a tail call.
+        /// Whether the call is a tail call.
         tail: bool,
     },
     /// This block of the innermost activation.
@@ -82,7 +82,7 @@ pub enum Next {
 /// A table's difference from its initial contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedTable {
-    /// The number of elements.
+    /// The number of elements in the table.
     pub length: u64,
     /// The elements that differ from the initial elements (or from null, for new elements), in
     /// maximal runs. A run has a position, a length and the common value. Positions ascend. The
@@ -112,17 +112,17 @@ impl From<Next> for Waiting {
 }
 
 impl<C> Checkpoint<C> {
-    /// The number of blocks executed before the checkpoint.
+    /// Returns the number of blocks executed before the checkpoint.
     pub fn time(&self) -> u64 {
         self.time
     }
 
-    /// The position at which the log continues.
+    /// Returns the position at which the log continues.
     pub fn log(&self) -> LogPlace {
         self.log
     }
 
-    /// The same checkpoint with other names for calls.
+    /// Returns the same checkpoint with other names for calls.
     fn rename<D, E>(
         self,
         mut call: impl FnMut(FuncId, C) -> Result<D, E>,
@@ -153,16 +153,16 @@ impl<C> Checkpoint<C> {
 }
 
 impl Checkpoint {
-    /// The nodes whose code a machine needs to continue from here. These are the nodes with the
-    /// calls for which activations wait.
+    /// Returns the nodes that end with pending calls. A machine needs their code to continue from
+    /// here.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.frames.iter().filter_map(|&(_, call)| call)
     }
 }
 
 impl Machine<'_> {
-    /// The machine's current state; `None` if the run has ended. O(variables of all activations +
-    /// elements of tables + exceptions).
+    /// Returns the machine's current state, or `None` if the run has ended. O(variables of all
+    /// activations + elements of tables + exceptions).
     pub fn checkpoint(&self) -> Option<Checkpoint> {
         let next = Next::of(self.waiting)?;
         let waits = !matches!(next, Next::Block(_));
@@ -205,7 +205,7 @@ impl Machine<'_> {
 
     /// Restores the state of a machine that followed the same run. The nodes in
     /// [`nodes`](Checkpoint::nodes) must be compiled. Memories get their former sizes, filled with
-    /// zeros; `fill` writes their former bytes.
+    /// zeros. `fill` then writes their former bytes.
     ///
     /// # Errors
     /// If the checkpoint cannot be a state of this run. The machine is then unusable.
@@ -231,8 +231,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The number of an activation's variables that can still be read. Returns `None` if there is
-    /// no such activation.
+    /// Returns the number of an activation's variables that can still be read. Returns `None` if
+    /// there is no such activation.
     fn live(&self, function: FuncId, call: Option<NodeId>) -> Option<usize> {
         let body = self.known_body(function)?;
         let slots = &body.slots;
@@ -254,7 +254,7 @@ impl Machine<'_> {
         self.known_body(function).is_some_and(|body| body.wide)
     }
 
-    /// The globals. The upper halves of globals that are not vectors are cleared.
+    /// Returns the globals. The upper halves of globals that are not vectors are cleared.
     fn globals(&self) -> Vec<GlobalBits> {
         let globals = self.state.globals.iter().zip(&self.program.globals);
         let globals = globals.map(|(&(low, high), ty)| match ty {
@@ -364,8 +364,8 @@ impl Machine<'_> {
             if base + variables > super::activations::MOST_REGISTERS {
                 return Ok(false);
             }
-            // The existing allocation is kept, because allocating again would take longer than
-            // everything else here.
+            // The existing allocation is kept, because allocating again would take longer than the
+            // rest of this function.
             if self.registers.len() < base + variables {
                 make_room(&mut self.registers, base + variables);
             }
@@ -390,7 +390,7 @@ impl Machine<'_> {
     }
 }
 
-/// Takes numbers from the front of a list. Returns whether there were enough.
+/// Moves numbers from the front of a list to `to`. Returns whether there were enough.
 fn take(from: &mut &[u64], to: &mut [u64]) -> bool {
     let Some((taken, rest)) = from.split_at_checked(to.len()) else {
         return false;
@@ -400,7 +400,7 @@ fn take(from: &mut &[u64], to: &mut [u64]) -> bool {
     true
 }
 
-/// The segments that are empty now but were not initially.
+/// Returns the segments that are empty now but were not initially.
 fn dropped<T>(now: &[std::sync::Arc<[T]>], first: &[std::sync::Arc<[T]>]) -> Vec<u32> {
     let pairs = (0..).zip(now.iter().zip(first));
     let dropped = pairs.filter(|(_, (now, first))| now.is_empty() && !first.is_empty());

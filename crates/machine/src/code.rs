@@ -1,4 +1,4 @@
-//! The code of a node: a path of blocks as straight-line code.
+//! The code of a node, which is a path of blocks as straight-line code.
 
 use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_program::Callee;
@@ -7,19 +7,19 @@ use crate::inst::{Code, Inst, Register};
 
 /// A compiled path of blocks.
 ///
-/// Moves between locals and the operand stack are eliminated: an instruction's operands are the
-/// registers of the instructions, constants or variables that provide their values.
+/// The compiler eliminates moves between locals and the operand stack. An instruction's operands
+/// are the registers of the instructions, constants or variables that provide their values.
 #[derive(Clone, Debug)]
 pub struct NodeCode {
     /// The function of these blocks.
     pub function: FuncId,
     /// The first block.
     pub first: BlockId,
-    /// The vertex where the activation continues; `None` if the activation or the run ends.
+    /// The vertex where the activation continues, or `None` if the activation or the run ends.
     pub next: Option<BlockId>,
     /// The number of the function's variables, which is also the first register of a constant.
     pub variables: u32,
-    /// The constants.
+    /// The bits of the constants, by position.
     pub constants: Box<[u64]>,
     /// The instructions, in order.
     pub insts: Box<[Inst]>,
@@ -27,7 +27,7 @@ pub struct NodeCode {
     pub outputs: Box<[(u32, Register)]>,
     /// The variables that instructions, the end or other variables' outputs read, ascending.
     pub inputs: Box<[u32]>,
-    /// How the node ends.
+    /// The end of the node.
     pub end: NodeEnd,
     /// Upper halves of the constants that are vectors, by register.
     pub wide_constants: Box<[(Register, u64)]>,
@@ -38,12 +38,12 @@ pub struct NodeCode {
     pub lists: Box<[TableIndices]>,
     /// Whether any value is a vector.
     pub wide: bool,
-    /// The blocks in which values were moved before their use, by user.
+    /// The blocks that moved values before their use, by user.
     pub moved: Box<[Moved]>,
 }
 
-/// A value that was moved in a block that neither made nor used it. The execution of that block
-/// decided which value the user gets.
+/// A value that was moved in a block that neither computed nor used it. By executing this block,
+/// the run selected the value that the user gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moved {
     /// The user of the value.
@@ -68,7 +68,7 @@ pub enum Taker {
 /// Additional data of a vector instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct VectorExtra {
-    /// The third operand.
+    /// The register of the third operand.
     pub c: Register,
     /// The immediate: a lane or a shuffle mask.
     pub immediate: u128,
@@ -77,7 +77,7 @@ pub struct VectorExtra {
 /// The indices with which a `br_table` takes a given direction.
 #[derive(Clone, Debug)]
 pub struct TableIndices {
-    /// The indices, ascending.
+    /// The single indices, ascending.
     pub indices: Box<[u32]>,
     /// If set, all indices from this one on are also included.
     pub from: Option<u32>,
@@ -91,20 +91,20 @@ impl TableIndices {
     }
 }
 
-/// How a node ends.
+/// The end of a node.
 #[derive(Clone, Debug)]
 pub enum NodeEnd {
     /// The activation continues with another node. If there is none, the run ends inside the last
     /// block.
     Next,
-    /// A call, whose results go to variables from `results` on. Then the activation continues, or
-    /// returns the results if there is no `next`.
+    /// A call, which writes its results to variables from `results` on. Then the activation
+    /// continues, or returns the results if there is no `next`.
     Call {
-        /// The callee.
+        /// The target of the call.
         callee: Callee,
         /// The index into the table, for a call through a table.
         index: Option<Register>,
-        /// The arguments.
+        /// The registers with the arguments.
         arguments: Box<[Register]>,
         /// The variable for the first result.
         results: u32,
@@ -113,32 +113,32 @@ pub enum NodeEnd {
     },
     /// A call that replaces this activation.
     TailCall {
-        /// The callee.
+        /// The target of the call.
         callee: Callee,
-        /// The index in the table, for a call through one.
+        /// The index into the table, for a call through a table.
         index: Option<Register>,
-        /// The arguments.
+        /// The registers with the arguments.
         arguments: Box<[Register]>,
     },
-    /// The activation returns.
+    /// The activation returns the values in these registers.
     Return(Box<[Register]>),
     /// An exception is thrown in this block.
     Throw {
-        /// The exception's tag.
+        /// The index of the exception's tag.
         tag: u32,
         /// The values that the exception carries.
         values: Box<[Register]>,
-        /// The block.
+        /// The block with the throw.
         block: BlockId,
     },
     /// An exception is thrown again.
     Rethrow {
         /// The reference to the exception.
         exception: Register,
-        /// The block.
+        /// The block with the throw.
         block: BlockId,
     },
-    /// `unreachable`.
+    /// An `unreachable`, which traps.
     Trap,
 }
 
@@ -146,16 +146,17 @@ pub enum NodeEnd {
 const MISSING: u32 = u32::MAX - 1;
 
 impl NodeCode {
-    /// Returns the instruction for an operator, if any. If there are several, as for an atomic
-    /// operator, it is the one with the operator's result, or the one that writes.
+    /// Returns the instruction for an operator, if any. An atomic operator has several
+    /// instructions. Of these, returns the instruction with the operator's result, or the
+    /// instruction that writes.
     pub fn inst_of(&self, op: OpId) -> Option<usize> {
         let checks = |code| matches!(code, Code::Aligned(_));
         let mut insts = self.insts.iter();
         insts.position(|inst| inst.op == op && !checks(inst.code))
     }
 
-    /// A placeholder for a node that has not been compiled yet. It cannot be executed, because the
-    /// machine never waits for its function.
+    /// Returns a placeholder for a node that has not been compiled yet. It cannot be executed,
+    /// because the machine never waits for its function.
     pub(crate) fn missing() -> Self {
         Self {
             function: FuncId::from_u32(MISSING),
@@ -179,31 +180,31 @@ impl NodeCode {
         self.function.as_u32() == MISSING
     }
 
-    /// The number of registers that the node needs.
+    /// Returns the number of registers that the node needs.
     pub fn registers(&self) -> usize {
         self.variables as usize + self.constants.len() + self.insts.len()
     }
 
-    /// The blocks in which a value was moved before its use. O(log of the number of moved values).
+    /// Returns the blocks that moved a value before its use. O(log of the number of moved values).
     pub fn moved(&self, taker: Taker) -> &[Moved] {
         let first = self.moved.partition_point(|moved| moved.taker < taker);
         let all = &self.moved[first..];
         &all[..all.partition_point(|moved| moved.taker == taker)]
     }
 
-    /// The register of the first instruction.
+    /// Returns the register of the first instruction.
     pub fn first_result(&self) -> u32 {
         self.variables + self.constants.len() as u32
     }
 
-    /// The additional data of the vector instruction at this position.
+    /// Returns the additional data of the vector instruction at this position.
     pub fn vector(&self, inst: usize) -> Option<VectorExtra> {
         let register = self.first_result() + inst as u32;
         let found = self.vectors.binary_search_by_key(&register, |(r, _)| *r);
         found.ok().map(|found| self.vectors[found].1)
     }
 
-    /// The source of a register's value.
+    /// Returns the source of a register's value.
     pub fn source(&self, register: Register) -> Operand {
         let results = self.first_result();
         if register >= results {

@@ -1,4 +1,4 @@
-//! Compiles paths of blocks.
+//! Compiles paths of blocks to straight-line code.
 
 mod atomics;
 mod body;
@@ -20,9 +20,9 @@ use crate::inst::{Code, Inst, Register};
 /// The mark of a constant. During compilation, a register's upper bits hold its kind, because the
 /// number of constants is not known yet.
 const CONSTANT: u32 = 1 << 30;
-/// The mark of a result; see [`CONSTANT`].
+/// The mark of a result (see [`CONSTANT`]).
 const RESULT: u32 = 1 << 31;
-/// The mark of a value that was moved: both bits.
+/// The mark of a value that was moved, which is both bits.
 const MOVED: u32 = CONSTANT | RESULT;
 
 /// A constant. A vector is distinguished from a scalar with the same bits.
@@ -59,7 +59,7 @@ struct Compiler<'a> {
     end: NodeEnd,
 }
 
-/// Compiles a path. O(operators on it + variables written).
+/// Compiles a path. O(operators on the path + variables written).
 ///
 /// # Errors
 /// If the blocks are not a path of the function.
@@ -118,9 +118,10 @@ fn compile_whole<'a>(
 }
 
 /// Compiles a path up to an operator of its last block, or up to that block's end. The instructions
-/// equal the first instructions of any longer path with the same beginning, at the same positions.
-/// So do the constants, each of which has its own register ([`compile_apart`]). The outputs are the
-/// variables' values before the operator. O(operators on it + variables written).
+/// and their positions equal the first instructions of any longer path with the same beginning. The
+/// same holds for the constants, each of which has its own register ([`compile_apart`]). The
+/// outputs are the variables' values before the operator. O(operators on the path + variables
+/// written).
 ///
 /// # Errors
 /// If the blocks are not a path of the function, or the operator is not in the last block.
@@ -183,7 +184,8 @@ impl<'a> Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// Appends a block, after which the path continues to `to`. `None` if that is impossible.
+    /// Appends a block, after which the path continues to `to`. Returns `None` if that is
+    /// impossible.
     fn block(&mut self, block: BlockId, to: Option<BlockId>, last: bool) -> Option<()> {
         let body = self.body;
         let cfg = &body.function.cfg;
@@ -203,7 +205,7 @@ impl Compiler<'_> {
         if calls {
             ways.retain(|&edge| cfg.edges[edge].kind == EdgeKind::CallReturn);
         }
-        // Only the last block may leave the path, and only in it may the run have ended.
+        // Only the last block may leave the path or contain the end of the run.
         if leaves && !last || ways.is_empty() && (calls || to.is_some()) {
             return None;
         }
@@ -217,8 +219,8 @@ impl Compiler<'_> {
         let Some(&edge) = ways.first() else {
             return Some(());
         };
-        // A branch drops everything between its label's height and the values that it carries, also
-        // on the way out.
+        // A branch drops everything between its label's height and the values that it carries, even
+        // if it leaves the function.
         if let Some(carried) = body.slots.carried.get(&edge)
             && let CarriedFrom::Slots(from) = carried.source
         {
@@ -237,7 +239,7 @@ impl Compiler<'_> {
         Some(())
     }
 
-    /// Appends a block's operators, those before `until`.
+    /// Appends a block's operators up to `until`.
     fn operators(&mut self, block: BlockId, ways: &[EdgeId], until: Option<OpId>) -> Option<()> {
         self.position = self.firsts.len() as u32;
         self.first_inst = self.insts.len() as u32;
@@ -289,7 +291,7 @@ impl Compiler<'_> {
         self.current.insert(variable, register);
     }
 
-    /// The blocks in which the value of a user was moved, except one block.
+    /// Returns the blocks that moved the value of a user, except one block.
     fn blocks(
         &self,
         mut register: Register,
@@ -306,7 +308,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The blocks in which values were moved, for all users, ascending.
+    /// Returns the blocks that moved values, for all users, ascending.
     fn all_moved(&self, kept: u32) -> Vec<Moved> {
         let mut found = Vec::new();
         for (i, inst) in (0u32..).zip(&self.insts) {
@@ -343,7 +345,7 @@ impl Compiler<'_> {
         found
     }
 
-    /// The third operand of a vector instruction.
+    /// Returns the third operand of a vector instruction.
     fn vector_operand(&self, inst: u32) -> Option<Register> {
         let found = self
             .vectors
@@ -427,7 +429,8 @@ impl Compiler<'_> {
         register
     }
 
-    /// The number of variables that remain at the end, if the activation continues at `next`.
+    /// Returns the number of variables that remain at the end, if the activation continues at
+    /// `next`.
     fn kept(&self, next: Option<BlockId>) -> u32 {
         let slots = &self.body.slots;
         let locals = slots.locals.len() as u32;
@@ -523,7 +526,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The original of a moved value; any other value is its own original.
+/// Returns the original of a moved value. Any other value is its own original.
 fn unmoved(moved: &[(Register, u32)], mut register: Register) -> Register {
     while register & MOVED == MOVED {
         register = moved[(register & !MOVED) as usize].0;
@@ -531,7 +534,7 @@ fn unmoved(moved: &[(Register, u32)], mut register: Register) -> Register {
     register
 }
 
-/// The variables that are read, ascending.
+/// Returns the variables that are read, ascending.
 fn inputs(variables: u32, insts: &[Inst], outputs: &[(u32, Register)], end: &NodeEnd) -> Vec<u32> {
     let mut inputs = Vec::new();
     for inst in insts {

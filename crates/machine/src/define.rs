@@ -19,8 +19,8 @@ const AT_ONCE: usize = 64;
 
 impl<'a> Machine<'a> {
     /// Compiles the next nodes on all processors. This is equivalent to calling
-    /// [`define`](Self::define) for each node in order. Takes the total time divided by the number
-    /// of threads.
+    /// [`define`](Self::define) for each node in order. Takes the total compile time divided by the
+    /// number of threads.
     ///
     /// # Errors
     /// Like [`define`](Self::define), for the first faulty node.
@@ -76,8 +76,8 @@ fn body<'a>(
     }
 }
 
-/// Applies a function to items in order, up to the first result for which `last` holds. Threads
-/// take batches of `at_once` items.
+/// Applies a function to items in parallel, and returns the results in order, up to the first
+/// result for which `last` holds. Threads take batches of `at_once` items.
 fn all<T: Sync, R: Send>(
     things: &[T],
     threads: usize,

@@ -1,4 +1,4 @@
-//! The position of a run that was stopped from outside.
+//! Finds the position at which a run was stopped from outside.
 
 use afterimage_ids::{BlockId, OpId};
 use afterimage_program::{OperatorIndex, Program};
@@ -7,14 +7,14 @@ use afterimage_trace::{End, Standing};
 /// The position at which a run was stopped from outside, in the last block of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoppedBefore {
-    /// The block.
+    /// The last block of the path.
     pub block: BlockId,
     /// The next operator, which was not executed.
     pub op: OpId,
 }
 
-/// The position at which a run was stopped from outside. `None` if the run ended in another way, or
-/// in the host. `bytes` is the module from which the program was parsed.
+/// Returns the position at which a run was stopped from outside. Returns `None` if the run ended in
+/// another way, or in the host. `bytes` is the module from which the program was parsed.
 pub fn stopped_before(program: &Program, bytes: &[u8], end: &End) -> Option<StoppedBefore> {
     let mut frames = end.frames.iter();
     let frame = frames.find(|frame| frame.standing != Standing::NotEntered)?;

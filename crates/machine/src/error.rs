@@ -1,4 +1,4 @@
-//! Why a run cannot be followed.
+//! The errors that occur when a run cannot be followed.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use afterimage_numeric::Trap as NumericTrap;
 use afterimage_program::ParseError;
 use afterimage_trace::{TraceError, TrapCode};
 
-/// Why a run cannot be followed.
+/// The reason why a run cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// The module's bytes are not those of the program.
+    /// The module's bytes do not match the program.
     #[error(transparent)]
     Parse(#[from] ParseError),
     /// The module cannot be read.
@@ -22,9 +22,9 @@ pub enum MachineError {
     /// The blocks do not form a path.
     #[error("the blocks of {function} from {block} onward do not form a path of the program")]
     NoPath {
-        /// The function.
+        /// The function that should contain the blocks.
         function: FuncId,
-        /// The first block.
+        /// The first block of the alleged path.
         block: BlockId,
     },
     /// The path disagrees with the program's computation.
@@ -32,7 +32,7 @@ pub enum MachineError {
     Diverged {
         /// The time of the node's first block.
         time: u64,
-        /// The disagreement.
+        /// A description of the disagreement.
         what: &'static str,
     },
     /// The log disagrees with the program's computation.
@@ -40,7 +40,7 @@ pub enum MachineError {
     Boundary {
         /// The time of the node's first block.
         time: u64,
-        /// The disagreement.
+        /// A description of the disagreement.
         what: &'static str,
     },
     /// The recording was cut off, and its log ends before its path.
@@ -55,8 +55,8 @@ pub enum MachineError {
     /// The checkpoint does not belong to this run.
     #[error("a checkpoint does not match the run")]
     Checkpoint,
-    /// The activations open at the end are too large in total. This is a documented limit, not a
-    /// fault of the recording.
+    /// The activations open at the end have too many locals and operands in total. This is a
+    /// documented limit, not a fault of the recording.
     #[error(
         "a run whose open activations have more than 67,108,864 locals and operands together cannot be followed"
     )]
@@ -69,12 +69,12 @@ pub enum MachineError {
     Trapped {
         /// The time of the node's first block.
         time: u64,
-        /// The trap.
+        /// The reason for the trap.
         trap: Trap,
     },
 }
 
-/// Why an operator traps, in the terms of recordings.
+/// The reason why an operator traps, in the terms of recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trap {
     /// An arithmetic operator trapped.
@@ -98,7 +98,7 @@ pub enum Trap {
 }
 
 impl Trap {
-    /// The code of the trap in recordings.
+    /// Returns the code of the trap in recordings.
     pub fn code(self) -> TrapCode {
         match self {
             Trap::Numeric(NumericTrap::DivisionByZero) => TrapCode::DivisionByZero,

@@ -1,4 +1,4 @@
-//! Finds the handlers of exceptions, and keeps exceptions that may still be referenced.
+//! Finds the handlers of exceptions, and stores exceptions that may still be referenced.
 
 use std::collections::HashMap;
 
@@ -17,14 +17,14 @@ const FEW: usize = 1 << 10;
 /// An exception that was caught by reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// Its tag.
+    /// The index of the exception's tag.
     pub tag: u32,
-    /// Its values.
+    /// The values that the exception carries.
     pub values: Vec<Bits>,
 }
 
-/// The exceptions that were caught by reference, by their references. These are numbers from 1,
-/// which are never reused.
+/// The exceptions that were caught by reference, by their references. References are numbers from
+/// 1, and are never reused.
 #[derive(Debug, Default)]
 pub(crate) struct Exceptions {
     pub kept: HashMap<u64, Exception>,
@@ -169,7 +169,8 @@ impl Machine<'_> {
             .forget(registers.chain(elements).chain(globals));
     }
 
-    /// The handler of a function for an exception that is thrown in a block, or arrives in it.
+    /// Returns the handler of a function for an exception that is thrown in a block or by the
+    /// block's call.
     fn handler(
         &mut self,
         function: FuncId,

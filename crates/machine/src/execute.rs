@@ -13,7 +13,7 @@ use crate::inst::{Code, Expected, Inst, Load};
 use crate::observe::{Observer, Range};
 use crate::{MachineError, Trap};
 
-/// Why the execution of a node stops before its end.
+/// The reason why the execution of a node stops before its end.
 pub(crate) enum Stop {
     Trap(Trap),
     Diverged(&'static str),
@@ -42,7 +42,7 @@ impl From<Growth> for Stop {
 /// The registers of a node.
 pub(crate) struct Registers<'a> {
     pub low: &'a mut [u64],
-    /// The upper halves of vectors; empty if there are no vectors.
+    /// The upper halves of vectors, empty if there are no vectors.
     pub high: &'a mut [u64],
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn one<O: Observer>(
 }
 
 impl NodeCode {
-    /// Writes the constants to their registers.
+    /// Writes the node's constants to their registers.
     pub(crate) fn set_constants(&self, low: &mut [u64], high: &mut [u64]) {
         let variables = self.variables as usize;
         let constants = variables..variables + self.constants.len();
@@ -251,7 +251,7 @@ fn write(bytes: &mut [u8], address: u64, value: u64, length: u8) -> Result<(), T
 }
 
 impl Load {
-    /// The value that a load makes from the bytes that it reads.
+    /// Returns the value that a load makes from the bytes that it reads.
     #[inline]
     pub fn extend(self, raw: u64) -> u64 {
         if self.sign == 0 {

@@ -1,5 +1,5 @@
-//! The boundary between guest and host. All host calls, results, reads and writes come from the
-//! log.
+//! Replays the boundary between guest and host. All host calls, results, reads and writes come from
+//! the log.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, ImportId};
 use afterimage_program::Program;
@@ -13,8 +13,8 @@ use crate::observe::{Caller, Observer, Range};
 /// The source of the host's actions.
 pub(crate) struct Source {
     log: LogReader,
-    /// Whether the guest may create exceptions. The engine keeps exceptions in a memory, whose
-    /// growth is in the log as if the guest had caused it.
+    /// Whether the guest may create exceptions. The engine keeps exceptions in a memory. The log
+    /// has the growth of this memory as if the guest had caused it.
     exceptions: bool,
 }
 
@@ -39,7 +39,7 @@ impl Source {
         self.log.go(place)
     }
 
-    /// The next event other than the growth of a memory; `None` where the log ends.
+    /// Returns the next event other than the growth of a memory, or `None` at the end of the log.
     pub(crate) fn next(&mut self) -> Result<Option<Event>, TraceError> {
         loop {
             match self.log.next().transpose()? {
@@ -49,12 +49,12 @@ impl Source {
         }
     }
 
-    /// Whether a memory was allowed to grow. `fits` says that the memory would stay within its
+    /// Whether a memory was allowed to grow. `fits` is true if the memory would stay within its
     /// limit.
     ///
-    /// Growth within the limit is granted, unless the host has no memory left. The same holds for
-    /// the memory that holds exceptions, so both kinds of events are handled alike. Growth beyond
-    /// the limit is refused.
+    /// The engine grants growth within the limit, unless the host has no memory left. This also
+    /// applies to the memory that holds exceptions, so both kinds of events are handled alike. The
+    /// engine refuses growth beyond the limit.
     pub(crate) fn memory_growth(&mut self, fits: bool) -> Result<bool, Stop> {
         loop {
             let event = self.log.next().transpose();
@@ -103,7 +103,7 @@ impl Machine<'_> {
             if called.index() >= self.program.imports.len() {
                 return Err(self.boundary("the host calls another function"));
             }
-            // An import may be exported; then the host calls itself.
+            // If an import is exported, the host may call itself.
             self.call_host(called, observer)?;
             if self.waiting != Waiting::Host {
                 return Err(self.boundary("the run ends in the host"));
@@ -111,7 +111,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Handles a call of the host with the arguments in `values`, by the guest or by the host
+    /// Handles a call to the host with the arguments in `values`, by the guest or by the host
     /// itself. The host's actions come from the log.
     pub(crate) fn call_host<O: Observer>(
         &mut self,
@@ -222,7 +222,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Returns `values` from the host's call.
+    /// Returns `values` to the host as the results of its call.
     pub(crate) fn return_to_host(&mut self) -> Result<(), MachineError> {
         match self.source.next()? {
             Some(Event::Leave { results }) if self.holds(&results) => self.waiting = Waiting::Host,
@@ -260,7 +260,7 @@ impl Machine<'_> {
     }
 }
 
-/// The bits of a value; `None` for a non-null reference.
+/// Returns the bits of a value, or `None` for a non-null reference.
 fn bits(value: RawValue) -> Option<Bits> {
     Some(match value {
         RawValue::I32(value) => (u64::from(value as u32), 0),

@@ -22,11 +22,11 @@ pub type GlobalBits = (u64, u64);
 /// References are numbers: 0 is null, f + 1 is function f.
 #[derive(Debug, Default)]
 pub struct State {
-    /// The memories.
+    /// The memories, by index.
     pub memories: Vec<Memory>,
-    /// The tables.
+    /// The tables, by index.
     pub tables: Vec<Table>,
-    /// The globals.
+    /// The globals, by index.
     pub globals: Vec<GlobalBits>,
     /// The data segments, empty if dropped.
     pub data: Vec<Arc<[u8]>>,
@@ -34,7 +34,7 @@ pub struct State {
     pub elements: Vec<Arc<[u64]>>,
 }
 
-/// A memory.
+/// A memory of the guest.
 #[derive(Debug)]
 pub struct Memory {
     /// The bytes of the memory.
@@ -45,7 +45,7 @@ pub struct Memory {
     pub most: u64,
 }
 
-/// A table.
+/// A table of references.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// The references in the table.
@@ -59,23 +59,23 @@ pub struct Table {
 /// An active data segment, as the origin of initial bytes of memory.
 #[derive(Clone, Debug)]
 pub struct Initial {
-    /// The memory.
+    /// The memory that the segment fills.
     pub memory: u32,
-    /// The first address.
+    /// The first address that the segment fills.
     pub address: u64,
     /// The number of the data segment.
     pub segment: u32,
-    /// The number of bytes.
+    /// The number of bytes in the segment.
     pub length: u64,
 }
 
 impl State {
-    /// The initial state of a module, and the origins of its memories' contents.
+    /// Returns the initial state of a module, and the origins of its memories' contents.
     ///
     /// # Errors
-    /// If the module cannot be read, or imports a memory, a table, a global or a tag. Also if it
-    /// has memories of more than 16 GiB, tables of more than 10,000,000 elements or an active
-    /// segment that does not fit.
+    /// If the module cannot be read, or imports a memory, a table, a global or a tag. The same
+    /// applies if it has memories of more than 16 GiB, tables of more than 10,000,000 elements or
+    /// an active segment that does not fit.
     pub fn of_module(
         program: &Program,
         bytes: &[u8],
@@ -257,7 +257,7 @@ impl State {
         Ok(true)
     }
 
-    /// The value of a constant expression.
+    /// Returns the value of a constant expression.
     fn constant(&self, expression: &ConstExpr<'_>) -> Result<GlobalBits, MachineError> {
         let mut stack: Vec<GlobalBits> = Vec::new();
         let malformed = || MachineError::Unsupported("a constant expression of this kind");
@@ -300,7 +300,7 @@ impl State {
     }
 }
 
-/// Why something cannot grow.
+/// The reason why a memory or a table cannot grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Growth {
     /// The module does not allow the growth.
@@ -318,7 +318,7 @@ impl Growth {
 }
 
 impl Memory {
-    /// The range of `length` bytes from an address on. Traps if some of them do not exist.
+    /// Returns the range of `length` bytes from an address on. Traps if some of them do not exist.
     #[inline]
     pub fn range(&self, address: u64, length: u64) -> Result<std::ops::Range<usize>, Trap> {
         let end = address.checked_add(length).ok_or(Trap::Memory)?;

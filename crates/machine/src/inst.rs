@@ -1,4 +1,4 @@
-//! Instructions: the compiled form of a path's operators.
+//! Instructions, which are the compiled form of a path's operators.
 
 use afterimage_ids::OpId;
 use afterimage_numeric::{Scalar, Vector, VectorLoad, VectorStore};
@@ -70,20 +70,20 @@ pub enum Code {
     RefIsNull,
     /// Traps unless `a` + `immediate` is a multiple of this number of bytes.
     Aligned(u8),
-    /// Waits at `a` + `immediate`, where this number of bytes must exist. This always traps,
-    /// because the memory is not shared.
+    /// Waits at `a` + `immediate` for a value of this number of bytes. This always traps, because
+    /// the memory is not shared.
     Wait(u8),
-    /// Notifies waiting threads, of which there are none. Traps unless memory has four bytes at
-    /// `a` + `immediate`.
+    /// Notifies no threads, because none can wait. Traps unless memory has four bytes at `a` +
+    /// `immediate`.
     Notify,
-    /// Decides by `a` where control goes. The path says where control went, and `immediate` holds
-    /// the value that `a` must then have.
+    /// Branches by the value of `a`. The path determines the direction that the branch must take,
+    /// and `immediate` describes the value that `a` must have for it.
     Branch(Expected),
 }
 
 impl Code {
-    /// The number of operands, among `a`, `b` and `c` in this order, that are registers to read.
-    /// (For a vector's lane, `c` is the lane number.)
+    /// Returns the number of operands, among `a`, `b` and `c` in this order, that are registers to
+    /// read. If `c` is the number of a vector's lane, it does not count.
     pub fn operands(self) -> usize {
         match self {
             Self::Scalar(scalar) => scalar.arity(),
@@ -138,12 +138,12 @@ impl Code {
     }
 }
 
-/// How a scalar load makes its value from the bytes.
+/// The conversion of the loaded bytes to the value of a scalar load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// The number of bytes: 1, 2, 4 or 8.
     pub bytes: u8,
-    /// The number of bits to which the sign is extended; 0 means zero extension.
+    /// The number of bits to which the sign is extended, or 0 for zero extension.
     pub sign: u8,
 }
 
@@ -152,7 +152,7 @@ pub struct Load {
 pub enum Expected {
     /// Any value except 0.
     True,
-    /// 0.
+    /// The value 0.
     False,
     /// The index of one of the targets in list number `immediate`.
     OneOf,
@@ -173,25 +173,25 @@ pub struct Inst {
     pub b: Register,
     /// The third operand.
     pub c: Register,
-    /// See [`Code`].
+    /// A constant whose meaning depends on the [`Code`].
     pub immediate: u64,
-    /// The operator from which it was compiled.
+    /// The operator from which the instruction was compiled.
     pub op: OpId,
 }
 
 /// The bytes of memory that an instruction accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
-    /// The bytes that it reads.
+    /// The bytes that the instruction reads.
     pub read: Option<Range>,
-    /// The bytes that it writes.
+    /// The bytes that the instruction writes.
     pub written: Option<Range>,
 }
 
 impl Inst {
-    /// The accesses of the instruction if its operands `a`, `b` and `c` have these values, whether
-    /// or not the memory is that large. Empty if it accesses no memory, or the address is 2⁶⁴ or
-    /// more.
+    /// Returns the accesses of the instruction for these values of its operands `a`, `b` and `c`,
+    /// regardless of the size of the memory. The result is empty if the instruction accesses no
+    /// memory, or if the address is 2⁶⁴ or more.
     pub fn accesses(&self, [a, b, c]: [u64; 3]) -> Accesses {
         let of = |memory: u32, address, length| Range {
             memory,
@@ -215,8 +215,8 @@ impl Inst {
         Accesses { read, written }
     }
 
-    /// The value that a store writes if its operand `b` has these bits. For an integer, only the
-    /// written bytes; for a vector, the lane.
+    /// Returns the value that a store writes if its operand `b` has these bits. An integer has only
+    /// the written bytes, and a vector may be a single lane.
     pub fn stored(&self, (low, high): GlobalBits) -> GlobalBits {
         match self.code {
             Code::StoreVector(store) => {

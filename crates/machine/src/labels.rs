@@ -2,8 +2,8 @@
 //!
 //! The units of a memory are grouped in chunks. Recently used chunks are open, as plain numbers.
 //! All other chunks are packed. Loops leave regular patterns, and a chunk with a single touched
-//! byte takes 32 bytes. So the total is a fixed number of bytes, plus little for each touched chunk
-//! unless its numbers are irregular.
+//! byte takes 32 bytes. So the total size is a fixed number of bytes, plus a few bytes for each
+//! touched chunk with regular numbers.
 
 mod arena;
 mod packed;
@@ -20,9 +20,9 @@ const WAYS: usize = 2;
 #[derive(Debug)]
 pub struct Labels<const CHUNK: usize = 256, const CHUNKS: usize = 256> {
     memories: Vec<Vec<Folder<CHUNKS>>>,
-    /// The open chunks of each set: the key of each plus one, or 0.
+    /// The open chunks of each set, as the key of each chunk plus 1. An unused way has 0.
     tags: Vec<[u64; WAYS]>,
-    /// The way to use next in each set.
+    /// The way of each set that is replaced next.
     next: Vec<u8>,
     /// The numbers of open chunks. The system zeroes them, and they take no memory before they are
     /// used.
@@ -31,7 +31,7 @@ pub struct Labels<const CHUNK: usize = 256, const CHUNKS: usize = 256> {
     scratch: Vec<u8>,
 }
 
-/// A group of chunks.
+/// A group of chunks, which are stored together.
 #[derive(Debug)]
 enum Folder<const CHUNKS: usize> {
     /// All units of the folder have this number.
@@ -41,9 +41,9 @@ enum Folder<const CHUNKS: usize> {
 
 #[derive(Debug)]
 struct Each<const CHUNKS: usize> {
-    /// The number of the units in chunks without a slot.
+    /// The common number of all units in chunks without a slot.
     base: u64,
-    /// The positions of packed chunks; 0 for none.
+    /// The positions of packed chunks, or 0 for none.
     slots: [u32; CHUNKS],
 }
 
@@ -52,7 +52,7 @@ fn key(memory: usize, chunk: u64) -> u64 {
 }
 
 impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
-    /// The number of units in a folder.
+    /// The count of units in a folder.
     pub const TOGETHER: u64 = (CHUNK * CHUNKS) as u64;
 
     /// Creates labels with at most `open` open chunks, which must be a power of two.
@@ -87,7 +87,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         }
     }
 
-    /// The numbers of a chunk.
+    /// Returns the numbers of a chunk.
     #[inline]
     pub fn chunk(&mut self, memory: usize, chunk: u64) -> &mut [u64; CHUNK] {
         let line = match self.open(key(memory, chunk)) {
@@ -128,7 +128,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         line
     }
 
-    /// Packs a line.
+    /// Packs the chunk in a line.
     fn close(&mut self, key: u64, line: usize) {
         let (memory, chunk) = ((key >> 44) as usize, key & ((1 << 44) - 1));
         let base = self.each(memory, chunk).base;
@@ -165,7 +165,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         }
     }
 
-    /// The number of a unit.
+    /// Returns the number of a unit.
     #[inline]
     pub fn get(&mut self, memory: usize, at: u64) -> u64 {
         let (chunk, within) = (at / CHUNK as u64, (at % CHUNK as u64) as usize);

@@ -1,4 +1,4 @@
-//! Lists that are mostly zero, of which unwritten pages take no memory.
+//! Lists that are mostly zero. Their unwritten pages take no memory.
 
 use std::fmt::{Debug, Formatter, Result as FmtResult};
 use std::hash::{Hash, Hasher};
@@ -9,13 +9,14 @@ use memmap2::{MmapMut, MmapOptions};
 
 use crate::image::Growth;
 
-/// The number of bytes examined together when a list is moved: a page of the system's memory.
+/// The number of bytes examined together when a list is moved, which is a page of the system's
+/// memory.
 const CHUNK: usize = 4096;
 
 /// The bytes of a memory. They are initially zero, and unwritten pages of zeros take no memory.
 ///
 /// The memory comes directly from the system, because an allocator that reuses memory would write
-/// to it. Zeroed spare room follows the end.
+/// to it. Spare room filled with zeros follows the end.
 #[derive(Default)]
 pub struct Bytes {
     room: Option<MmapMut>,
@@ -23,7 +24,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Extends the memory to a length, of at most `most`. Does not touch existing bytes.
+    /// Extends the memory to a length of at most `most`. Does not touch existing bytes.
     pub(crate) fn grow(&mut self, length: usize, most: usize) -> Result<(), Growth> {
         let room = self.room.as_ref().map_or(0, |room| room.len());
         if length > room {
@@ -122,7 +123,7 @@ fn copy<T: Copy + Default + PartialEq>(from: &[T], to: &mut [T]) {
 
 /// Whether all elements are zero.
 pub(crate) fn is_zero<T: Copy + Default + PartialEq>(elements: &[T]) -> bool {
-    // There is no branch per element, so that many elements are compared at once.
+    // Without a branch per element, many elements are compared at once.
     let zero = T::default();
     let mut blocks = elements.chunks(64);
     blocks.all(|block| block.iter().fold(true, |all, &one| all & (one == zero)))

@@ -1,5 +1,5 @@
-//! Finishes a node after its instructions: writes its outputs and transfers control according to
-//! its end.
+//! Finishes a node after its instructions, by writing its outputs and transferring control
+//! according to its end.
 
 use afterimage_ids::{BlockId, NodeId};
 use afterimage_program::Callee;
@@ -9,7 +9,7 @@ use crate::machine::{Bits, Machine, Waiting};
 use crate::observe::Observer;
 use crate::{MachineError, Trap};
 
-/// How the machine continues after a node.
+/// The machine's continuation after a node.
 enum Then {
     Block(BlockId),
     Call(Callee, Option<u64>, bool),
@@ -22,7 +22,7 @@ enum Then {
 /// The registers of a node, for reading.
 pub(crate) struct Bank<'a> {
     pub low: &'a [u64],
-    /// The upper halves; empty if there are none.
+    /// The upper halves, empty if there are none.
     pub high: &'a [u64],
 }
 
@@ -37,7 +37,7 @@ impl Bank<'_> {
 }
 
 impl Machine<'_> {
-    /// Writes the node's outputs, and transfers control as its end says.
+    /// Writes the node's outputs, and transfers control according to its end.
     pub(crate) fn leave_node<O: Observer>(
         &mut self,
         node: NodeId,

@@ -1,11 +1,11 @@
 //! Replays a guest without an engine, along its recorded path and with its log.
 //!
-//! Input: the program, its path and its boundary log. Output: every value, address and access,
-//! reported in order to an [`Observer`]. The path determines where control went, and the log
-//! determines what the host did. So each node (a path of blocks) is straight-line code, compiled
-//! once ([`compile()`]) and executed by the [`Machine`], which keeps memories, tables, globals and
-//! the variables of all activations. Every branch, call and host call is compared with the
-//! recording.
+//! The input is the program, its path and its boundary log. The output is every value, address and
+//! access, reported in order to an [`Observer`]. The path determines the control flow, and the log
+//! determines the host's actions. So each node (a path of blocks) is straight-line code.
+//! [`compile()`] compiles it once, and the [`Machine`] executes it. The machine holds memories,
+//! tables, globals and the variables of all activations. It compares every branch, call and host
+//! call with the recording.
 
 mod activations;
 mod checkpoint;

@@ -25,12 +25,12 @@ pub(crate) const MOST_CODE: usize = 1 << 26;
 /// A value: its bits, and the upper half if it is a vector.
 pub(crate) type Bits = (u64, u64);
 
-/// Which node must come next.
+/// The node that must come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// The first node of a call by the host.
     Host,
-    /// The first node of a call of this function.
+    /// The first node of a call to this function.
     Enter {
         function: FuncId,
         /// Whether the call is a tail call.
@@ -45,12 +45,12 @@ pub(crate) enum Waiting {
 }
 
 /// Replays a guest, node by node along its path, with the host's actions from the log. Every branch
-/// must go where the path goes. Every host call must match the log, with the same arguments and,
-/// where the host read memory, the same bytes. Otherwise the path, the log or this machine is
-/// wrong, and the machine reports an error.
+/// must follow the path. Every host call must match the log, with the same arguments and the same
+/// bytes in memory that the host read. Otherwise the path, the log or this machine is wrong, and
+/// the machine reports an error.
 ///
-/// Memory holds the guest's own state, its activations, the nodes' code, and the exceptions that
-/// may still be referenced. It does not depend on the length of the run.
+/// Memory use does not depend on the length of the run. The machine holds the guest's own state,
+/// its activations, the nodes' code, and the exceptions that may still be referenced.
 pub struct Machine<'a> {
     pub(crate) program: &'a Program,
     pub(crate) bytes: &'a [u8],
@@ -83,12 +83,12 @@ pub struct Machine<'a> {
     pub(crate) exceptions: Exceptions,
     /// The new values of variables during a move.
     pub(crate) moved: Vec<u64>,
-    /// Why the last node stopped.
+    /// The reason why the last node stopped.
     pub(crate) trap: Option<Trap>,
     /// Single-block nodes that end with calls, for the activations of snapshots.
     pub(crate) calls: HashMap<(FuncId, BlockId), NodeId>,
-    /// For calls in functions with vectors, which of the variables that can still be read are
-    /// vectors.
+    /// For calls in functions with vectors, whether each variable that can still be read is a
+    /// vector.
     pub(crate) vectors: HashMap<(FuncId, BlockId), Box<[bool]>>,
 }
 
@@ -96,7 +96,7 @@ pub struct Machine<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub locals: usize,
-    /// See [`Body::variables`].
+    /// The number of an activation's variables (see [`Body::variables`]).
     pub variables: usize,
     pub root: BlockId,
     /// Whether any value may be a vector.
@@ -106,9 +106,9 @@ pub(crate) struct Shape {
 /// The state inside a node, before one of its instructions.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside<'m> {
-    /// The node's registers. Those of later instructions are undefined.
+    /// The node's registers. The registers of later instructions are undefined.
     pub low: &'m [u64],
-    /// The upper halves of vectors; empty if there are no vectors.
+    /// The upper halves of vectors, empty if there are no vectors.
     pub high: &'m [u64],
     /// The memories, tables and globals.
     pub state: &'m State,
@@ -119,7 +119,7 @@ impl<'a> Machine<'a> {
     /// was parsed.
     ///
     /// # Errors
-    /// If the module uses something unsupported, or the run ends in activations with too many
+    /// If the module uses an unsupported feature, or the run ends in activations with too many
     /// variables.
     pub fn new(
         program: &'a Program,
@@ -165,23 +165,23 @@ impl<'a> Machine<'a> {
         Ok(machine)
     }
 
-    /// The sources of the memories' initial bytes.
+    /// Returns the sources of the memories' initial bytes.
     pub fn initial(&self) -> &[Initial] {
         &self.initial
     }
 
-    /// The number of blocks executed.
+    /// Returns the number of blocks executed.
     pub fn time(&self) -> u64 {
         self.time
     }
 
-    /// Returns the open activations, outermost first: the function of each, and the last node that
-    /// it executed, which ends with the call for which it waits.
+    /// Returns the open activations, outermost first. Each has its function and the last node that
+    /// it executed, which ends with the pending call.
     pub fn activations(&self) -> impl Iterator<Item = (FuncId, NodeId)> + '_ {
         self.frames.iter().map(|frame| (frame.function, frame.call))
     }
 
-    /// The number of variables of a function's activations.
+    /// Returns the number of variables of a function's activations.
     ///
     /// # Errors
     /// If the program does not have this function.
@@ -189,12 +189,12 @@ impl<'a> Machine<'a> {
         Ok(self.body(function)?.variables())
     }
 
-    /// The nodes' code.
+    /// Returns the nodes' code.
     pub fn codes(&self) -> &PrimaryMap<NodeId, NodeCode> {
         &self.codes
     }
 
-    /// Why the last node did not reach its end, if it trapped.
+    /// Returns the reason why the last node did not reach its end, if it trapped.
     pub fn trap(&self) -> Option<Trap> {
         self.trap
     }
@@ -259,13 +259,13 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// The body of a function, if it has been read.
+    /// Returns the body of a function, if it has been read.
     pub(crate) fn known_body(&self, function: FuncId) -> Option<&Body<'a>> {
         let known = self.bodies.get(position(self.program, function))?;
         known.as_deref()
     }
 
-    /// A function's body, read on demand.
+    /// Returns a function's body, read on demand.
     pub(crate) fn body(&mut self, function: FuncId) -> Result<&Body<'a>, MachineError> {
         let (program, bytes) = (self.program, self.bytes);
         let missing = MachineError::Unsupported("a function that is not in the program");
@@ -281,7 +281,7 @@ impl<'a> Machine<'a> {
         known.as_deref().ok_or(missing)
     }
 
-    /// The facts about a function that calls need.
+    /// Returns the facts about a function that calls need.
     #[inline]
     pub(crate) fn shape(&mut self, function: FuncId) -> Result<Shape, MachineError> {
         match self.shapes.get(position(self.program, function)) {
@@ -303,7 +303,7 @@ impl<'a> Machine<'a> {
         Ok(shape)
     }
 
-    /// The number of variables of a function whose body was read.
+    /// Returns the number of variables of a function whose body was read.
     #[inline]
     pub(crate) fn variables(&self, function: FuncId) -> usize {
         let position = position(self.program, function);
@@ -314,7 +314,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Executes a node of `length` blocks. After an error, nothing more can be executed.
+    /// Executes a node of `length` blocks. After an error, no further node can be executed.
     ///
     /// If the run was stopped from outside, use [`step_before`](Self::step_before) for the last
     /// node.
@@ -332,8 +332,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Executes the last node of a run that was stopped from outside
-    /// ([`stopped_before`](crate::stopped_before)), up to where it was stopped. The observer does
-    /// not get [`done`](Observer::done) for this node.
+    /// ([`stopped_before`](crate::stopped_before)), up to the position at which it was stopped. The
+    /// observer does not get [`done`](Observer::done) for this node.
     ///
     /// # Errors
     /// Like [`step`](Self::step).
@@ -349,8 +349,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Like [`step`](Self::step), or like [`step_before`](Self::step_before) if the run was
-    /// `stopped`. Also shows the state at each pause. `pauses` has numbers of executed
-    /// instructions, which ascend. Pauses that are not reached are not shown.
+    /// `stopped`. Also shows the state at each pause. `pauses` has ascending numbers of executed
+    /// instructions. Pauses that are not reached are not shown.
     ///
     /// # Errors
     /// Like [`step`](Self::step).
@@ -521,7 +521,7 @@ impl<'a> Machine<'a> {
         MachineError::Boundary { time, what }
     }
 
-    /// The error if the path continues but the log does not, because it was cut off earlier.
+    /// Returns the error for a path that continues beyond the end of a log that was cut off.
     #[cold]
     pub(crate) fn log_ends(&self) -> MachineError {
         let time = self.time;
@@ -588,14 +588,15 @@ impl std::fmt::Debug for Machine<'_> {
     }
 }
 
-/// The position of a defined function among the bodies; beyond them for an import.
+/// Returns the position of a defined function among the bodies. For an import, the position has no
+/// body.
 pub(crate) fn position(program: &Program, function: FuncId) -> usize {
     let index = function.as_u32() as usize;
     index.wrapping_sub(program.imports.len())
 }
 
-/// The number of a node's instructions that were executed before the run was stopped in its last
-/// block.
+/// Returns the number of a node's instructions that were executed before the run was stopped in its
+/// last block.
 fn instructions_before(program: &Program, code: &NodeCode, stopped: StoppedBefore) -> usize {
     let function = program.function(code.function);
     let block = function.and_then(|function| function.cfg.blocks.get(stopped.block));

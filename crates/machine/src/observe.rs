@@ -1,4 +1,4 @@
-//! The events of a running machine that can be observed.
+//! The observer of a running machine, and the events that it receives.
 
 use afterimage_ids::{FuncId, NodeId};
 
@@ -9,14 +9,14 @@ use crate::{GlobalBits, NodeCode};
 pub struct Range {
     /// The number of the memory.
     pub memory: u32,
-    /// The first address.
+    /// The address of the first byte.
     pub address: u64,
-    /// The number of bytes.
+    /// The number of bytes in the range.
     pub length: u64,
 }
 
-/// Observes, in order, the effects of nodes on state that outlives them. By default, all functions
-/// do nothing and cost nothing.
+/// Observes, in order, the effects of nodes on state that outlives them. The default methods do
+/// nothing and cost nothing.
 pub trait Observer {
     /// Whether the observer uses the registers passed to [`done`](Self::done) and
     /// [`stopped`](Self::stopped). If not, they may be empty, and nodes are executed faster.
@@ -28,8 +28,8 @@ pub trait Observer {
         let _ = (node, code);
     }
 
-    /// The variables of the node that begins, in the first registers, and the upper halves of
-    /// vectors, if the function has any.
+    /// The node begins with these variables, which are the first registers. `high` contains the
+    /// upper halves of vectors, if the function has any.
     #[inline(always)]
     fn variables(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
         let _ = (code, low, high);
@@ -41,8 +41,8 @@ pub trait Observer {
         let _ = (inst, range);
     }
 
-    /// The value that a load made from the bytes that it read: the bits, and the upper half if it
-    /// is a vector. The read was reported just before.
+    /// A load made this value from the bytes that it read. The value has its bits, and the upper
+    /// half if it is a vector. The read was reported just before.
     #[inline(always)]
     fn loaded(&mut self, inst: usize, value: GlobalBits) {
         let _ = (inst, value);
@@ -68,8 +68,8 @@ pub trait Observer {
         let _ = (inst, from, to);
     }
 
-    /// The bytes that were copied, initialised, or read or written by the host, as reported just
-    /// before. The bytes of a copy are reported before the copy is made.
+    /// The access reported just before has these bytes. It is a copy, an initialisation, or an
+    /// access by the host. The bytes of a copy are reported before the copy takes place.
     #[inline(always)]
     fn bytes(&mut self, bytes: &[u8]) {
         let _ = bytes;
@@ -81,8 +81,8 @@ pub trait Observer {
         let _ = (inst, global);
     }
 
-    /// The result of an instruction that reads a global, a table or a size: the bits, and the upper
-    /// half if it is a vector.
+    /// An instruction that reads a global, a table or a size has this result. The result has its
+    /// bits, and the upper half if it is a vector.
     #[inline(always)]
     fn gave(&mut self, inst: usize, value: GlobalBits) {
         let _ = (inst, value);
@@ -94,8 +94,8 @@ pub trait Observer {
         let _ = (inst, global);
     }
 
-    /// The instructions of the node are done; its end follows. This is not called if the run ends
-    /// inside the node. `low` contains all registers of the node, at their positions. `high`
+    /// The instructions of the node are done, and its end follows. This is not called if the run
+    /// ends inside the node. `low` contains all registers of the node, at their positions. `high`
     /// contains the upper halves of vectors, if the function has any.
     #[inline(always)]
     fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
@@ -122,7 +122,7 @@ pub trait Observer {
         let _ = (function, arguments);
     }
 
-    /// An activation or the host returns these values; [`leave`](Self::leave) or
+    /// An activation or the host returns these values. A call to [`leave`](Self::leave) or
     /// [`host_returned`](Self::host_returned) follows.
     #[inline(always)]
     fn returned(&mut self, values: &[GlobalBits]) {
@@ -130,7 +130,7 @@ pub trait Observer {
     }
 
     /// An activation of this function, which is now the innermost, returns without executing
-    /// anything more. This happens after a call, or with the values that its own label caught. Its
+    /// further code. This happens after a call, or with the values that its own label caught. Its
     /// return values follow.
     #[inline(always)]
     fn passes_on(&mut self, function: FuncId) {
@@ -184,11 +184,11 @@ pub trait Observer {
 /// The caller of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
-    /// The host.
+    /// The host, which calls into the module.
     Host,
     /// The guest, with an ordinary call.
     Call,
-    /// The guest, with a tail call: the caller's activation has ended.
+    /// The guest, with a tail call, so that the caller's activation has ended.
     TailCall,
 }
 

@@ -13,8 +13,8 @@ use crate::lean::{End, Exit, Lean, Op, WINDOW, Window, run};
 use crate::machine::{Machine, Waiting};
 use crate::observe::Observer;
 
-/// Why execution left a node before its end, and the number of instructions executed until then. It
-/// is boxed, because small results are returned in a register.
+/// The reason why execution left a node before its end, and the number of instructions executed
+/// until then. It is boxed, because small results are returned in a register.
 type Left = Box<(usize, Stop)>;
 
 impl Machine<'_> {
@@ -163,7 +163,7 @@ fn narrow(state: &State) -> bool {
     memory.is_some_and(|memory| !memory.wide)
 }
 
-/// A node in execution.
+/// A node in execution, with the machine's state.
 struct Running<'m> {
     ops: &'m [Op],
     code: &'m NodeCode,
@@ -206,7 +206,7 @@ impl Running<'_> {
     }
 }
 
-/// The window of registers from `base` on that operations can name.
+/// Returns the window of registers from `base` on that operations can name.
 #[inline]
 fn window(registers: &mut Vec<u64>, base: usize) -> Result<&mut Window, MachineError> {
     if registers.len() < base + WINDOW {

@@ -1,4 +1,4 @@
-//! Programs assembled from parts, without a module.
+//! Assembles programs from parts, without a module.
 
 use afterimage_ids::{EntitySet, FuncId, PrimaryMap, TypeId};
 
@@ -6,9 +6,9 @@ use crate::program::Resources;
 use crate::{Function, FunctionType, Import, Program};
 
 impl Program {
-    /// Creates a program without bytes: it has only functions, their graphs, and the calls that
-    /// they may make to each other. Property tests use such programs for algorithms that need
-    /// nothing more.
+    /// Creates a program without bytes. It has only functions, their graphs, and the calls that
+    /// they may make to each other. Property tests use such programs for algorithms that need no
+    /// other data.
     pub fn assemble(
         types: PrimaryMap<TypeId, FunctionType>,
         imports: Vec<Import>,

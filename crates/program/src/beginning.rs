@@ -1,10 +1,11 @@
-//! Decides from a file's beginning whether the file is a module.
+//! Detects modules by the beginning of the file.
 
-/// The size of the part of a file that decides whether it is a module. Comments before the module
-/// may be as long as this.
+/// The number of bytes of a file that decide whether it is a module. Comments before the module may
+/// be as long.
 pub const BEGINNING: u64 = 1 << 16;
 
-/// The possible first words of a module in text form: the module itself, or one of its fields.
+/// The possible first words of a module in text form. They begin the module itself, or one of its
+/// fields.
 const FIELDS: [&str; 13] = [
     "module",
     "component",
@@ -21,8 +22,8 @@ const FIELDS: [&str; 13] = [
     "data",
 ];
 
-/// Whether a file with this beginning is a module: in binary form or, after blanks and comments, in
-/// text form.
+/// Returns whether a file with this beginning is a module in binary form or, after blanks and
+/// comments, in text form.
 pub fn is_module(beginning: &[u8]) -> bool {
     if beginning.starts_with(b"\0asm") {
         return true;
@@ -37,7 +38,8 @@ pub fn is_module(beginning: &[u8]) -> bool {
     })
 }
 
-/// The text after blanks and comments. Comments may nest. `None` if a comment does not end.
+/// Returns the text after blanks and comments. Comments may nest. Returns `None` if a comment does
+/// not end.
 fn behind_comments(mut text: &str) -> Option<&str> {
     loop {
         text = text.trim_start();

@@ -1,4 +1,4 @@
-//! Reads a function's body again, along with a validator.
+//! Reads a function's body again, with a validator.
 
 use wasmparser::{
     BinaryReader, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody,
@@ -8,7 +8,7 @@ use wasmparser::{
 use crate::error::SUPPORTED;
 use crate::{Function, ParseError, Program};
 
-/// The error for bytes that are not the module that the program was parsed from.
+/// Returns the error for bytes that are not the module from which the program was parsed.
 pub(crate) fn mismatch(function: &Function) -> ParseError {
     ParseError::Malformed {
         message: "this is not the code that the program was parsed from".to_string(),
@@ -16,8 +16,8 @@ pub(crate) fn mismatch(function: &Function) -> ParseError {
     }
 }
 
-/// A validator that knows the locals of a function, and the rest of its body: the operators.
-/// `bytes` is the module that the program was parsed from.
+/// Returns a validator that knows the locals of a function, and the rest of the body, which is the
+/// operators. `bytes` is the module from which the program was parsed.
 ///
 /// # Errors
 /// If `bytes` is not that module.

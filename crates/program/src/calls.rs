@@ -1,4 +1,4 @@
-//! Finds the functions that an exception can leave, over the whole call graph.
+//! Finds the functions that may throw an exception to their caller, over the whole call graph.
 
 use afterimage_ids::{EntityRef, EntitySet, FuncId, PrimaryMap, TypeId};
 use std::collections::HashMap;
@@ -6,19 +6,19 @@ use wasmparser::{Catch, Operator};
 
 use crate::{Callee, FunctionType};
 
-/// The contribution of one function to the analysis.
+/// The facts about one function for the analysis.
 #[derive(Debug, Default)]
 pub(crate) struct CallFacts {
-    /// Whether it has a `throw` or `throw_ref` that no `catch_all` encloses.
+    /// Whether the function has a `throw` or `throw_ref` that no `catch_all` encloses.
     throws: bool,
-    /// Its calls that no `catch_all` encloses, and its tail calls.
+    /// The calls that no `catch_all` encloses, and all tail calls.
     calls: Vec<Callee>,
 }
 
 /// Collects [`CallFacts`] from the operators of one function.
 ///
 /// Unreachable code counts, and a clause for a single tag is assumed to catch nothing. Both choices
-/// err towards "may throw". That costs a handler, but the result stays exact.
+/// err towards "may throw". They may cost a superfluous handler, but the recording stays exact.
 #[derive(Debug, Default)]
 pub(crate) struct CallScan {
     /// For each open frame, whether it is a `try_table` with a catch-all clause.
@@ -58,7 +58,7 @@ pub(crate) fn catches_all(catch: &Catch) -> bool {
     matches!(catch, Catch::All { .. } | Catch::AllRef { .. })
 }
 
-/// A call operator.
+/// The call that an operator makes.
 pub(crate) enum Transfer {
     /// A call that returns to this function.
     Call(Callee),
@@ -67,7 +67,7 @@ pub(crate) enum Transfer {
 }
 
 impl Transfer {
-    /// The call that an operator makes, if it makes one.
+    /// Returns the call that an operator makes, if it makes one.
     pub(crate) fn of(operator: &Operator<'_>) -> Option<Self> {
         let direct = |index: u32| Callee::Direct(FuncId::from_u32(index));
         let indirect = |table, ty: u32| Callee::Indirect {
@@ -98,9 +98,9 @@ pub(crate) struct MayThrow {
 }
 
 impl MayThrow {
-    /// Computes the least fixed point. A function may throw if it raises an exception that it might
-    /// not catch, or calls a function that may throw. An indirect call may throw if any function of
-    /// its type whose address is taken may throw. Imports never throw.
+    /// Computes the least fixed point of these rules. A function may throw if it raises an
+    /// exception that it might not catch, or calls a function that may throw. An indirect call may
+    /// throw if any function of its type whose address is taken may throw. Imports never throw.
     ///
     /// Uses one backward walk over the call graph, from the functions that throw. All indirect
     /// calls of a type go through one vertex. O(functions + types + calls).
@@ -115,7 +115,7 @@ impl MayThrow {
         if !facts.iter().any(|f| f.throws) {
             return Self::nobody(functions, types.len());
         }
-        // Function types are structural: equal types share the vertex of the first.
+        // Function types are structural, so equal types share the vertex of the first.
         let mut classes = HashMap::new();
         let class: PrimaryMap<TypeId, usize> = types
             .iter()
@@ -163,7 +163,7 @@ impl MayThrow {
         }
     }
 
-    /// The result for a module in which nothing is thrown.
+    /// Returns the result for a module in which nothing is thrown.
     pub(crate) fn nobody(functions: usize, types: usize) -> Self {
         Self {
             functions: vec![false; functions],

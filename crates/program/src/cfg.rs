@@ -1,13 +1,13 @@
 //! The control-flow graph of one function, linked to the operators of its body.
 //!
-//! A block ends at a control operator, before the target of a branch, and at a call, so that the
+//! A block ends at a control operator, before the target of a branch, and at a call. So the
 //! sequence of completed blocks is the order of execution. Among the operators that may trap, only
 //! `unreachable` and throws end a block. Any other trap appears as a single virtual edge at the end
 //! of the run.
 //!
-//! Blocks without operators are not created: an edge leads straight to the next real block. The
-//! exception is the root: it exists even when it is empty, so that it has no predecessor.
-//! Unreachable code has no block.
+//! Blocks without operators are not created, so an edge leads straight to the next block with
+//! operators. The exception is the root, which exists even when it is empty, so that it has no
+//! predecessor. Unreachable code has no block.
 
 use std::ops::Range;
 
@@ -17,13 +17,13 @@ use afterimage_ids::{BlockId, EdgeId, FuncId, OpId, OrigOffset, PrimaryMap, Type
 /// The control-flow graph of a function.
 #[derive(Clone, Debug)]
 pub struct Cfg {
-    /// The blocks: code in layout order (the root first), then dispatch
-    /// vertices in the order of their `try_table`s, the function's own last, then EXIT.
+    /// The blocks. Code comes first, in layout order from the root on. Then come the dispatch
+    /// vertices in the order of their `try_table`s, the function's own dispatch vertex, and EXIT.
     pub blocks: PrimaryMap<BlockId, Block>,
-    /// The edges, ordered by the block that they leave and then by slot. The order of slots is: not
-    /// taken before taken; `then` before `else`; the targets of a `br_table` by their first
-    /// position in the table, the default last; return before throw; the clauses of a `try_table`
-    /// in order, unwinding last.
+    /// The edges, ordered by the block that they leave and then by slot. Not taken comes before
+    /// taken, `then` before `else`, and return before throw. The targets of a `br_table` are
+    /// ordered by their first position in the table, with the default last. The clauses of a
+    /// `try_table` come in order, with unwinding last.
     pub edges: PrimaryMap<EdgeId, Edge>,
     /// The same vertices and edges, in the form that graph algorithms use.
     pub graph: FlowGraph,
@@ -35,53 +35,53 @@ pub struct Block {
     /// The kind of the vertex.
     pub kind: BlockKind,
     /// The operators from the block's first to its last, as ordinals in the body. Markers (`block`,
-    /// `loop`, `end`, `else`, `try_table`) between them belong to the block; operators of
-    /// unreachable code never lie between them. Empty for an empty root, dispatch vertices and
-    /// EXIT.
+    /// `loop`, `end`, `else`, `try_table`) between them belong to the block. Operators of
+    /// unreachable code never lie between them. The range is empty for an empty root, dispatch
+    /// vertices and EXIT.
     pub ops: Range<OpId>,
     /// The offsets of these operators in the original module.
     pub offsets: Range<OrigOffset>,
-    /// How the block ends.
+    /// The end of the block.
     pub end: BlockEnd,
 }
 
 /// The kind of a vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
-    /// A basic block.
+    /// A basic block of code.
     Code,
     /// The place where an exception raised inside a `try_table` chooses its handler. It executes
     /// nothing. `None` stands for the function's own dispatch vertex, from which the exception
     /// leaves the function.
     Dispatch(Option<OpId>),
-    /// The EXIT vertex.
+    /// The EXIT vertex, where control leaves the function.
     Exit,
 }
 
-/// How a block ends.
+/// The end of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockEnd {
     /// Control falls into the next block, or from the end of a then-arm past the else-arm.
     Fall,
-    /// `br`.
+    /// An unconditional `br`.
     Jump,
     /// `br_if`, `br_on_null` and the like, or `if`.
     Branch,
-    /// `br_table`.
+    /// A `br_table`.
     Table,
     /// A call that returns to this function.
     Call(Callee),
     /// A call that replaces this activation.
     TailCall(Callee),
-    /// `return`, or falling off the function's end.
+    /// A `return`, or the function's end.
     Return,
-    /// `throw` or `throw_ref`.
+    /// A `throw` or a `throw_ref`.
     Throw,
-    /// `unreachable`.
+    /// An `unreachable`, which traps.
     Unreachable,
-    /// A dispatch vertex: the clauses of its `try_table` in order.
+    /// A dispatch vertex, which tries the clauses of its `try_table` in order.
     Dispatch,
-    /// EXIT.
+    /// The EXIT vertex, which has no end.
     Exit,
 }
 
@@ -102,18 +102,18 @@ pub enum Callee {
 /// An edge of a control-flow graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The vertex that it leaves.
+    /// The vertex that the edge leaves.
     pub from: BlockId,
-    /// The vertex that it enters.
+    /// The vertex that the edge enters.
     pub to: BlockId,
     /// The kind of control transfer.
     pub kind: EdgeKind,
-    /// Whether it is a branch back to a loop's header.
+    /// Whether the edge is a branch back to a loop's header.
     pub back: bool,
-    /// The operator that transfers control: the branch, the call, the `throw`; for
-    /// [`EdgeKind::Fall`] the last operator of `from`. `None` only where an empty root falls into
-    /// the next block or EXIT. For edges out of a dispatch vertex, it is the `try_table` (`None`
-    /// for the function's own dispatch vertex).
+    /// The operator that transfers control, such as the branch, the call or the `throw`. For
+    /// [`EdgeKind::Fall`], it is the last operator of `from`, or `None` if an empty root falls into
+    /// the next block or EXIT. For edges out of a dispatch vertex, it is the `try_table`, or `None`
+    /// for the function's own dispatch vertex.
     pub op: Option<OpId>,
 }
 
@@ -125,15 +125,16 @@ pub enum EdgeKind {
     Fall,
     /// An unconditional `br`. A probe goes right before `op`.
     Jump,
-    /// `br_if` and the like, taken.
+    /// A taken `br_if` or similar branch.
     Taken,
-    /// `br_if` and the like, not taken. A probe goes right after `op`.
+    /// A `br_if` or similar branch that is not taken. A probe goes right after `op`.
     NotTaken,
-    /// `if`, condition true. A probe goes right after `op`.
+    /// An `if` with a true condition. A probe goes right after `op`.
     Then,
-    /// `if`, condition false. A probe goes right after its `else`, which may have to be added.
+    /// An `if` with a false condition. A probe goes right after its `else`, which may have to be
+    /// added.
     Else,
-    /// `br_table`, by the label depth of its targets: one edge per distinct depth.
+    /// A `br_table` to targets with this label depth. Each distinct depth has one edge.
     Table(u32),
     /// From a call to the next operator. A probe goes right after `op`.
     CallReturn,
@@ -141,13 +142,13 @@ pub enum EdgeKind {
     CallThrow,
     /// From `throw` or `throw_ref` to a dispatch vertex. A probe goes right before `op`.
     Throw,
-    /// From a dispatch vertex to a handler: the clause's position in its `try_table`.
+    /// From a dispatch vertex to a handler, by the clause's position in its `try_table`.
     Catch(u32),
-    /// From a dispatch vertex to the next enclosing one, or from the function's own dispatch vertex
-    /// to EXIT.
+    /// From a dispatch vertex to the next enclosing dispatch vertex, or from the function's own
+    /// dispatch vertex to EXIT.
     Unwind,
     /// To EXIT, by `return` or a tail call (a probe goes right before `op`). A branch to the
-    /// function's own label keeps the kind of the branch, and falling off the function's end is a
+    /// function's own label keeps the kind of the branch, and reaching the function's end is a
     /// `Fall`.
     Return,
 }

@@ -1,13 +1,13 @@
 //! Builds a function's control-flow graph in one pass over its operators.
 //!
-//! Edges whose target does not exist yet are *pending*: edges to the next operator and, per label,
-//! edges to its `end`. A block is created only when an operator arrives, and all edges pending for
-//! that operator then lead to the block. So no empty blocks have to be removed afterwards. An
-//! operator that arrives with no open block and no pending edge is unreachable.
+//! Edges without an existing target are *pending*. They are edges to the next operator and, per
+//! label, edges to its `end`. A block is created only when an operator arrives, and all edges
+//! pending for that operator then lead to the block. So no empty blocks have to be removed
+//! afterwards. An operator that arrives with no open block and no pending edge is unreachable.
 //!
-//! Only a loop's end reveals whether the loop is ever branched to. The first operator in a loop
-//! therefore always starts a block. If such a block turns out to be entered only from above, it is
-//! joined to the block above when the graph is finished.
+//! Only a loop's end reveals whether any branch targets the loop. The first operator in a loop
+//! therefore always starts a block. If such a block turns out to be entered only from the block
+//! above, the two are joined when the graph is finished.
 
 use afterimage_ids::{EntityRef, OpId, OrigOffset};
 use std::collections::HashSet;
@@ -27,7 +27,7 @@ struct Pending {
     from: Vertex,
     kind: EdgeKind,
     op: Option<OpId>,
-    /// Its position among the edges that leave `from`.
+    /// The position of the edge among the edges that leave `from`.
     slot: u32,
 }
 
@@ -70,7 +70,7 @@ enum FrameKind {
         header: Option<u32>,
     },
     If {
-        /// The edge for a false condition; `None` in unreachable code.
+        /// The edge for a false condition, or `None` in unreachable code.
         otherwise: Option<Pending>,
     },
     Else,
@@ -78,7 +78,7 @@ enum FrameKind {
         op: OpId,
         offset: OrigOffset,
         catches: Vec<Catch>,
-        /// Its dispatch vertex, once an edge reaches it.
+        /// The dispatch vertex of the `try_table`, once an edge reaches it.
         dispatch: Option<u32>,
     },
 }
@@ -90,8 +90,8 @@ pub(crate) struct CfgBuilder<'a> {
     frames: Vec<Frame>,
     /// The positions in `frames` of the open `try_table`s.
     tries: Vec<usize>,
-    /// The positions in `frames` of the open loops that have no operator so far. Above these loops,
-    /// the control stack holds only other markers.
+    /// The positions in `frames` of the open loops that have no operator so far. Above them, the
+    /// control stack holds only other markers.
     headerless: Vec<usize>,
     /// The code blocks, in layout order.
     code: Vec<Block>,
@@ -233,8 +233,8 @@ impl<'a> CfgBuilder<'a> {
         }
     }
 
-    /// The block that an operator belongs to, created if necessary; `None` if the operator is
-    /// unreachable.
+    /// Returns the block to which an operator belongs, and creates it if necessary. Returns `None`
+    /// if the operator is unreachable.
     fn enter(&mut self, op: OpId, offsets: Range<OrigOffset>) -> Option<u32> {
         let ops = op..OpId::new(op.index() + 1);
         let split = !self.headerless.is_empty();
@@ -277,7 +277,7 @@ impl<'a> CfgBuilder<'a> {
         self.current
     }
 
-    /// Ends the open block. There is one, because an operator has just been added to it.
+    /// Ends the open block. It exists, because an operator has just been added to it.
     fn close(&mut self, end: BlockEnd) {
         if let Some(block) = self.current.take() {
             self.code[block as usize].end = end;
@@ -299,7 +299,7 @@ impl<'a> CfgBuilder<'a> {
         }
     }
 
-    /// The graph, after the function's last `end`.
+    /// Returns the graph, after the function's last `end`.
     pub(crate) fn finish(self) -> Cfg {
         finish::finish(self)
     }

@@ -1,10 +1,11 @@
-//! Control-flow graphs as text and as Graphviz DOT.
+//! Writes control-flow graphs as text and as Graphviz DOT.
 
 use std::fmt::{self, Write};
 
 use crate::{Block, BlockEnd, BlockKind, Callee, Cfg, Edge, EdgeKind};
 
-/// A graph as text: one line per vertex, and one per edge under the vertex that it leaves.
+/// Returns a graph as text, with one line per vertex, and one line per edge under the vertex that
+/// it leaves.
 ///
 /// ```text
 /// block0: op0..op3 0x2a..0x31 branch
@@ -22,8 +23,8 @@ pub fn text(cfg: &Cfg) -> String {
     out
 }
 
-/// A graph in Graphviz's DOT language. `name` becomes its title; back edges are dashed, exceptional
-/// edges red.
+/// Returns a graph in Graphviz's DOT language. `name` becomes its title. Back edges are dashed, and
+/// exceptional edges are red.
 pub fn dot(cfg: &Cfg, name: &str) -> String {
     let mut out = String::from("digraph {\n");
     let _ = writeln!(out, "  label={};\n  node [shape=box];", quoted(name));
@@ -52,7 +53,7 @@ pub fn dot(cfg: &Cfg, name: &str) -> String {
     out
 }
 
-/// A string literal of DOT.
+/// Returns a string literal of DOT.
 fn quoted(text: &str) -> String {
     let escaped = text
         .replace('\\', "\\\\")

@@ -6,7 +6,7 @@ use afterimage_ids::OrigOffset;
 use thiserror::Error;
 use wasmparser::WasmFeatures;
 
-/// Why bytes could not be parsed as a [`Program`](crate::Program).
+/// The reason why bytes could not be parsed as a [`Program`](crate::Program).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseError {
     /// The input is empty.
@@ -15,13 +15,13 @@ pub enum ParseError {
     /// The bytes do not begin with `\0asm`.
     #[error("not a WebAssembly module: the file does not begin with \"\\0asm\"")]
     NotWasm,
-    /// A component. Only core modules can be recorded.
+    /// The module is a component. Only core modules can be recorded.
     #[error("this is a WebAssembly component; only core modules are supported")]
     Component,
     /// The module has more bytes than a 32-bit offset can address.
     #[error("the module has {bytes} bytes; at most 4 GiB are supported")]
     TooLarge {
-        /// Its size.
+        /// The size of the module.
         bytes: u64,
     },
     /// The bytes are not a valid module.
@@ -29,15 +29,15 @@ pub enum ParseError {
     Malformed {
         /// A description of the fault.
         message: String,
-        /// Its place.
+        /// The place of the fault.
         offset: OrigOffset,
     },
     /// The module is or may be valid, but uses an unsupported feature.
     #[error("afterimage does not support {feature} (first used at offset {offset})")]
     Unsupported {
-        /// The feature.
+        /// The name of the feature.
         feature: Cow<'static, str>,
-        /// The place of its first use.
+        /// The place of the feature's first use.
         offset: OrigOffset,
     },
 }
@@ -72,10 +72,10 @@ pub(crate) const SUPPORTED: WasmFeatures = WasmFeatures::WASM2
     .union(WasmFeatures::MEMORY64)
     .union(WasmFeatures::EXTENDED_CONST)
     .union(WasmFeatures::RELAXED_SIMD)
-    // Only the atomics of these: shared memories are refused.
+    // Only the atomics of this feature are supported, because shared memories are refused.
     .union(WasmFeatures::THREADS);
 
-/// The usual name of a feature that is not in [`SUPPORTED`].
+/// Returns the usual name of a feature that is not in [`SUPPORTED`].
 fn feature_name(missing: WasmFeatures) -> &'static str {
     const NAMES: [(WasmFeatures, &str); 10] = [
         (WasmFeatures::GC, "garbage collection"),

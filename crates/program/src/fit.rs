@@ -1,24 +1,25 @@
-//! Whether debug information belongs to the code of a module.
+//! Decides whether debug information belongs to the code of a module.
 //!
 //! Tools that rewrite a linked module mostly copy its `.debug_*` sections unchanged. Every address
 //! in these sections then refers to different code.
 //!
-//! Input: the bodies of functions, and the *claims* of the debug information about their extents.
-//! Output: which bodies are claimed exactly, and which have foreign debug information. A linker's
-//! claims fit exactly. A function's entry begins where a body begins, and ends where that body
-//! ends. A sequence of the line table begins with a body, before or after the declarations of its
-//! locals, and ends where that body or a later one ends. An extent that does not fit shows that
-//! code moved, so the functions that it overlaps count as foreign. A sequence that is part of one
-//! body proves nothing by itself, so the function's entry decides. Extents of code that the linker
-//! removed are not claims: they begin at 0, −1 or −2, outside all bodies.
+//! The input is the bodies of functions, and the *claims* of the debug information about their
+//! extents. The output is whether each body is claimed exactly, and whether it has foreign debug
+//! information. A linker's claims fit exactly. A function's entry begins where a body begins, and
+//! ends where that body ends. A sequence of the line table begins with a body, before or after the
+//! declarations of its locals, and ends where that body or a later body ends. An extent that does
+//! not fit shows that code moved, so the functions that it overlaps count as foreign. A sequence
+//! that is part of one body proves nothing by itself, so the function's entry decides. Extents of
+//! code that the linker removed are not claims, because they begin at 0, −1 or −2, outside all
+//! bodies.
 //!
-//! Not detected: code that was replaced by code of the same length, function by function.
+//! Code that was replaced by code of the same length, function by function, is not detected.
 
 use std::ops::Range;
 
 use afterimage_ids::OrigOffset;
 
-/// For each body of a module: whether a claim fits it exactly, and whether a claim crosses its
+/// For each body of a module, whether a claim fits it exactly, and whether a claim crosses its
 /// bounds.
 #[derive(Clone, Debug, Default)]
 pub struct Fit {
@@ -53,7 +54,7 @@ impl Fit {
     }
 
     /// Checks the sequences of line tables, which may cover several functions. Such a claim begins
-    /// with a body or with the first of its `operators`: compilers disagree on whether the
+    /// with a body or with the first of its `operators`, because compilers disagree on whether the
     /// declarations of locals have a line.
     pub fn of_sequences(
         bodies: &[Range<OrigOffset>],
@@ -76,8 +77,8 @@ impl Fit {
             across: Vec::new(),
             of,
         };
-        // For each body, the claims that begin before it minus the claims that end there; exact
-        // claims first.
+        // For each body, these are the claims that begin before it minus the claims that end there,
+        // exact claims first.
         let mut changes = [vec![0i64; bodies.len() + 1], vec![0i64; bodies.len() + 1]];
         for claim in claims {
             let touched = fit.touched(&claim);
@@ -97,8 +98,8 @@ impl Fit {
         fit
     }
 
-    /// Whether a stretch of code is exactly one body, or several bodies if a claim may cover
-    /// several.
+    /// Whether a stretch of code is exactly one body. If a claim may cover several bodies, these
+    /// also count.
     pub fn fits(&self, claim: &Range<OrigOffset>) -> bool {
         let touched = self.touched(claim);
         let is_enough = match self.of {
@@ -117,7 +118,7 @@ impl Fit {
         touched.len() == 1 && touched[0].start <= claim.start && claim.end <= touched[0].end
     }
 
-    /// The bodies that overlap a stretch of code.
+    /// Returns the bodies that overlap a stretch of code.
     fn touched(&self, claim: &Range<OrigOffset>) -> Range<usize> {
         let first = self.bodies.partition_point(|body| body.end <= claim.start);
         let past = self.bodies.partition_point(|body| body.start < claim.end);
@@ -129,21 +130,21 @@ impl Fit {
         self.body(at).is_some_and(|body| self.exact[body])
     }
 
-    /// Whether the debug information of the body at an offset belongs to other code: a claim
-    /// crosses its bounds, and none fits it.
+    /// Whether the debug information of the body at an offset belongs to other code. If so, a claim
+    /// crosses its bounds, and no claim fits it.
     pub fn is_foreign(&self, at: OrigOffset) -> bool {
         self.body(at)
             .is_some_and(|body| self.across[body] && !self.exact[body])
     }
 
-    /// The bodies whose debug information belongs to other code, ascending.
+    /// Returns the bodies whose debug information belongs to other code, ascending.
     pub fn foreign(&self) -> impl Iterator<Item = &Range<OrigOffset>> {
         let marks = self.across.iter().zip(&self.exact);
         let foreign = self.bodies.iter().zip(marks);
         foreign.filter_map(|(body, (across, exact))| (*across && !exact).then_some(body))
     }
 
-    /// The number of bodies that the debug information covers.
+    /// Returns the number of bodies that the debug information covers.
     pub fn claimed(&self) -> usize {
         let marks = self.across.iter().zip(&self.exact);
         marks.filter(|(across, exact)| **across || **exact).count()
@@ -165,9 +166,9 @@ mod tests {
         let range = |(from, to)| OrigOffset(from)..OrigOffset(to);
         let bodies = [(10, 20), (22, 30), (31, 40), (42, 50), (51, 60)].map(range);
         let operators = [11, 23, 31, 43, 51].map(OrigOffset);
-        // A claim that begins after the locals; one that covers two functions; a definition that
-        // the linker did not choose; two that were moved; and one that was moved to the end of a
-        // body.
+        // These claims are one that begins after the locals, one that covers two functions, and a
+        // definition that the linker did not choose. Two others were moved, and the last was moved
+        // to the end of a body.
         let claims = [(11, 20), (22, 40), (10, 18), (12, 22), (41, 49), (53, 60)].map(range);
         let fit = Fit::of_sequences(&bodies, &operators, claims.into_iter());
         assert_eq!(

@@ -1,5 +1,5 @@
 //! Parses WebAssembly bytes into functions, control-flow graphs, statements in static single
-//! assignment form, names and a source map. The crate is pure: it uses no engine and no files.
+//! assignment form, names and a source map. The crate uses no engine and no files.
 
 mod assemble;
 mod beginning;

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a module has no debug information, and what to do about it.
+/// The reason why a module has no debug information, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoDebug {
     /// The module has no debug information, and names no other place for it.
@@ -27,7 +27,7 @@ pub enum NoDebug {
 }
 
 impl NoDebug {
-    /// A hint about what to do if only a part of the program lacks debug information.
+    /// Returns advice for a program in which only some parts lack debug information.
     pub fn hint(&self) -> String {
         match self {
             Self::Nowhere => "; compile it with -g".to_owned(),
@@ -56,11 +56,11 @@ impl NoDebug {
 /// The maximum number of characters of a name in a message.
 const LONGEST: usize = 200;
 
-/// The text that fills a section, preceded by its length.
+/// Returns the text that fills a section, where its length precedes it.
 fn written(section: &[u8]) -> Option<String> {
     let mut reader = wasmparser::BinaryReader::new(section, 0);
     let text = reader.read_unlimited_string().ok()?;
-    // The module's author chose this text, and it goes into a message.
+    // The module's author chose this text, so it is escaped for the message.
     let shown = text.chars().take(LONGEST).flat_map(char::escape_debug);
     let more = match text.chars().nth(LONGEST) {
         Some(_) => "…",

@@ -1,4 +1,4 @@
-//! A parsed module.
+//! A module with its parsed form.
 
 use crate::{Names, ParseError, Program, SourceMap};
 
@@ -21,12 +21,12 @@ impl Module {
         Ok(Self { bytes, program })
     }
 
-    /// The names of its functions.
+    /// Returns the names of its functions.
     pub fn names(&self, source: &SourceMap<'_>) -> Names {
         Names::build(&self.program, &self.bytes, source)
     }
 
-    /// Like [`names`](Self::names), with a source map that is built only if needed.
+    /// Like [`names`](Self::names), but builds the source map only if needed.
     pub fn names_with<'s>(&self, source: &dyn Fn() -> &'s SourceMap<'s>) -> Names {
         Names::build_with(&self.program, &self.bytes, source)
     }

@@ -1,7 +1,7 @@
-//! Suggestions for names that do not exist.
+//! Suggests similar names for names that do not exist.
 
-/// Up to five candidates that differ from `query` in at most a third of its
-/// characters, best first. Candidates of equal distance keep their order.
+/// Returns up to five candidates that differ from `query` in at most a third of its characters,
+/// best first. Candidates of equal distance keep their order.
 ///
 /// O(candidates of about the query's length × the square of that length).
 pub(crate) fn nearest<'a>(
@@ -12,7 +12,8 @@ pub(crate) fn nearest<'a>(
     let limit = (query.len() / 3).max(1);
     let mut found: Vec<(usize, &str)> = Vec::new();
     for candidate in candidates {
-        // If the byte lengths differ much, so do the names. This keeps long names cheap.
+        // If the byte lengths differ much, the names also differ. This check keeps long names
+        // cheap.
         let chars = candidate.len().div_ceil(4)..=candidate.len();
         if *chars.start() > query.len() + limit || *chars.end() + limit < query.len() {
             continue;
@@ -27,12 +28,12 @@ pub(crate) fn nearest<'a>(
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// The number of characters that must be inserted, removed, replaced or exchanged with a neighbour,
-/// ignoring case. A pair that is exchanged is not edited in any other way ("optimal string
+/// Returns the number of characters that must be inserted, removed, replaced or exchanged with a
+/// neighbour, ignoring case. An exchanged pair is not edited in any other way ("optimal string
 /// alignment", Damerau 1964).
 fn edit_distance(a: &[char], b: &str) -> usize {
     let same = |x: char, y: char| x.to_lowercase().eq(y.to_lowercase());
-    // The rows of the last two characters of `b`, and that of the current one.
+    // These are the rows of the last two characters of `b`, and the row of the current character.
     let mut older: Vec<usize> = Vec::new();
     let mut old: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=a.len()).collect();
@@ -73,7 +74,8 @@ mod tests {
         assert_eq!(distance("", "abc"), 3);
         assert_eq!(distance("abc", ""), 3);
         assert_eq!(distance("Main", "main"), 0);
-        // Neighbours exchanged: Damerau's, not Levenshtein's.
+        // An exchange of neighbours counts as one edit in Damerau's distance, but not in
+        // Levenshtein's.
         assert_eq!(distance("mian", "main"), 1);
         assert_eq!(distance("ab", "ba"), 1);
         assert_eq!(distance("abcd", "badc"), 2);

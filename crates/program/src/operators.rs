@@ -1,4 +1,4 @@
-//! The operators of a function, with their ordinals and offsets.
+//! Reads the operators of a function, with their ordinals and offsets.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -8,9 +8,10 @@ use wasmparser::{BinaryReader, FunctionBody, Operator, OperatorsReader};
 
 use crate::{BlockKind, Effect, Function, Program};
 
-/// Iterates over the operators of one function in order: ordinal, offset in the module, operator.
+/// Iterates over the operators of one function in order, each with its ordinal and its offset in
+/// the module.
 ///
-/// Ends early if the bytes are not those of a valid body.
+/// Ends early if the bytes are not a valid body.
 #[derive(Clone)]
 pub struct Operators<'a> {
     reader: Option<OperatorsReader<'a>>,
@@ -34,13 +35,14 @@ impl<'a> Operators<'a> {
         }
     }
 
-    /// The offset right after the last operator that was returned.
+    /// Returns the offset right after the last operator that was returned.
     pub fn position(&self) -> OrigOffset {
         self.position
     }
 }
 
-/// The body lies within a module of less than 4 GiB, so the conversion is exact.
+/// Returns the reader's position. The body lies within a module of less than 4 GiB, so the
+/// conversion is exact.
 fn position(reader: &OperatorsReader<'_>) -> OrigOffset {
     OrigOffset(reader.original_position() as u32)
 }
@@ -60,12 +62,13 @@ impl<'a> Iterator for Operators<'a> {
 }
 
 impl Program {
-    /// The operators of a function. `bytes` is the module that the program was parsed from.
+    /// Returns the operators of a function. `bytes` is the module from which the program was
+    /// parsed.
     pub fn operators<'a>(&self, bytes: &'a [u8], function: &Function) -> Operators<'a> {
         Operators::new(bytes, &function.body)
     }
 
-    /// The function whose body holds an offset. O(log functions).
+    /// Returns the function whose body holds an offset. O(log functions).
     pub fn function_at(&self, offset: OrigOffset) -> Option<&Function> {
         let after = self.functions.partition_point(|f| f.body.start <= offset);
         let function = &self.functions[after.checked_sub(1)?];
@@ -74,8 +77,9 @@ impl Program {
 }
 
 impl Function {
-    /// The block that an operator belongs to. `None` if the operator is in unreachable code, or is
-    /// a marker (`block`, `loop`, `else`, `end`, `try_table`) between two blocks. O(log blocks).
+    /// Returns the block to which an operator belongs. Returns `None` if the operator is in
+    /// unreachable code, or is a marker (`block`, `loop`, `else`, `end`, `try_table`) between two
+    /// blocks. O(log blocks).
     pub fn block_of(&self, op: OpId) -> Option<BlockId> {
         let blocks = self.cfg.blocks.as_values_slice();
         let code = blocks.partition_point(|block| block.kind == BlockKind::Code);
@@ -94,7 +98,7 @@ pub struct OperatorIndex<'a> {
 }
 
 impl<'a> OperatorIndex<'a> {
-    /// An index of a program. `bytes` is the module that the program was parsed from.
+    /// Creates an index of a program. `bytes` is the module from which the program was parsed.
     pub fn new(program: &'a Program, bytes: &'a [u8]) -> Self {
         let offsets = program.functions.iter().map(|_| OnceLock::new()).collect();
         Self {
@@ -104,14 +108,14 @@ impl<'a> OperatorIndex<'a> {
         }
     }
 
-    /// The operator that begins at this offset.
+    /// Returns the operator that begins at this offset.
     pub fn find(&self, offset: OrigOffset) -> Option<(FuncId, OpId)> {
         let function = self.program.function_at(offset)?;
         let op = self.offsets(function).binary_search(&offset).ok()?;
         Some((function.id, OpId::new(op)))
     }
 
-    /// The operator whose bytes include this offset.
+    /// Returns the operator whose bytes include this offset.
     pub fn enclosing(&self, offset: OrigOffset) -> Option<(FuncId, OpId)> {
         let function = self.program.function_at(offset)?;
         let after = self
@@ -120,8 +124,8 @@ impl<'a> OperatorIndex<'a> {
         Some((function.id, OpId::new(after.checked_sub(1)?)))
     }
 
-    /// The effect of the operator that begins at this offset, or `None` if no operator begins
-    /// there. O(operators of the function).
+    /// Returns the effect of the operator that begins at this offset, or `None` if no operator
+    /// begins there. O(operators of the function).
     pub fn effect(&self, offset: OrigOffset) -> Option<Effect> {
         let function = self.program.function_at(offset)?;
         let mut operators = self.program.operators(self.bytes, function);
@@ -129,8 +133,8 @@ impl<'a> OperatorIndex<'a> {
         found.map(|(_, _, operator)| Effect::of(&operator))
     }
 
-    /// The offsets of a function's operators, indexed by [`OpId`]. The function must belong to the
-    /// program.
+    /// Returns the offsets of a function's operators, indexed by [`OpId`]. The function must belong
+    /// to the program.
     pub fn offsets(&self, function: &Function) -> &[OrigOffset] {
         self.offsets[function.id.index() - self.program.imports.len()].get_or_init(|| {
             self.program

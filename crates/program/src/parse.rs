@@ -1,8 +1,8 @@
-//! Module bytes → [`Program`].
+//! Parses module bytes to a [`Program`].
 //!
 //! Every function is read to validate it and to build its control-flow graph, several functions in
-//! parallel. If the module uses exceptions, the first reading finds out which functions call which.
-//! A second reading then builds the graphs, once the calls that may throw are known.
+//! parallel. If the module uses exceptions, the first reading finds the calls between functions. A
+//! second reading then builds the graphs, once the calls that may throw are known.
 
 use std::ops::Range;
 
@@ -27,10 +27,10 @@ impl Program {
     /// space are linear in the module, except for sorting.
     ///
     /// # Errors
-    /// If the bytes are not a valid module, or use an unsupported feature: see [`ParseError`].
-    /// Supported are WebAssembly 2.0, tail calls, exceptions, multiple memories, 64-bit memories,
-    /// extended constants and relaxed SIMD. A module may import only functions, because a recorder
-    /// can supply nothing else.
+    /// If the bytes are not a valid module, or use an unsupported feature (see [`ParseError`]). The
+    /// supported features are WebAssembly 2.0, tail calls, exceptions, multiple memories, 64-bit
+    /// memories, extended constants and relaxed SIMD. A module may import only functions, because a
+    /// recorder can supply no other imports.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         if bytes.is_empty() {
             return Err(ParseError::Empty);
@@ -98,7 +98,7 @@ struct Read {
     body: Body,
     facts: CallFacts,
     address_taken: Vec<FuncId>,
-    /// Its graph, if no call throws.
+    /// The function's graph, if no call throws.
     graph: Option<Cfg>,
 }
 
@@ -109,12 +109,12 @@ struct Room {
     allocations: FuncValidatorAllocations,
 }
 
-/// The functions of modules up to this size are read by one thread: starting other threads would
-/// take as long.
+/// The size in bytes up to which one thread reads the functions of a module, because starting other
+/// threads would take as long.
 const SHORT: usize = 1 << 16;
 
-/// Calls `of` with each index below `count`, and returns the results in order. Does so in parallel
-/// if there are enough `bytes`.
+/// Calls `of` with each index below `count`, and returns the results in order. Makes the calls in
+/// parallel if there are enough `bytes`.
 fn each<R: Default, T: Send>(
     bytes: usize,
     count: usize,
@@ -308,7 +308,7 @@ impl Module {
         Ok(())
     }
 
-    /// Records the functions that a constant expression refers to.
+    /// Records the functions to which a constant expression refers.
     fn constant(&mut self, expression: &ConstExpr<'_>) -> Result<(), ParseError> {
         for operator in expression.get_operators_reader() {
             if let Operator::RefFunc { function_index } = operator? {
@@ -376,15 +376,15 @@ impl Module {
         }
     }
 
-    /// Records that no function throws, if there are no tags and no exceptions come from outside.
-    /// The only exception reference is then null, and throwing it traps.
+    /// Returns the result that no function throws, if there are no tags and no exceptions come from
+    /// outside. In that case, the only exception reference is null, and throwing it traps.
     fn nobody_throws(&self) -> Option<MayThrow> {
         let nobody = || MayThrow::nobody(self.function_types.len(), self.types.len());
         (self.tags.is_empty() && !self.may_be_given_exceptions()).then(nobody)
     }
 
-    /// Whether an import or the host may pass in an exception, by the types of functions, globals
-    /// and tables.
+    /// Whether an import or the host may pass in an exception, according to the types of functions,
+    /// globals and tables.
     fn may_be_given_exceptions(&self) -> bool {
         let is_one = |ty: &ValType| matches!(ty, ValType::Ref(ty) if is_exception(*ty));
         let types = self.types.as_values_slice().iter();
@@ -392,7 +392,7 @@ impl Module {
         values.any(is_one) || self.globals.iter().any(is_one) || self.keeps_exceptions
     }
 
-    /// Whether a call of an import can return a reference that the module did not create.
+    /// Whether a call to an import can return a reference that the module did not create.
     fn imports_yield_references(&self) -> bool {
         let is_reference = |ty: &ValType| matches!(ty, ValType::Ref(_));
         self.imports
@@ -410,7 +410,7 @@ fn is_exception(ty: RefType) -> bool {
 }
 
 /// Validates a function, and builds its graph if nothing throws. If something may throw, records
-/// which functions it calls instead.
+/// the functions that it calls instead.
 fn read(
     room: &mut Room,
     function: &FuncToValidate<ValidatorResources>,
@@ -473,7 +473,7 @@ fn read(
     })
 }
 
-/// The size to which a memory can grow.
+/// Returns the size to which a memory can grow.
 fn most_bytes(ty: &MemoryType) -> u128 {
     let page = ty.page_size_log2.unwrap_or(16);
     let address_space = if ty.memory64 { 1 << 64 } else { 1 << 32 };

@@ -1,4 +1,4 @@
-//! A whole module.
+//! The parsed form of a whole module.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,24 +13,24 @@ use crate::Cfg;
 pub struct Program {
     /// The function types, by index.
     pub types: PrimaryMap<TypeId, FunctionType>,
-    /// The imported functions, in order: their positions are their [`FuncId`]s.
+    /// The imported functions, in order. Their positions are their [`FuncId`]s.
     pub imports: Vec<Import>,
     /// The defined functions, in code-section order. The `FuncId` of the first defined function
-    /// follows that of the last import.
+    /// follows the `FuncId` of the last import.
     pub functions: Vec<Function>,
     /// The exported functions with their names, in the order of the export section.
     pub exports: Vec<(String, FuncId)>,
-    /// The start function.
+    /// The start function, if the module has one.
     pub start: Option<FuncId>,
-    /// The functions that a table or a reference may hold: those that an element segment or any
-    /// `ref.func` names. Exports count, too, if a table or a global of a reference type is
-    /// exported, or if an import returns a reference.
+    /// The functions that a table or a reference may hold. An element segment or a `ref.func` names
+    /// these functions. Exports also count if a table or a global of a reference type is exported,
+    /// or if an import returns a reference.
     pub address_taken: EntitySet<FuncId>,
-    /// The number of memories, imported ones included.
+    /// The number of memories, including imported memories.
     pub memories: u32,
     /// The types of the globals, by index.
     pub globals: Vec<ValType>,
-    /// The types of the exception tags, by index. The parameters of a type are the values of an
+    /// The types of the exception tags, by index. The parameters of the type are the values of an
     /// exception.
     pub tags: Vec<TypeId>,
     /// The number of tables.
@@ -39,7 +39,7 @@ pub struct Program {
     pub(crate) resources: Resources,
 }
 
-/// The validator's view of a module; `None` if the module defines no function.
+/// The validator's view of a module, or `None` if the module defines no function.
 #[derive(Clone, Debug)]
 pub(crate) struct Resources(pub(crate) Option<ValidatorResources>);
 
@@ -52,7 +52,7 @@ pub struct FunctionType {
     pub results: Box<[ValType]>,
 }
 
-/// An imported function.
+/// A function that the module imports.
 #[derive(Clone, Debug)]
 pub struct Import {
     /// The name of the module.
@@ -66,27 +66,29 @@ pub struct Import {
 /// A function that the module defines.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Its index in the module's index space.
+    /// The function's index in the module's index space.
     pub id: FuncId,
-    /// Its type.
+    /// The index of the function's type.
     pub ty: TypeId,
-    /// Its body in the code section, locals included.
+    /// The function's body in the code section, including locals.
     pub body: Range<OrigOffset>,
-    /// The number of operators in its body, including the last `end`.
+    /// The number of operators in the body, including the last `end`.
     pub operators: u32,
-    /// Whether an exception can leave it: one that it throws, or one from a function that it calls
-    /// or tail-calls. Errs on the side of yes: it ignores which tags a handler names, and includes
-    /// unreachable code.
+    /// Whether an exception can leave the function, thrown by the function itself or by a function
+    /// that it calls or tail-calls. The analysis errs towards yes, because it ignores the tags of
+    /// handlers, and includes unreachable code.
     pub may_throw: bool,
-    /// The operators that are outside a memory at any address, because their offset alone is.
+    /// The operators that access bytes outside a memory at any address, because their offset alone
+    /// exceeds the memory.
     pub out_of_bounds: Box<[OpId]>,
     /// The operators that wait at an address of a memory, or wake waiters there.
     pub waits: Box<[OpId]>,
-    /// Its control-flow graph.
+    /// The control-flow graph of the function.
     pub cfg: Cfg,
 }
 
-/// Written as `(i32, i64) -> f64`. Several results are in parentheses; no result is `()`.
+/// Writes a type as `(i32, i64) -> f64`. Several results are in parentheses, and a function without
+/// results has `()`.
 impl fmt::Display for FunctionType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |types: &[ValType]| {
@@ -102,7 +104,7 @@ impl fmt::Display for FunctionType {
 }
 
 impl Program {
-    /// The type of a function, imported or defined.
+    /// Returns the type of a function, imported or defined.
     pub fn type_of(&self, id: FuncId) -> Option<&FunctionType> {
         let import = self
             .imports
@@ -112,7 +114,8 @@ impl Program {
         ty.and_then(|ty| self.types.get(ty))
     }
 
-    /// The defined function with this index, or `None` for an import or an index beyond the last.
+    /// Returns the defined function with this index, or `None` for an import or an index beyond the
+    /// last.
     pub fn function(&self, id: FuncId) -> Option<&Function> {
         let first = self.imports.len();
         (id.as_u32() as usize)

@@ -1,4 +1,4 @@
-//! The positions of a module's code bodies and custom sections.
+//! Finds a module's code bodies and custom sections.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use wasmparser::{Parser, Payload};
 
 use crate::error::offset;
 
-/// The base of the addresses in debug information: the start of the code section's payload, which
-/// begins with the number of functions. The `wast` crate creates debug information for WebAssembly
-/// text, and counts addresses from after that number. It names itself as the producer in
-/// `.debug_info`.
+/// Returns the base of the addresses in debug information. Usually, this is the start of the code
+/// section's payload, which begins with the number of functions. The `wast` crate, which creates
+/// debug information for WebAssembly text, counts addresses from after that number. It names itself
+/// as the producer in `.debug_info`.
 pub fn address_base(payload: OrigOffset, functions: usize, debug_info: &[u8]) -> OrigOffset {
     // The form's number in the first entry follows the first unit's header (11 bytes in version 4,
     // 12 in version 5) and the entry's own number.
@@ -34,7 +34,7 @@ pub(crate) struct Sections<'a> {
     pub(crate) bodies: Vec<Range<OrigOffset>>,
     /// The offset of each body's first operator.
     pub(crate) operators: Vec<OrigOffset>,
-    /// The custom sections: name, contents, and where the contents begin.
+    /// The custom sections, each with its name, its contents, and the offset of its contents.
     pub(crate) custom: Vec<(&'a str, &'a [u8], usize)>,
     /// Warnings about unreadable parts.
     pub(crate) warnings: Vec<String>,
@@ -71,7 +71,7 @@ impl<'a> Sections<'a> {
         sections
     }
 
-    /// The contents of the custom section with this name, or of the first one if there are several.
+    /// Returns the contents of the first custom section with this name.
     pub(crate) fn custom(&self, name: &str) -> Option<(&'a [u8], usize)> {
         self.custom
             .iter()
@@ -79,15 +79,16 @@ impl<'a> Sections<'a> {
             .map(|&(_, data, at)| (data, at))
     }
 
-    /// The body that contains an address of DWARF. Addresses outside all bodies either mark code
-    /// that the linker removed ("tombstones": 0, −1, −2 and the addresses after them) or are wrong.
+    /// Returns the body that contains a DWARF address. Addresses outside all bodies either mark
+    /// code that the linker removed ("tombstones": 0, −1, −2 and the addresses after them) or are
+    /// wrong.
     pub(crate) fn body_at(&self, address: u64) -> Option<&Range<OrigOffset>> {
         let at = self.offset(address)?;
         let after = self.bodies.partition_point(|body| body.start <= at);
         self.bodies[..after].last().filter(|body| at < body.end)
     }
 
-    /// The module offset of a DWARF address, if the address is within the code section.
+    /// Returns the module offset of a DWARF address, if the address is within the code section.
     pub(crate) fn offset(&self, address: u64) -> Option<OrigOffset> {
         let at = u32::try_from(address)
             .ok()?

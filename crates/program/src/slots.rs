@@ -1,4 +1,4 @@
-//! Locals and slots of the operand stack as the numbered variables of a function.
+//! Numbers the locals and the slots of the operand stack as the variables of a function.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use crate::{BlockKind, Function, ParseError, Program};
 /// Stands for the height before an operator that is unreachable or only a marker.
 pub const NO_HEIGHT: u32 = u32::MAX;
 
-/// The variables of one function: its locals, parameters first, then the slots of its operand
-/// stack, the lowest first.
+/// The variables of one function. Its locals come first, starting with the parameters, and then the
+/// slots of its operand stack, starting with the lowest.
 ///
 /// The height of the operand stack is static, so the slots that an operator pops and pushes are
 /// known without running it.
@@ -21,7 +21,7 @@ pub const NO_HEIGHT: u32 = u32::MAX;
 pub struct Slots {
     /// The types of the locals.
     pub locals: Box<[ValType]>,
-    /// For each operator, the number of slots in use before it; [`NO_HEIGHT`] where it is not
+    /// For each operator, the number of slots in use before it, or [`NO_HEIGHT`] if it is never
     /// executed.
     pub heights: PrimaryMap<OpId, u32>,
     /// The maximum number of slots in use.
@@ -33,8 +33,8 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// The variables of a function of a program. `bytes` is the module that the program was parsed
-    /// from. O(operators · depth of the operand stack at the starts of blocks).
+    /// Returns the variables of a function of a program. `bytes` is the module from which the
+    /// program was parsed. O(operators · depth of the operand stack at the starts of blocks).
     ///
     /// # Errors
     /// If `bytes` is not that module.
@@ -42,11 +42,12 @@ impl Slots {
         Self::read(program, bytes, function, None).map(|(slots, _)| slots)
     }
 
-    /// The types of the slots in use before an operator, the lowest first; empty if the operator is
-    /// unreachable or only a marker. Costs as much as [`build`](Self::build).
+    /// Returns the types of the slots in use before an operator, the lowest first. The list is
+    /// empty if the operator is unreachable or only a marker. Takes as long as
+    /// [`build`](Self::build).
     ///
     /// # Errors
-    /// If `bytes` is not the module that the program was parsed from.
+    /// If `bytes` is not the module from which the program was parsed.
     pub fn before(
         program: &Program,
         bytes: &[u8],
@@ -127,26 +128,26 @@ impl Slots {
         Ok((slots, found))
     }
 
-    /// The number of variables.
+    /// Returns the number of variables.
     pub fn count(&self) -> usize {
         self.locals.len() + self.deepest as usize
     }
 
-    /// The variable for a slot of the operand stack.
+    /// Returns the variable for a slot of the operand stack.
     pub fn of_slot(&self, slot: u32) -> u32 {
         self.locals.len() as u32 + slot
     }
 
-    /// The types of the variables at the start of a block of code: all locals, and the slots in
-    /// use.
+    /// Returns the types of the variables at the start of a block of code, which are all locals and
+    /// the slots in use.
     pub fn types_at(&self, block: BlockId) -> impl Iterator<Item = ValType> + '_ {
         let slots = self.at_start.get(block).map_or(&[][..], |types| types);
         self.locals.iter().chain(slots).copied()
     }
 }
 
-/// The number of slots that a reachable operator pops, before it is validated. A branch pops its
-/// condition or index, not the values that it carries.
+/// Returns the number of slots that a reachable operator pops, before it is validated. A branch
+/// pops its condition or index, not the values that it carries.
 fn taken(
     operator: &Operator<'_>,
     validator: &wasmparser::FuncValidator<wasmparser::ValidatorResources>,
@@ -191,7 +192,7 @@ mod tests {
         use ValType::{F32, F64, I32, I64};
         assert_eq!(*before(0), []);
         assert_eq!(*before(3), [I64, F32, I32]);
-        // In one arm, and after both.
+        // These operators are in one arm, and after both.
         assert_eq!(*before(4), [I64, F32]);
         assert_eq!(*before(8), [I64, F32, F64]);
         assert_eq!(*before(10), [I64]);

@@ -1,6 +1,6 @@
-//! The height of the operand stack at every operator, and how edges change it.
+//! Computes the height of the operand stack at every operator, and the changes along edges.
 //!
-//! The height is static, so every slot of the operand stack is a numbered variable, as locals are.
+//! The height is static, so every slot of the operand stack is a numbered variable, like a local.
 
 use std::collections::HashMap;
 
@@ -9,15 +9,15 @@ use wasmparser::{BlockType, Catch, FrameKind, Operator};
 
 use crate::{BlockKind, Cfg, EdgeKind, Function, Program};
 
-/// The values that an edge moves into the slots of the operand stack from `base` up. The slots
-/// below keep their values.
+/// The values that an edge moves into the slots of the operand stack from `base` up. Lower slots
+/// keep their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
-    /// The lowest slot.
+    /// The lowest slot that gets a value.
     pub base: u32,
-    /// The number of slots.
+    /// The number of slots that get values.
     pub count: u32,
-    /// The origin of their values.
+    /// The origin of the values.
     pub source: CarriedFrom,
 }
 
@@ -26,7 +26,7 @@ pub struct Carried {
 pub enum CarriedFrom {
     /// The values of the slots from this slot up, at the end of the block that the edge leaves.
     Slots(u32),
-    /// The edge creates them: the values that a handler receives.
+    /// The edge creates them, because they are the values that a handler receives.
     Caught,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct StackWalk<'a> {
     pub carried: HashMap<EdgeId, Carried>,
 }
 
-/// An open frame.
+/// An open frame of the control stack.
 struct Frame {
     /// The height below the frame's parameters.
     base: u32,
@@ -53,7 +53,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// The number of values that a branch to the label carries.
+    /// Returns the number of values that a branch to the label carries.
     fn arity(&self) -> u32 {
         if self.kind == FrameKind::Loop {
             self.params
@@ -64,7 +64,7 @@ impl Frame {
 }
 
 impl<'a> StackWalk<'a> {
-    /// Starts at the function's first operator.
+    /// Creates a walk at the function's first operator.
     pub(crate) fn new(program: &'a Program, function: &'a Function) -> Self {
         let cfg = &function.cfg;
         let dispatches = cfg
@@ -89,7 +89,8 @@ impl<'a> StackWalk<'a> {
         }
     }
 
-    /// Updates frames and height if the operator is a marker. Returns whether it is.
+    /// Updates frames and height if the operator is a marker. Returns whether the operator is a
+    /// marker.
     pub(crate) fn marker(&mut self, op: OpId, operator: &Operator<'_>) -> Option<bool> {
         match operator {
             Operator::Block { blockty } | Operator::Loop { blockty } => {
@@ -130,7 +131,7 @@ impl<'a> StackWalk<'a> {
     }
 
     fn open(&mut self, params: u32, results: u32, kind: FrameKind) {
-        // In unreachable code the stack may hold fewer values than are popped.
+        // In unreachable code, the stack may hold fewer values than are popped.
         let base = self.height.saturating_sub(params);
         self.frames.push(Frame {
             base,

@@ -1,5 +1,5 @@
-//! Replays a recorded execution without the engine: its path, its steps, its values, and the state
-//! at any moment.
+//! Replays a recorded execution without the engine. It provides the path, the steps, the values,
+//! and the state at any moment.
 
 pub mod paths;
 mod recording;

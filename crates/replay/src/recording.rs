@@ -1,4 +1,4 @@
-//! A recording, opened once.
+//! Opens a recording, and keeps its parts.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,10 +23,11 @@ use crate::values::{
 };
 use crate::{WatchFn, Writers};
 
-/// A recording and the data built for it: its program, its path, its values and its checkpoints.
+/// A recording and the data built for it, such as its program, its path, its values and its
+/// checkpoints.
 ///
-/// A recording only reads its file. If something has not been built, the error names what is
-/// missing. Each part is opened on first use and then kept. Threads can share a recording.
+/// A recording only reads its file. If some data has not been built, the error names this data.
+/// Each part is opened on first use and then kept. Threads can share a recording.
 ///
 /// ```no_run
 /// use afterimage_replay::Recording;
@@ -38,7 +39,7 @@ use crate::{WatchFn, Writers};
 pub struct Recording {
     at: PathBuf,
     file: TraceFile,
-    /// The file as last opened. It grows whenever something is built.
+    /// The file as last opened. It grows whenever data is built.
     newest: Mutex<TraceFile>,
     module: Arc<Module>,
     stops: OnceLock<Vec<Stop>>,
@@ -50,7 +51,7 @@ pub struct Recording {
     writers: OnceLock<Arc<Writers>>,
 }
 
-/// Why a recording, or a part of it, cannot be opened.
+/// The reason why a recording, or a part of it, cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     /// The file cannot be read.
@@ -91,31 +92,31 @@ pub enum RecordingError {
     Written(#[from] WrittenLinesError),
 }
 
-/// The number of stretches that may be built whatever the length of the run.
+/// The number of stretches that may be built for a run of any length.
 const FEW_STRETCHES: usize = 16;
 
 /// The operator that trapped and ended a run.
 #[derive(Clone, Debug)]
 pub struct Trap {
-    /// The function.
+    /// The function that contains the operator.
     pub function: FuncId,
-    /// The operator.
+    /// The operator that trapped.
     pub op: OpId,
     /// The time of the operator's block, which is the last block of the run.
     pub time: u64,
-    /// The engine's reason, in words.
+    /// The reason that the engine reported, in words.
     pub why: String,
 }
 
 impl Trap {
-    /// Whether the given operator, in a block executed at the given time, is the one that trapped.
+    /// Whether this operator, in a block executed at this time, is the operator that trapped.
     pub fn is_at(&self, function: FuncId, op: OpId, time: u64) -> bool {
         (self.function, self.op, self.time) == (function, op, time)
     }
 }
 
 impl Recording {
-    /// Opens a recording and parses its program. Linear in the program.
+    /// Opens a recording and parses its program. Takes time linear in the program.
     ///
     /// # Errors
     /// If the file is not a recording, or is damaged.
@@ -125,7 +126,7 @@ impl Recording {
         Ok(Self::of(at, file, Arc::new(module)))
     }
 
-    /// A recording from an open file and its parsed program. O(1).
+    /// Creates a recording from an open file and its parsed program. O(1).
     pub fn of(at: &Path, file: TraceFile, module: Arc<Module>) -> Self {
         Self {
             at: at.to_owned(),
@@ -141,7 +142,7 @@ impl Recording {
         }
     }
 
-    /// Uses the given path, which was read before or exists only in memory. If a path is already in
+    /// Uses a path that was read before or exists only in memory. If another path is already in
     /// use, that path stays.
     pub fn use_path(&self, path: impl Into<Arc<RecordedPath>>) -> &RecordedPath {
         self.path.get_or_init(|| path.into())
@@ -150,7 +151,7 @@ impl Recording {
     /// Answers from stretches instead of stored values, and builds each stretch when an answer
     /// needs it. The path must consist of the stretches. Builds at most one in `share` of all
     /// stretches, plus a few more, or any number if `share` is 0. `watch` executes stretches again
-    /// to find who wrote a byte. If values or stretches are already in use, they stay. Returns
+    /// to find the writer of a byte. If values or stretches are already in use, they stay. Returns
     /// `false` if the file has no snapshots, or no written lines that belong to the stretches.
     ///
     /// # Errors
@@ -195,23 +196,24 @@ impl Recording {
         Ok(true)
     }
 
-    /// Returns which stretches write which bytes, if [stretches](Self::use_stretches) are used.
+    /// Returns the index of the bytes that each stretch writes, if [stretches](Self::use_stretches)
+    /// are used.
     pub fn writers(&self) -> Option<&Writers> {
         self.writers.get().map(|writers| &**writers)
     }
 
-    /// The path of the recording's file.
+    /// Returns the path of the recording's file.
     pub fn at(&self) -> &Path {
         &self.at
     }
 
-    /// The file as it was when the recording was opened.
+    /// Returns the file as it was when the recording was opened.
     pub fn file(&self) -> &TraceFile {
         &self.file
     }
 
-    /// The file as it was when the path or the values were last looked up. Building them adds to
-    /// the file.
+    /// Returns the file as it was when the path or the values were last looked up. Building them
+    /// adds to the file.
     pub fn newest(&self) -> TraceFile {
         let newest = self.newest.lock();
         newest.unwrap_or_else(PoisonError::into_inner).clone()
@@ -228,7 +230,7 @@ impl Recording {
         Ok(again)
     }
 
-    /// Returns the boundary log: the data that the host passed to the program, in order.
+    /// Returns the boundary log, which is the data that the host passed to the program, in order.
     ///
     /// # Errors
     /// If the log is damaged.
@@ -236,23 +238,23 @@ impl Recording {
         self.file.log()
     }
 
-    /// The recorded module.
+    /// Returns the recorded module.
     pub fn module(&self) -> &Arc<Module> {
         &self.module
     }
 
-    /// The bytes of the module.
+    /// Returns the bytes of the module.
     pub fn bytes(&self) -> &[u8] {
         &self.module.bytes
     }
 
-    /// The parsed program.
+    /// Returns the parsed program.
     pub fn program(&self) -> &Program {
         &self.module.program
     }
 
-    /// Returns where each open activation stood when the run ended, innermost first; empty if the
-    /// end is unknown. The first call is near-linear in the program.
+    /// Returns the position of each open activation at the end of the run, innermost first. The
+    /// list is empty if the end is unknown. The first call is near-linear in the program.
     ///
     /// # Errors
     /// If the end of the run is damaged.
@@ -267,7 +269,7 @@ impl Recording {
         found.map(Vec::as_slice)
     }
 
-    /// The path of the run. The first call is linear in the path's directory.
+    /// Returns the path of the run. The first call is linear in the path's directory.
     ///
     /// # Errors
     /// If the path has not been built, or is damaged.
@@ -283,7 +285,7 @@ impl Recording {
         })
     }
 
-    /// The epochs of the whole execution trace. The first call is linear in their index.
+    /// Returns the epochs of the whole execution trace. The first call is linear in their index.
     ///
     /// # Errors
     /// If the epochs have not been built, or are damaged.
@@ -295,7 +297,7 @@ impl Recording {
         })
     }
 
-    /// The values of the run, by execution.
+    /// Returns the values of the run, by execution.
     ///
     /// # Errors
     /// If the values have not been built, or are damaged.
@@ -317,7 +319,7 @@ impl Recording {
         Ok(found.map(|made| self.checkpoints.get_or_init(|| made)))
     }
 
-    /// The run, for following it from the beginning.
+    /// Returns the run, to be followed from the beginning.
     ///
     /// # Errors
     /// If there is no path, or the path or the end of the run is damaged.
@@ -336,8 +338,8 @@ impl Recording {
         })
     }
 
-    /// The run, for following it from the beginning or from a checkpoint. If snapshots are used, it
-    /// is followed from a snapshot.
+    /// Returns the run, to be followed from the beginning or from a checkpoint. If snapshots are
+    /// used, it is followed from a snapshot.
     ///
     /// # Errors
     /// As for [`run`](Self::run), and if the checkpoints are damaged.
@@ -364,8 +366,8 @@ impl Recording {
         Ok(positions.numbered(Numbering::of(path.segments().directory())))
     }
 
-    /// The operator at which the run ended, in its last block. It trapped, called a host function
-    /// that did not return, or was the next one when the run was stopped.
+    /// Returns the operator at which the run ended, in its last block. This operator trapped,
+    /// called a host function that did not return, or was next when the run was stopped.
     ///
     /// # Errors
     /// If the end of the run is damaged.
@@ -387,7 +389,7 @@ impl Recording {
 
     /// Returns the operator in which the run ended, with the time of its block: the [final
     /// operator](Self::final_operator), or the operator that threw an uncaught exception. The
-    /// recording does not say which functions such an exception left, but nothing was executed
+    /// recording does not list the functions that such an exception left, but no code was executed
     /// after it.
     ///
     /// # Errors
@@ -436,7 +438,7 @@ impl Recording {
         }))
     }
 
-    /// Returns what `find` finds in the file. If it finds nothing, reads the file again and
+    /// Returns the result of `find` on the file. If there is none, reads the file again and
     /// searches the new version, because another process may have added to it.
     fn added<T>(
         &self,
@@ -449,8 +451,8 @@ impl Recording {
     }
 }
 
-/// Returns the contents of a cell, and makes them if the cell is empty. Two threads may both make
-/// them; then one result is kept.
+/// Returns the contents of a cell, and computes them if the cell is empty. Two threads may both
+/// compute them, but only one result is kept.
 fn kept<T>(
     cell: &OnceLock<T>,
     make: impl FnOnce() -> Result<T, RecordingError>,

@@ -7,13 +7,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use afterimage_machine::{LINE, WatchedBytes, WrittenLines, WrittenLinesError};
 
-/// Executes the first stretches of the run again and reports which bytes of the region around an
-/// address they write. The stretches end at the given readings of the stop clock.
+/// Executes the first stretches of the run again, and reports the bytes that they write in the
+/// region around an address. The stretches end at these readings of the stop clock.
 pub type WatchFn = Box<
     dyn Fn(&[u64], u32, u64) -> Result<WatchedBytes, Box<dyn Error + Send + Sync>> + Send + Sync,
 >;
 
-/// The number of regions to keep. With ten thousand stretches, each takes at most ten megabytes.
+/// The number of regions to keep. With ten thousand stretches, each region takes at most ten
+/// megabytes.
 const KEPT: usize = 8;
 
 /// Finds the stretch of a run that last wrote a byte. Uses the lines that the stretches write, and
@@ -54,19 +55,19 @@ impl Writers {
         }
     }
 
-    /// The number of stretches.
+    /// Returns the number of stretches.
     pub fn stretches(&self) -> usize {
         self.lines.stretches()
     }
 
-    /// The lines that the stretches write.
+    /// Returns the lines that the stretches write.
     pub fn lines(&self) -> &WrittenLines {
         &self.lines
     }
 
     /// Returns the last of the first `end` stretches that may have written a byte. If the byte's
-    /// region was watched that far, the stretch did write the byte. Otherwise, it wrote the byte's
-    /// line. `None` if there is no such stretch.
+    /// region was watched in these stretches, the stretch did write the byte. Otherwise, it wrote
+    /// the byte's line. Returns `None` if there is no such stretch.
     ///
     /// # Errors
     /// If the lines are damaged, or there are fewer stretches.
@@ -79,7 +80,7 @@ impl Writers {
         if let Some(found) = self.watched_before(end, memory, address) {
             return Ok(found);
         }
-        // Questions about a byte are usually followed by questions about its neighbours.
+        // Questions about a byte's neighbours usually follow a question about the byte.
         let key = (end, memory, address / LINE);
         if let Some((known, found)) = *lock(&self.last_line)
             && known == key
@@ -91,8 +92,8 @@ impl Writers {
         Ok(found)
     }
 
-    /// The last of the first `end` stretches that wrote a byte, if the byte's region was watched
-    /// that far.
+    /// Returns the last of the first `end` stretches that wrote a byte, if the byte's region was
+    /// watched in these stretches.
     pub fn watched_before(&self, end: usize, memory: u32, address: u64) -> Option<Option<usize>> {
         let all = lock(&self.watched);
         let known = |found: &&WatchedBytes| found.has(memory, address) && found.stretches() >= end;
@@ -100,9 +101,8 @@ impl Writers {
         Some(found.last_before(end, address))
     }
 
-    /// Watches the region of a byte in the first `end` stretches, unless it was watched that far.
-    /// The run's last stretch cannot be watched, nor can a run that cannot be executed again. Such
-    /// a run can still be followed.
+    /// Watches the region of a byte in the first `end` stretches, unless it already was. The run's
+    /// last stretch cannot be watched. A run that cannot be executed again can only be followed.
     pub fn watch(&self, end: usize, memory: u32, address: u64) {
         if self.watched_before(end, memory, address).is_some()
             || self.is_lost.load(Ordering::Relaxed)
@@ -126,7 +126,7 @@ impl Writers {
         all.push(found);
     }
 
-    /// Returns the number of stretches executed again so far in order to watch bytes.
+    /// Returns the number of stretches executed again so far to watch bytes.
     pub fn executed(&self) -> usize {
         self.executed.load(Ordering::Relaxed)
     }

@@ -1,14 +1,13 @@
 //! Simulates branch predictors and caches over a program's branches, loads and stores. It also
-//! stores histories: for each execution, one bit that says hit or miss. This is the
-//! architecture-specific information that Zhang and Gupta (2005, section 2) add to whole execution
-//! traces.
+//! stores histories, which record for each execution whether it was a hit or a miss. Zhang and
+//! Gupta (2005, section 2) add this architecture-specific information to whole execution traces.
 //!
-//! Nothing here depends on WebAssembly. A branch is a place and an outcome; an access is an address
-//! and a length. A [`Spec`] describes the simulation in the syntax of the command line. A
-//! specification gives a [`Predictor`] or [`Caches`], which takes one execution after another. A
+//! This crate does not depend on WebAssembly. A branch is a place and an outcome, and an access is
+//! an address and a length. A [`Spec`] describes the simulation in the syntax of the command line.
+//! It configures a [`Predictor`] or [`Caches`], which take one execution after another. A
 //! [`Recorder`] stores the misses of each site, and an [`Epoch`] reads them.
 //!
-//! All models are deterministic: equal inputs give equal bits on every machine.
+//! All models are deterministic, so equal inputs give equal bits on every machine.
 //!
 //! ```
 //! use afterimage_simulate::{Caches, Misses, Predictor, Recorder, Epoch, Spec};

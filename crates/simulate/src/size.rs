@@ -1,7 +1,7 @@
 //! Parses sizes with unit suffixes.
 
-/// Parses `32768`, `32k`, `1m` or `1g`, in either case. Returns `None` for other text or a size
-/// above 64 bits.
+/// Parses `32768`, `32k`, `1m` or `1g`, in either case. Returns `None` for other text or a size of
+/// more than 64 bits.
 pub(crate) fn bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let (digits, shift) = match text.char_indices().last()? {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CacheSpec, LevelSpec, PredictorSpec};
 
-/// The subject of a simulation: branches or memory accesses. Its text is the command-line options,
-/// such as `--branch-predictor gshare:bits=14,history=12,targets=9` or `--cache 32768,8,64 --cache2
-/// 1048576,16,64`. Parsing that text gives an equal value.
+/// The subject of a simulation, which is branches or memory accesses. Its text has the form of the
+/// command-line options, such as `--branch-predictor gshare:bits=14,history=12,targets=9` or
+/// `--cache 32768,8,64 --cache2 1048576,16,64`. Parsing that text gives an equal value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Spec {
@@ -19,7 +19,7 @@ pub enum Spec {
     Caches(CacheSpec),
 }
 
-/// Why a text is not a valid specification.
+/// The reason why a text is not a valid specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SpecError(pub(crate) String);

@@ -1,15 +1,15 @@
-//! Abbreviation tables, each read once.
+//! Reads abbreviation tables, each of them once.
 //!
-//! Units name their table by its offset (DWARF 5, section 7.5.3). Honest tables do not overlap.
-//! Hostile units could each name a different place in one long table, and reading from all of them
-//! would take quadratic time and memory. So a budget limits the number of bytes read.
+//! Units name their table by its offset (DWARF 5, section 7.5.3). Honest tables do not overlap. But
+//! hostile units could name many places in one long table, which would take quadratic time and
+//! memory to read. So a budget limits the number of bytes read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use gimli::{Abbreviations, DebugAbbrev, DebugAbbrevOffset, EndianSlice, LittleEndian, Reader};
 
-/// The maximum number of attributes of an entry, which no compiler's output reaches. Attributes may
+/// The maximum number of attributes of an entry. No compiler's output reaches it. Attributes may
 /// take no bytes, so without a limit a small section could describe any number of them.
 const ATTRIBUTES: usize = 256;
 
@@ -29,7 +29,7 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// The table at an offset.
+    /// Returns the table at an offset.
     pub(crate) fn table(&mut self, at: DebugAbbrevOffset) -> Result<Arc<Abbreviations>, String> {
         if let Some(table) = self.tables.get(&at.0) {
             return Ok(table.clone());
@@ -37,7 +37,7 @@ impl<'a> Budget<'a> {
         let bytes = self.section.get(at.0..).unwrap_or_default();
         let mut rest = EndianSlice::new(&bytes[..bytes.len().min(self.left)], LittleEndian);
         let ends = skim(&mut rest).is_some();
-        // Failed reads count against the budget, too.
+        // Failed reads also count against the budget.
         let cut = rest.is_empty() && bytes.len() > self.left;
         self.left -= bytes.len().min(self.left) - rest.len();
         if !ends {
@@ -58,8 +58,8 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// Reads to the end of a table. `None` if it does not end, or has an entry with too many
-/// attributes.
+/// Skips to the end of a table. Returns `None` if the table does not end, or has an entry with too
+/// many attributes.
 fn skim(rest: &mut EndianSlice<'_, LittleEndian>) -> Option<()> {
     while rest.read_uleb128().ok()? != 0 {
         rest.read_uleb128().ok()?;

@@ -1,7 +1,7 @@
-//! Conditions about variables: `fee < 0 && a->balance > 10`.
+//! Parses and evaluates conditions about variables, such as `fee < 0 && a->balance > 10`.
 //!
-//! docs/EXPRESSIONS.md defines the meaning of conditions. An expression is kept in postfix order,
-//! so neither parsing nor evaluating it recurses.
+//! docs/EXPRESSIONS.md defines the meaning of conditions. A parsed condition is in postfix order,
+//! so neither parsing nor evaluation recurses.
 
 mod grammar;
 mod value;
@@ -16,15 +16,15 @@ use value::Value;
 /// A parsed condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// The variables that it names, each once, in order of first use.
+    /// The variables that the condition names, each once, in order of first use.
     pub paths: Vec<(String, Path)>,
-    /// The postfix steps: operands before their operators.
+    /// The steps in postfix order, with operands before their operators.
     steps: Vec<Step>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
-    /// One of [`Condition::paths`].
+    /// Pushes the value of one of the [`Condition::paths`].
     Variable(usize),
     Number(Number),
     Text(String),
@@ -40,7 +40,7 @@ enum Step {
 /// An integer or a floating-point number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// An integer of any type, with its mathematical value: nothing overflows below 2^127.
+    /// An integer of any type, with its mathematical value. Values below 2^127 do not overflow.
     Integer(i128),
     /// A floating-point number.
     Float(f64),
@@ -90,27 +90,27 @@ impl Binary {
     }
 }
 
-/// Why a text is not a condition.
+/// The reason why a text is not a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("expected {expected} at character {at} of the condition")]
 pub struct ConditionError {
     /// The position, in characters counted from 1.
     pub at: usize,
-    /// The token expected there.
+    /// The token that was expected there.
     pub expected: &'static str,
 }
 
 /// The value of a condition's operand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
-    /// Its value, if it is a single number.
+    /// The operand's value, if it is a single number.
     pub number: Option<Number>,
-    /// Its value as text: a string in quotation marks, or the name of a constant. It is needed for
-    /// values that are not numbers, and if the condition [compares
+    /// The operand's value as text, which is a string in quotation marks or the name of a constant.
+    /// It is needed for values that are not numbers, and if the condition [compares
     /// texts](Condition::compares_texts).
     pub text: String,
-    /// Whether the operand is a constant of an enumeration, or a variant, instead of a variable;
-    /// the text is then its name.
+    /// Whether the operand is a constant of an enumeration, or a variant, instead of a variable. In
+    /// that case, the text is its name.
     pub is_constant: bool,
 }
 
@@ -121,19 +121,20 @@ pub enum Truth {
     True,
     /// The condition does not hold.
     False,
-    /// Unknown, because the result depends on something without a value; the reason.
+    /// The result depends on an operand without a value, for this reason.
     Unknown(String),
 }
 
 impl Condition {
-    /// Whether the condition compares a value with a string, and so needs the values of its paths
-    /// as text.
+    /// Whether the condition compares a value with a string. If so, it needs the values of its
+    /// paths as text.
     pub fn compares_texts(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Text(_)))
     }
 
-    /// Whether the condition holds. `look` returns the value of one of [`paths`](Self::paths), or
-    /// why the path has none. `look` is called only for paths that matter.
+    /// Returns whether the condition holds. `look` returns the value of one of the
+    /// [`paths`](Self::paths), or the reason why the path has no value. It is called only for paths
+    /// on which the result depends.
     pub fn holds(&self, look: impl FnMut(usize) -> Result<Held, PathError>) -> Truth {
         match self.evaluate(look).truth() {
             Ok(true) => Truth::True,
@@ -146,7 +147,7 @@ impl Condition {
     /// [`holds`](Self::holds).
     ///
     /// # Errors
-    /// If the result depends on a path without a value; the error gives the reason.
+    /// If the result depends on a path without a value. The error gives the reason.
     pub fn result(
         &self,
         look: impl FnMut(usize) -> Result<Held, PathError>,

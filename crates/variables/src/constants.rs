@@ -1,5 +1,4 @@
-//! Names other than variables that conditions can use as the program does: constants of
-//! enumerations, and variants.
+//! Finds the constants of enumerations, and the variants, that conditions can name.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +9,10 @@ use crate::{DebugError, Variables};
 /// A constant of an enumeration, or a variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Its name, without the name of its type.
+    /// The constant's name, without the name of its type.
     pub name: String,
-    /// Its value. `None` for a variant, or if several enumerations give the name different values.
+    /// The constant's value, or `None` for a variant, or if several enumerations give the name
+    /// different values.
     pub value: Option<i128>,
 }
 
@@ -20,8 +20,9 @@ pub struct Constant {
 const EMPTY: [&str; 2] = ["nullopt", "std::nullopt"];
 
 impl Variables<'_> {
-    /// The constant or variant that a name denotes: `TRANSFER`, `Kind::Transfer`, `None`,
-    /// `nullopt`. `None` if the name denotes neither. Reads the entries of all units.
+    /// Returns the constant or variant that a name such as `TRANSFER`, `Kind::Transfer`, `None` or
+    /// `nullopt` denotes. Returns `None` if the name denotes neither. Reads the entries of all
+    /// units.
     ///
     /// # Errors
     /// If an entry cannot be read.
@@ -35,14 +36,14 @@ impl Variables<'_> {
         let mut values = BTreeSet::new();
         for unit in 0..self.debug.units() {
             let mut enumerations: Vec<EntryId> = Vec::new();
-            // The open types and variants with their depths; variants have no name.
+            // These are the open types and variants, with their depths. Variants have no name.
             let mut open: Vec<(isize, EntryId, Option<String>)> = Vec::new();
             self.debug.walk(unit, None, is_part, |depth, entry| {
                 while open.pop_if(|(own, ..)| *own >= depth).is_some() {}
                 let named = entry.value(gimli::DW_AT_name);
                 let named = named.and_then(|name| self.debug.text(unit, name));
                 let is_of = |own: Option<&String>| match of {
-                    // Without generic arguments.
+                    // Generic arguments are not part of the name.
                     Some(of) => own.is_some_and(|own| own.split('<').next() == Some(of)),
                     None => true,
                 };
@@ -79,7 +80,7 @@ impl Variables<'_> {
         }))
     }
 
-    /// The value of a constant of an enumeration.
+    /// Returns the value of a constant of an enumeration.
     fn value_of(&self, enumeration: EntryId, name: &str) -> Result<Option<i128>, DebugError> {
         let described = self.describe(TypeRef::new(Some(enumeration)))?;
         let TypeKind::Enumeration {
@@ -94,7 +95,7 @@ impl Variables<'_> {
             let bits = described.bytes.map_or(128, |bytes| 8 * bytes.clamp(1, 16));
             let shift = 128 - bits as u32;
             if *signed {
-                // Its highest bit is the sign.
+                // The highest bit of the value is the sign.
                 Some(((*value as i128) << shift) >> shift)
             } else {
                 i128::try_from(*value).ok()

@@ -30,11 +30,11 @@ pub(crate) enum Contents {
     Items(Items),
     /// A value that may be absent.
     Held(Option<Object>),
-    /// The target of an owning or referring pointer.
+    /// The target of a smart pointer or a reference.
     Pointer {
-        /// The value's address, 0 for none.
+        /// The value's address, or 0 for none.
         address: u64,
-        /// The value.
+        /// The value to which the pointer points.
         to: Object,
         /// The name of the value's type, if the pointer's own type does not give it.
         named: Option<String>,
@@ -45,7 +45,7 @@ pub(crate) enum Contents {
     Quantity(Object, String),
     /// A value, with the state of its lock or counter.
     Noted(Object, String),
-    /// Plain text.
+    /// Text to show as it is.
     Text(String),
 }
 
@@ -54,9 +54,9 @@ pub(crate) enum Contents {
 pub(crate) struct Items {
     /// The elements shown, with their keys in a map.
     pub found: Vec<(Option<Object>, Object)>,
-    /// The number of elements.
+    /// The number of elements in the container.
     pub count: u64,
-    /// Why some of the elements cannot be shown.
+    /// The reason why some of the elements cannot be shown.
     pub damaged: Option<&'static str>,
 }
 
@@ -69,9 +69,9 @@ impl Items {
     }
 }
 
-/// How a container is read.
+/// The names of a container's types, and the function that reads it.
 struct Printer {
-    /// The library, and the version with which it was tested.
+    /// The library, and the version with which the printer was tested.
     #[expect(dead_code, reason = "for those who read and extend the table")]
     library: &'static str,
     /// The prefixes of the container's type names.
@@ -81,12 +81,12 @@ struct Printer {
 
 /// The maximum nesting depth of structures when searching for a part.
 const DEEPEST: usize = 16;
-/// The maximum number of links to the next node of a tree; a balanced tree with 2^32 nodes needs no
-/// more.
+/// The maximum number of links to the next node of a tree. It suffices for a balanced tree with
+/// 2^32 nodes.
 const LINKS: usize = 80;
 
 impl Variables<'_> {
-    /// The contents of an object, if it is a known container.
+    /// Returns the contents of an object, if it is a known container.
     pub(crate) fn contents(
         &self,
         object: &Object,
@@ -138,19 +138,20 @@ impl Reader<'_, '_> {
         self.variables.record(of).ok()?
     }
 
-    /// The name of an object's type, without namespaces.
+    /// Returns the name of an object's type, without namespaces.
     fn name(&self, object: &Object) -> Option<String> {
         let plain = self.variables.plain(object.type_ref).ok()?;
         self.variables.describe(plain).ok()?.name.clone()
     }
 
-    /// The contents of a nested part of an object, given by the names of its path.
+    /// Returns the contents of a nested part of an object. `names` is the path to the part.
     fn held(&self, object: &Object, names: &[&str]) -> Option<Contents> {
         Some(Contents::Held(Some(self.parts(object, names)?)))
     }
 
     /// Like [`held`](Self::held), but only if the structures have no other members, apart from
-    /// empty ones and comparators. A program's own types may have the same names.
+    /// empty members and comparators. This matters because a program's own types may have the same
+    /// names.
     fn only(&self, object: &Object, names: &[&str]) -> Option<Contents> {
         let mut found = object.clone();
         for name in names {
@@ -169,7 +170,7 @@ impl Reader<'_, '_> {
         Some(Contents::Held(Some(found)))
     }
 
-    /// A pointer to a value of this type.
+    /// Returns a pointer to a value of this type.
     fn pointing(&self, address: u64, to: TypeRef) -> Option<Contents> {
         Some(Contents::Pointer {
             address,
@@ -178,8 +179,8 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// A member by its name, including those of base classes and anonymous members; among several,
-    /// the first one at the outermost level.
+    /// Returns a member by its name. Also searches base classes and anonymous members. Among
+    /// several members, returns the first at the outermost level.
     fn part(&self, object: &Object, name: &str) -> Option<Object> {
         let mut level = vec![object.clone()];
         for _ in 0..DEEPEST {
@@ -202,7 +203,7 @@ impl Reader<'_, '_> {
         None
     }
 
-    /// A nested member, given by the names of its path.
+    /// Returns a nested member. `names` is the path to the member.
     fn parts(&self, object: &Object, names: &[&str]) -> Option<Object> {
         let mut found = object.clone();
         for name in names {
@@ -211,8 +212,8 @@ impl Reader<'_, '_> {
         Some(found)
     }
 
-    /// A member that is a part of a compressed pair up to libc++ 19, and has its own name in later
-    /// versions.
+    /// Returns a member that is a part of a compressed pair up to libc++ 19, and has its own name
+    /// in later versions.
     fn paired(&self, object: &Object, pair: &str, since: &str) -> Option<Object> {
         let pair = self.part(object, pair);
         let held = pair.and_then(|pair| self.part(&pair, "__value_"));
@@ -225,8 +226,8 @@ impl Reader<'_, '_> {
         u64::try_from(bits).ok()
     }
 
-    /// A pointer's address and target type. Rust wraps pointers in structures that have only one
-    /// non-empty part.
+    /// Returns a pointer's address and target type. Rust wraps pointers in structures that have
+    /// only one non-empty part.
     fn pointer(&self, object: &Object) -> Option<(u64, TypeRef)> {
         let mut object = object.clone();
         for _ in 0..DEEPEST {
@@ -263,15 +264,15 @@ impl Reader<'_, '_> {
         found.then(|| u32::from_le_bytes(bytes).into())
     }
 
-    /// A template argument of a record, by the parameter's name.
+    /// Returns a template argument of a record, by the parameter's name.
     fn argument(&self, of: TypeRef, name: &str) -> Option<TypeRef> {
         let record = self.record(of)?;
         let found = record.arguments.iter().find(|(own, _)| own == name);
         found.map(|(_, of)| *of)
     }
 
-    /// The type of the nodes that a container's allocator makes, found by the prefix of the type's
-    /// name.
+    /// Returns the type of the nodes that a container's allocator makes. The type is found by the
+    /// prefix of its name.
     fn node_type(&self, of: TypeRef, begin: &str) -> Option<TypeRef> {
         let mut level = vec![of];
         for _ in 0..DEEPEST {
@@ -295,7 +296,7 @@ impl Reader<'_, '_> {
         None
     }
 
-    /// Elements from one address to another.
+    /// Returns the elements from one address to another.
     fn between(&self, begin: u64, end: u64, element: TypeRef) -> Option<Contents> {
         let bytes = self
             .variables
@@ -359,7 +360,7 @@ impl Reader<'_, '_> {
         self.side_by_side(address, count, element, is_text)
     }
 
-    /// A number of contiguous elements from an address on; characters become text.
+    /// Returns a number of contiguous elements from an address on. Characters become text.
     fn side_by_side(
         &self,
         address: u64,
@@ -393,7 +394,7 @@ impl Reader<'_, '_> {
         self.between(begin, end, element)
     }
 
-    /// The value of a node; for a map, split into key and value.
+    /// Returns the value of a node. For a map, splits it into key and value.
     fn entry(&self, node: &Object) -> Option<(Option<Object>, Object)> {
         if let Some(element) = self.part(node, "element") {
             return Some((None, element));
@@ -417,7 +418,7 @@ impl Reader<'_, '_> {
             let (to, _) = self.pointer(&self.part(&self.at(node, address)?, name)?)?;
             Some(to)
         };
-        // In order: the way in which libc++ steps to the next node.
+        // Returns the next node in order, as libc++ finds it.
         let next = |mut at: u64| {
             let right = link(at, "__right_")?;
             if right != 0 {
@@ -444,7 +445,7 @@ impl Reader<'_, '_> {
         self.linked(node, (first, end), count, next)
     }
 
-    /// The elements of a chain of nodes, from the first node on; `end` is not a node.
+    /// Returns the elements of a chain of nodes, from the first node on. `end` is not a node.
     fn linked(
         &self,
         node: TypeRef,
@@ -531,7 +532,7 @@ impl Reader<'_, '_> {
     }
 
     fn array(&self, object: &Object) -> Option<Contents> {
-        // If there are no elements, their place holds something else.
+        // An array without elements has another member in their place.
         match number_at_end(&self.name(object)?)? {
             0 => Some(Contents::Items(Items::default())),
             _ => Some(Contents::Held(Some(self.part(object, "__elems_")?))),
@@ -562,7 +563,7 @@ impl Reader<'_, '_> {
         self.raw_table(&self.parts(object, &["base", "map", "table"])?, false)
     }
 
-    /// A table of hashbrown: control bytes, preceded by the elements in reverse order.
+    /// Reads a table of hashbrown. It has control bytes, preceded by the elements in reverse order.
     fn raw_table(&self, table: &Object, is_map: bool) -> Option<Contents> {
         let element = self.argument(table.type_ref, "T")?;
         let bytes = self.variables.sized(element).ok()?;
@@ -624,7 +625,7 @@ impl Reader<'_, '_> {
         let (node, leaf) = self.pointer(&self.part(&root, "node")?)?;
         let leaf_bytes = self.variables.sized(leaf).ok()?;
         let wanted = count.min(self.most) as usize;
-        // Nodes with the next part to visit: a child, or the key after it.
+        // This stack holds nodes with the next part to visit, which is a child or the key after it.
         let mut way = vec![(node, height, 0)];
         while let Some((at, height, next)) = way.pop() {
             if items.found.len() == wanted {
@@ -673,7 +674,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The number in the last argument of a type's name, such as `span<int, 3UL>`.
+/// Returns the number in the last argument of a type's name, such as 3 in `span<int, 3UL>`.
 fn number_at_end(name: &str) -> Option<u64> {
     let last = name.rsplit([',', '<']).next()?;
     last.trim_matches(|sign: char| !sign.is_ascii_digit())

@@ -1,5 +1,4 @@
-//! The debugging information entries of a module: opens units, finds entries, reads their
-//! attributes.
+//! Opens the units of a module's debug information, finds entries, and reads their attributes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -27,22 +26,22 @@ pub(crate) type Value<'a> = AttributeValue<Slice<'a>>;
 /// A value, and the unit in which to interpret it.
 type UnitValue<'a> = (u32, Value<'a>);
 
-/// An entry: the unit's position and the entry's offset in it.
+/// The position of an entry's unit, and the entry's offset in the unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct EntryId {
     pub(crate) unit: u32,
     pub(crate) offset: UnitOffset,
 }
 
-/// The maximum number of origins and specifications followed: honest producers need two, and
+/// The maximum number of origins and specifications followed. Honest producers need two, but
 /// hostile entries may form cycles.
 const ORIGINS: usize = 8;
 
 /// The maximum number of attributes cached.
 const ATTRIBUTES: usize = 1 << 14;
 
-/// Longer names are replaced by their length. Names of deep C++ templates have a few thousand
-/// bytes.
+/// The maximum length of a name in bytes. The length of a longer name is shown instead. Names of
+/// deep C++ templates have a few thousand bytes.
 const NAME: usize = 1 << 14;
 
 /// All entries of a module.
@@ -60,12 +59,12 @@ pub(crate) struct Debug<'a> {
     /// Cached attributes, because a variable may be examined at thousands of moments.
     attributes: Mutex<HashMap<(EntryId, DwAt), Option<UnitValue<'a>>>>,
     /// Whether a tool rewrote the module without updating the locals named in the debug
-    /// information; `None` until checked.
+    /// information. Empty until checked.
     pub(crate) foreign_locals: OnceLock<bool>,
     pub(crate) warnings: Vec<String>,
 }
 
-/// The local that an expression begins with.
+/// Returns the local with which an expression begins.
 pub(crate) fn local_of(expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<u32> {
     match Operation::parse(&mut { expression.0 }, encoding) {
         Ok(Operation::WasmLocal { index }) => Some(index),
@@ -73,7 +72,7 @@ pub(crate) fn local_of(expression: Expression<Slice<'_>>, encoding: Encoding) ->
     }
 }
 
-/// An entry's attributes.
+/// An entry with its attributes.
 pub(crate) struct Entry<'a> {
     pub(crate) id: EntryId,
     pub(crate) tag: DwTag,
@@ -105,14 +104,14 @@ impl<'a> Debug<'a> {
         self.units[unit as usize].unit_ref(&self.dwarf)
     }
 
-    /// The first entry of a unit.
+    /// Returns the first entry of a unit.
     pub(crate) fn first(&self, unit: u32) -> Option<Entry<'a>> {
         let offset = self.unit(unit).entries().next_dfs().ok()??.offset();
         self.entry(EntryId { unit, offset }).ok()
     }
 
-    /// The total size in bytes of the sections with entries, their ranges and their names. The
-    /// memory for structures built from these sections is limited in proportion to this size.
+    /// Returns the total size in bytes of the sections with entries, ranges and names. This size
+    /// limits the memory for structures built from these sections.
     pub(crate) fn size(&self) -> usize {
         let sections = [
             ".debug_info",
@@ -127,7 +126,7 @@ impl<'a> Debug<'a> {
             .sum()
     }
 
-    /// The prologue of the function around an offset.
+    /// Returns the prologue of the function around an offset.
     pub(crate) fn prologue(&self, at: OrigOffset) -> Option<Arc<Prologue>> {
         let body = self.sections.body_at(at)?;
         let mut known = self
@@ -142,15 +141,15 @@ impl<'a> Debug<'a> {
     }
 
     /// Whether the function around an offset keeps its frame in this local. If so, the function
-    /// writes the local only once, at the beginning. `None` if unknown: optimised code reuses the
-    /// frame's local once it no longer needs the frame. O(operators).
+    /// writes the local only once, at the beginning. Returns `None` if unknown, because optimised
+    /// code may reuse the frame's local. O(operators).
     pub(crate) fn is_frame(&self, at: OrigOffset, local: u32) -> Option<bool> {
         let writes = self.writes(at, local)?;
         let first = self.prologue(at)?.is_frame(local);
         first.filter(|&is_frame| writes == 1 || writes > 1 && !is_frame)
     }
 
-    /// The number of writes to a local in a function's code.
+    /// Returns the number of writes to a local in a function's code.
     fn writes(&self, at: OrigOffset, local: u32) -> Option<usize> {
         let code = self.sections.code(self.sections.body_at(at)?);
         let body = FunctionBody::new(BinaryReader::new(code, 0));
@@ -165,7 +164,7 @@ impl<'a> Debug<'a> {
         Some(count)
     }
 
-    /// The entry's offset in `.debug_info`.
+    /// Returns the entry's offset in `.debug_info`.
     pub(crate) fn at(&self, id: EntryId) -> usize {
         self.unit(id.unit).header.offset().0 + id.offset.0
     }
@@ -194,8 +193,8 @@ impl<'a> Debug<'a> {
         read().map_err(self.broken(id))
     }
 
-    /// An attribute of an entry, with the unit in which to interpret its value. If the entry lacks
-    /// it, the attribute of the entry that it completes or is an instance of.
+    /// Returns an attribute of an entry, with the unit in which to interpret its value. If the
+    /// entry lacks the attribute, looks in the entry that it completes or is an instance of.
     pub(crate) fn attribute(
         &self,
         id: EntryId,
@@ -233,17 +232,17 @@ impl<'a> Debug<'a> {
         Err(DebugError::Endless { at: self.at(id) })
     }
 
-    /// The entry that this entry completes or is an instance of.
+    /// Returns the entry that this entry completes or is an instance of.
     pub(crate) fn origin(&self, entry: &Entry<'a>) -> Option<EntryId> {
         let value = entry
             .value(gimli::DW_AT_abstract_origin)
             .or_else(|| entry.value(gimli::DW_AT_specification))
-            // The declaration of a type with a unit of its own.
+            // This is the declaration of a type with its own unit.
             .or_else(|| entry.value(gimli::DW_AT_signature))?;
         self.reference(entry.id.unit, value)
     }
 
-    /// The name of an entry, or of its origin.
+    /// Returns the name of an entry, or of its origin.
     pub(crate) fn name(&self, id: EntryId) -> Result<Option<String>, DebugError> {
         let name = self.attribute(id, gimli::DW_AT_name)?;
         Ok(name.and_then(|(unit, value)| self.text(unit, value)))
@@ -251,20 +250,20 @@ impl<'a> Debug<'a> {
 
     pub(crate) fn text(&self, unit: u32, value: Value<'a>) -> Option<String> {
         let text = self.unit(unit).attr_string(value).ok()?;
-        // Any number of entries may share one text, and each would get a copy.
+        // Many entries may share one text, and each would get a copy.
         if text.len() > NAME {
             return Some(format!("<a name of {} bytes>", text.len()));
         }
         Some(text.to_string_lossy().into_owned())
     }
 
-    /// The entry of an entry's type.
+    /// Returns the entry for an entry's type.
     pub(crate) fn type_of(&self, id: EntryId) -> Result<Option<EntryId>, DebugError> {
         let value = self.attribute(id, gimli::DW_AT_type)?;
         Ok(value.and_then(|(unit, value)| self.reference(unit, value)))
     }
 
-    /// The entry that an attribute refers to.
+    /// Returns the entry that an attribute refers to.
     pub(crate) fn reference(&self, unit: u32, value: Value<'a>) -> Option<EntryId> {
         match value {
             AttributeValue::UnitRef(offset) => Some(EntryId { unit, offset }),
@@ -287,7 +286,7 @@ impl<'a> Debug<'a> {
         })
     }
 
-    /// The code that an entry covers. `None` if it does not describe code.
+    /// Returns the code that an entry covers, or `None` if the entry does not describe code.
     pub(crate) fn code(
         &self,
         entry: &Entry<'a>,

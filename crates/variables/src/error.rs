@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::place::Place;
 
-/// Why the debug information does not answer a question.
+/// The reason why the debug information does not answer a question.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DebugError {
     /// The module has no `.debug_info`.
@@ -24,7 +24,7 @@ pub enum DebugError {
         /// The file, as the unit names it.
         file: String,
     },
-    /// The function was compiled with lines only.
+    /// The function was compiled with line information only.
     #[error(
         "the debug information of {unit} has lines, but no variables (as -gline-tables-only or -g1 makes it); compile it with -g"
     )]
@@ -32,7 +32,7 @@ pub enum DebugError {
         /// The source, as the unit names it.
         unit: String,
     },
-    /// Parts of the program were compiled with lines only.
+    /// Parts of the program were compiled with line information only.
     #[error(
         "the debug information of {units} of {of} units has lines, but no variables (as -gline-tables-only or -g1 makes it), first of {first}"
     )]
@@ -50,11 +50,11 @@ pub enum DebugError {
     /// An offset is outside the function to which it should belong.
     #[error("offset {offset} is not in {func}, whose body is {}..{}", body.start, body.end)]
     Outside {
-        /// The function.
+        /// The function that should contain the offset.
         func: FuncId,
-        /// The offset.
+        /// The offset in the module.
         offset: OrigOffset,
-        /// The function's body.
+        /// The range of the function's body.
         body: Range<OrigOffset>,
     },
     /// Functions were compiled without debug information.
@@ -62,7 +62,7 @@ pub enum DebugError {
         "{functions} of the module's functions have no debug information: compile them with -g"
     )]
     Undescribed {
-        /// The number of functions.
+        /// The number of functions without debug information.
         functions: usize,
     },
     /// The function has no debug information.
@@ -79,10 +79,10 @@ pub enum DebugError {
     Malformed {
         /// The offset of the entry in `.debug_info`.
         at: usize,
-        /// The fault.
+        /// The fault that gimli reported.
         error: gimli::Error,
     },
-    /// The location of a structure's member has no known form.
+    /// The location of a structure's member has an unknown form.
     #[error("the member at 0x{at:x} of .debug_info has no place")]
     NoPlace {
         /// The offset of the entry in `.debug_info`.
@@ -97,14 +97,14 @@ pub enum DebugError {
     /// The debug information claims more than its size can honestly describe.
     #[error("the debug information names too many {what}")]
     TooMuch {
-        /// The items that are too numerous.
+        /// The items that exceed the limit.
         what: &'static str,
     },
 }
 
 impl DebugError {
-    /// A hint to append to a message about something unknown, where other parts of the program are
-    /// described.
+    /// Returns a hint to append to a message about unknown data, if other parts of the program have
+    /// debug information.
     pub fn hint(&self) -> String {
         match self {
             Self::None(elsewhere) => elsewhere.hint(),
@@ -112,7 +112,7 @@ impl DebugError {
         }
     }
 
-    /// The same error, with the function's name.
+    /// Returns the same error with the function's name.
     #[must_use]
     pub fn named(self, name: impl Fn(FuncId) -> String) -> Self {
         let called = |of: Called| Called {
@@ -127,7 +127,7 @@ impl DebugError {
     }
 }
 
-/// A function in a message: by its name, if known.
+/// A function in a message, shown by its name if known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called {
     function: FuncId,
@@ -152,7 +152,7 @@ impl fmt::Display for Called {
     }
 }
 
-/// Why a variable, or a part of it, has no value at a moment.
+/// The reason why a variable, or a part of it, has no value at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unavailable {
     /// The compiler kept the value nowhere.
@@ -188,25 +188,25 @@ pub enum Unavailable {
         /// The number of bits that the location yields.
         bits: u32,
     },
-    /// A member begins after the end of its structure: it has no bytes, such as a function item of
-    /// Rust, whose type DWARF describes as a pointer.
+    /// A member begins after the end of its structure, so it has no bytes. An example is a function
+    /// item of Rust, which DWARF describes as a pointer.
     #[error("it has no bytes")]
     NoBytes,
-    /// The location uses something that is meaningless in WebAssembly or not supported.
+    /// The location uses an operation that is meaningless in WebAssembly or not supported.
     #[error("its location uses {0}, which is not supported")]
     Unsupported(&'static str),
-    /// Before DWARF 4, a location does not say whether it is an address or the value itself.
+    /// Before DWARF 4, a location may be an address or the value itself, without a distinction.
     #[error(
         "its location may be its value or its address, which DWARF 2 and 3 do not distinguish; \
          compile it with -gdwarf-4 or -gdwarf-5"
     )]
     ValueOrAddress,
-    /// The code uses the locals named in the debug information for something else.
+    /// The code uses the locals named in the debug information for other values.
     #[error(
         "the debug information names locals that the code uses for something else: a tool rewrote the module, as wasm-opt does, and kept their numbers; record the module as it was linked"
     )]
     ForeignLocals,
-    /// The location is broken.
+    /// The location is broken in this way.
     #[error("its location is broken: {0}")]
     Broken(&'static str),
     /// The debug information is broken.
@@ -214,10 +214,10 @@ pub enum Unavailable {
     Debug(#[from] DebugError),
 }
 
-/// Why a path expression has no object.
+/// The reason why a path expression has no object.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
-    /// A container is inconsistent: it is corrupt, or not yet initialised.
+    /// A container is inconsistent, because it is corrupt or not yet initialised.
     #[error("damaged, or not yet initialised: {0}")]
     Damaged(&'static str),
     /// The text is not a path expression.
@@ -225,23 +225,23 @@ pub enum PathError {
     Syntax {
         /// The position, in bytes counted from 0.
         at: usize,
-        /// The token expected there.
+        /// The token that was expected there.
         expected: &'static str,
     },
     /// No variable has this name.
     #[error("there is no variable {name}{}{}", suggestions(nearest), lacking(lacks.as_ref()))]
     NoVariable {
-        /// The name.
+        /// The name that was searched for.
         name: String,
-        /// Similar names.
+        /// Similar names that exist.
         nearest: Vec<String>,
-        /// Why a part of the program has no variables.
+        /// The reason why a part of the program has no variables.
         lacks: Option<DebugError>,
     },
     /// The name may denote any of several global variables.
     #[error("{name} may be any of {}", candidates.join(", "))]
     Ambiguous {
-        /// The name.
+        /// The name that was searched for.
         name: String,
         /// The paths of these variables, each with its compilation unit.
         candidates: Vec<String>,
@@ -249,22 +249,22 @@ pub enum PathError {
     /// The function has the variable, but it is not in scope here.
     #[error("{name} is not in scope here; the nearest place where it is in scope is {}..{}", nearest.start, nearest.end)]
     NotInScope {
-        /// The name.
+        /// The name of the variable.
         name: String,
         /// The nearest code where the variable is in scope.
         nearest: Range<OrigOffset>,
     },
-    /// A type does not have such a member.
+    /// A type does not have this member.
     #[error("{type_name} has no member {name}{}", suggestions(members))]
     NoMember {
-        /// The type.
+        /// The name of the type.
         type_name: String,
-        /// The member.
+        /// The name of the missing member.
         name: String,
         /// Similar names, or all names if there are few.
         members: Vec<String>,
     },
-    /// Another variant of an enumeration is active.
+    /// Another variant of the enumeration is active.
     #[error("the variant is {active}, not {name}")]
     OtherVariant {
         /// The requested variant.
@@ -275,7 +275,7 @@ pub enum PathError {
     /// A value that is not a pointer was dereferenced.
     #[error("{type_name} is not a pointer")]
     NotPointer {
-        /// The type.
+        /// The name of the value's type.
         type_name: String,
     },
     /// A null pointer was dereferenced.
@@ -293,34 +293,34 @@ pub enum PathError {
     /// A value without elements was indexed.
     #[error("{type_name} has no elements")]
     NotIndexable {
-        /// The type.
+        /// The name of the value's type.
         type_name: String,
     },
-    /// An index outside an array.
+    /// The index is outside the array.
     #[error("index {index} is outside the array, which has {count} elements")]
     OutsideArray {
-        /// The index.
+        /// The requested index.
         index: i64,
-        /// The number of elements.
+        /// The number of elements in the array.
         count: u64,
     },
-    /// The discriminant selects none of the variants: the enumeration is not yet set, or no longer
-    /// valid.
+    /// The discriminant selects none of the variants. The enumeration is not yet set, or is no
+    /// longer valid.
     #[error("the discriminant chooses no variant")]
     NoVariant,
-    /// The size of a type is unknown: the type is declared but not defined, or is an array without
+    /// The size of a type is unknown. The type is declared but not defined, or is an array without
     /// a stated length.
     #[error("the debug information does not say how large {type_name} is")]
     Incomplete {
-        /// The type.
+        /// The name of the type.
         type_name: String,
     },
     /// The length of a dynamically sized array is unknown at this moment.
     #[error("the length of {type_name} is not known here: {why}")]
     Length {
-        /// The type.
+        /// The name of the array's type.
         type_name: String,
-        /// Why the length is unknown.
+        /// The reason why the length is unknown.
         why: Unavailable,
     },
     /// A value outside memory has no address.
@@ -329,9 +329,9 @@ pub enum PathError {
     /// A single number is required, but the value has several parts.
     #[error("{type_name} is not a single number{}", named_parts(parts))]
     Aggregate {
-        /// The type.
+        /// The name of the value's type.
         type_name: String,
-        /// How to write the parts of the value, after the expression.
+        /// The suffixes that select the parts of the value, such as members.
         parts: Vec<String>,
     },
     /// The object has no value.

@@ -1,14 +1,14 @@
 //! Evaluates DWARF expressions (DWARF 5, sections 2.5 and 2.6) with the operation for WebAssembly,
 //! `DW_OP_WASM_location`.
 //!
-//! As LLVM uses this operation, it pushes the contents of a local, a global or a slot of the
-//! operand stack. If `DW_OP_stack_value` follows, the variable *is* that local, global or slot;
-//! otherwise the contents are the variable's address in memory. The first case does not need the
-//! contents, so entries of the stack are read only when something is computed from them.
+//! In LLVM's output, this operation pushes the contents of a local, a global or a slot of the
+//! operand stack. If `DW_OP_stack_value` follows, the variable *is* that local, global or slot.
+//! Otherwise, the contents are the variable's address in memory. The first case does not need the
+//! contents, so they are read only when a computation uses them.
 //!
-//! DWARF 2 and 3 have no `DW_OP_stack_value`, and compilers omit it: the result of an expression
-//! may be the value or its address. The width and the origin of the result decide between the two;
-//! if they cannot, the expression is refused.
+//! DWARF 2 and 3 have no `DW_OP_stack_value`, so the result of an expression may be the value or
+//! its address. The width and the origin of the result decide between the two. If they cannot, the
+//! expression is refused.
 
 use std::sync::Arc;
 
@@ -25,10 +25,10 @@ mod operands;
 mod operations;
 mod step;
 
-/// The maximum number of steps. Expressions may loop, although those of compilers do not.
+/// The maximum number of steps. Expressions may loop, although compilers do not generate loops.
 const STEPS: usize = 10_000;
 
-/// The surroundings of an expression.
+/// The context in which an expression is evaluated.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'m, 'a> {
     pub(crate) debug: &'m Debug<'a>,
@@ -53,9 +53,9 @@ enum Simple {
 }
 
 impl<'a> Context<'_, 'a> {
-    /// The pieces of an object of `bytes` bytes that an expression locates. If the expression
-    /// computes the place of a member, `object` is the address of its owner, with which the stack
-    /// begins.
+    /// Returns the pieces of an object of `bytes` bytes that an expression locates. If the
+    /// expression computes the place of a member, the stack begins with `object`, the address of
+    /// the member's owner.
     pub(crate) fn pieces(
         self,
         unit: u32,
@@ -80,7 +80,7 @@ impl<'a> Context<'_, 'a> {
         Ok(run.pieces)
     }
 
-    /// The number to which an expression evaluates.
+    /// Returns the number to which an expression evaluates.
     pub(crate) fn value(
         self,
         unit: u32,
@@ -97,7 +97,7 @@ impl<'a> Context<'_, 'a> {
         Ok(value.bits)
     }
 
-    /// Adapts the expression of a thread-local variable to a program without threads, where the
+    /// Adapts the expression of a thread-local variable to a program without threads. There, the
     /// linker provides the variable's address, but no global as its base.
     fn without_threads(
         self,
@@ -124,8 +124,8 @@ impl<'a> Context<'_, 'a> {
         }
     }
 
-    /// The arguments that hold a parameter of `bytes` bytes, if it belongs in the function's frame
-    /// but is not stored there yet.
+    /// Returns the arguments that hold a parameter of `bytes` bytes, if the parameter belongs in
+    /// the function's frame but is not stored there yet.
     pub(crate) fn argument(
         self,
         unit: u32,
@@ -143,7 +143,7 @@ impl<'a> Context<'_, 'a> {
         prologue.held(at, frame, offset, bytes)
     }
 
-    /// The local that points to the function's frame.
+    /// Returns the local that points to the function's frame.
     fn frame_local(self) -> Option<u32> {
         let (function, at) = self.frame?;
         let base = location::select(self.debug, function, gimli::DW_AT_frame_base, Some(at));
@@ -153,12 +153,12 @@ impl<'a> Context<'_, 'a> {
         local_of(base, self.debug.unit(unit).encoding())
     }
 
-    /// Whether the debug information names locals that the code uses for something else.
+    /// Whether the debug information names locals that the code uses for other values.
     fn has_foreign_locals(self) -> bool {
         self.debug.foreign_locals.get().copied().unwrap_or_default()
     }
 
-    /// Checks that the local that should hold the frame really holds it.
+    /// Checks that the local named as the frame's base holds it.
     fn check_frame(self, at: OrigOffset) -> Result<(), Unavailable> {
         if !self.has_foreign_locals() {
             return Ok(());
@@ -173,7 +173,7 @@ impl<'a> Context<'_, 'a> {
         }
     }
 
-    /// The address of a function's frame base.
+    /// Returns the address of a function's frame base.
     fn frame_base(self) -> Result<Scalar, Unavailable> {
         let (function, at) = self
             .frame
@@ -197,7 +197,7 @@ impl<'a> Context<'_, 'a> {
             None => run.stack.pop(),
         };
         let base = run.read(item.ok_or(Unavailable::Broken("an empty frame base"))?)?;
-        // The stack grows down to 0, so nothing lies there: the local has not been set yet.
+        // The stack grows down to 0, so no frame is at 0. The local has not been set yet.
         if base.bits == 0 {
             let local = self.frame_local();
             let behind = local.and_then(|local| self.debug.prologue(at)?.set(local));
@@ -238,7 +238,7 @@ impl<'m, 'a> Run<'m, 'a> {
         }
     }
 
-    /// The location that the expression yields.
+    /// Returns the location that the expression yields.
     fn location(&mut self, bytes: u64) -> Result<Option<Simple>, Unavailable> {
         let of_address = std::mem::take(&mut self.of_address);
         if let Some(simple) = self.simple.take() {
@@ -255,9 +255,9 @@ impl<'m, 'a> Run<'m, 'a> {
             Item::Known(_) => self.address_bits,
         };
         match item {
-            // Wider than any address.
+            // The contents are wider than any address.
             Item::Unread(_) if width > self.address_bits => Ok(Some(Simple::Value(item))),
-            // Too small to hold the variable.
+            // The contents are too small to hold the variable.
             Item::Unread(_) if bytes > u64::from(width / 8) => Ok(Some(Simple::Memory(item))),
             _ => Err(Unavailable::ValueOrAddress),
         }

@@ -1,4 +1,4 @@
-//! Global variables by name.
+//! Finds global variables by name.
 
 use std::collections::HashSet;
 
@@ -10,21 +10,21 @@ use crate::types::TypeRef;
 use crate::variable::{Variable, VariableKind};
 use crate::{DebugError, PathError, Variables};
 
-/// A global variable: one of a file in C, of a namespace in C++ or of a module in Rust, or a static
-/// member of a class.
+/// A variable of a file in C, of a namespace in C++ or of a module in Rust, or a static member of a
+/// class.
 #[derive(Clone, Debug)]
 pub struct Global {
-    /// Its own name.
+    /// The variable's own name, without namespaces.
     pub name: String,
-    /// Whether it is visible to other compilation units.
+    /// Whether the variable is visible to other compilation units.
     pub external: bool,
     pub(crate) entry: GlobalEntry,
 }
 
 impl Variables<'_> {
-    /// All named global variables, in the order of the units.
+    /// Returns all named global variables, in the order of the units.
     ///
-    /// The first call reads all entries; each call takes O(global variables).
+    /// The first call reads all entries. Each call takes O(global variables).
     ///
     /// # Errors
     /// If names are longer than the debug information can honestly hold.
@@ -33,7 +33,7 @@ impl Variables<'_> {
         let mut left = 4 * self.debug.size() + (1 << 20);
         let mut found = Vec::new();
         for &global in &index.globals {
-            // A broken entry does not hide the others; a query about it returns the error.
+            // A broken entry does not hide the others. A query about it returns the error.
             let name = self.debug.name(global.entry);
             let Some(name) = name.unwrap_or_else(|_| Some("<broken>".into())) else {
                 continue;
@@ -51,13 +51,14 @@ impl Variables<'_> {
         Ok(found)
     }
 
-    /// The compilation unit of a global variable: the path of its source as given to the compiler.
+    /// Returns the compilation unit of a global variable, as the path of its source given to the
+    /// compiler.
     pub fn unit_name(&self, global: &Global) -> Option<String> {
         let name = self.debug.unit(global.entry.entry.unit).name?;
         Some(name.to_string_lossy().into_owned())
     }
 
-    /// The name with its namespaces and classes, `geo::Circle::count`.
+    /// Returns the name with its namespaces and classes, such as `geo::Circle::count`.
     ///
     /// # Errors
     /// If an entry is broken.
@@ -78,7 +79,7 @@ impl Variables<'_> {
         Ok(name.unwrap_or_else(|| "(anonymous namespace)".into()))
     }
 
-    /// A global variable, ready to be located.
+    /// Returns a global variable in the form that can be located.
     ///
     /// # Errors
     /// If its entry is broken.
@@ -101,9 +102,9 @@ impl Variables<'_> {
         })
     }
 
-    /// Finds the global variable with a name, which may be qualified by some of its namespaces:
-    /// `count`, `Circle::count`, `geo::Circle::count`. A variable with exactly this full name takes
-    /// precedence.
+    /// Finds the global variable with a name. Some of its namespaces may qualify the name, as in
+    /// `count`, `Circle::count` or `geo::Circle::count`. A variable with exactly this full name
+    /// takes precedence.
     ///
     /// A definition takes precedence over a declaration. If equal definitions have the same place,
     /// the first unit's definition is used. O(global variables).
@@ -128,7 +129,7 @@ impl Variables<'_> {
         let mut found = Vec::new();
         let mut exact = Vec::new();
         for global in globals.iter().filter(|global| global.name == own) {
-            // One more than wanted shows whether these are all.
+            // One more than wanted shows whether the list is complete.
             let most = spaces.len() + 1;
             let inside = self.index().spaces_of(&self.debug, global.entry, most)?;
             let mut matches = inside.len() >= spaces.len();
@@ -186,8 +187,8 @@ impl Variables<'_> {
         }
     }
 
-    /// Finds the static variable with a name, which may be qualified by the name of its function:
-    /// `calls`, `note::calls`.
+    /// Finds the static variable with a name. The name of its function may qualify the name, as in
+    /// `calls` or `note::calls`.
     fn find_static(
         &self,
         query: &str,
@@ -210,7 +211,7 @@ impl Variables<'_> {
             {
                 continue;
             }
-            // Each instance of a function may describe it.
+            // Each instance of a function may describe the variable.
             let place = self.locate_statically(&entry);
             if !found.iter().any(|(_, _, known)| *known == place) {
                 found.push((entry, function, place));
@@ -233,8 +234,8 @@ impl Variables<'_> {
         }
     }
 
-    /// Removes duplicates: variables at the same place. Many units may describe one variable, some
-    /// of them without a place.
+    /// Removes variables at the same place as another. Many units may describe one variable, and
+    /// some give no place.
     fn places_once<'g>(&self, found: Vec<&'g Global>) -> Vec<&'g Global> {
         if found.len() < 2 {
             return found;

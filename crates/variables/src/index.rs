@@ -1,4 +1,4 @@
-//! The positions of functions' and global variables' entries: one pass over all units, at the first
+//! Indexes the entries of functions and global variables, in one pass over all units at the first
 //! query.
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use crate::debug::{Debug, Entry, EntryId, Next, local_of};
 pub(crate) struct Index {
     /// The bodies that the functions' entries claim.
     pub(crate) fit: Fit,
-    /// The described functions, ascending by start; no two start at the same place.
+    /// The described functions, ascending by start. No two start at the same place.
     functions: Vec<(Range<OrigOffset>, EntryId)>,
     pub(crate) globals: Vec<GlobalEntry>,
     /// The namespaces and types that contain global variables.
@@ -62,9 +62,9 @@ impl Index {
                 index.warnings.push(error.to_string());
             }
         }
-        // If the linker chose one of several definitions, all entries point to it. The entry that
-        // ends where the function ends is taken; of equals, the first. Others belong to code that
-        // is not in the module.
+        // If the linker chose one of several definitions, all entries point to it. The first entry
+        // that ends where the function ends is used. Other entries belong to code that is not in
+        // the module.
         let claims = functions
             .iter()
             .map(|(range, _): &(Range<OrigOffset>, _)| range.clone());
@@ -132,7 +132,7 @@ impl Index {
                         );
                     }
                 }
-                // Other contents of a function are found with its scopes.
+                // Other contents of a function are read with its scopes.
                 _ if function.is_some() => {}
                 gimli::DW_TAG_variable | gimli::DW_TAG_member => {
                     let declared = entry.flag(gimli::DW_AT_declaration);
@@ -150,7 +150,7 @@ impl Index {
                 }
                 _ => {
                     let entry = entry.id;
-                    // Each takes at least a byte of a section of less than 4 GiB.
+                    // Each space takes at least a byte of a section of less than 4 GiB.
                     open.push((depth, self.spaces.len() as u32));
                     self.spaces.push(Space {
                         entry,
@@ -179,19 +179,19 @@ impl Index {
         Ok(())
     }
 
-    /// The static variables of the functions with these entries.
+    /// Returns the static variables of the functions with these entries.
     pub(crate) fn statics_of(&self, functions: &[EntryId]) -> impl Iterator<Item = EntryId> {
         let each = functions.iter().filter_map(|id| self.statics_of.get(id));
         each.flatten().copied()
     }
 
-    /// Whether the local that should hold a function's frame holds something else.
+    /// Whether the local that should hold a function's frame holds another value.
     pub(crate) fn has_foreign_frame(&self, debug: &Debug<'_>) -> bool {
         let mut frames = self.frames.iter();
         frames.any(|&(start, _, local)| debug.is_frame(start, local) == Some(false))
     }
 
-    /// The function with this body.
+    /// Returns the function with this body.
     pub(crate) fn function(&self, body: &Range<OrigOffset>) -> Option<EntryId> {
         let start = |(range, _): &(Range<OrigOffset>, _)| range.start;
         let found = self
@@ -201,7 +201,7 @@ impl Index {
         Some(self.functions[found].1)
     }
 
-    /// The innermost `most` namespaces and types around a global variable, innermost first.
+    /// Returns the innermost `most` namespaces and types around a global variable, innermost first.
     pub(crate) fn spaces_of(
         &self,
         debug: &Debug<'_>,
@@ -230,7 +230,7 @@ impl Index {
     }
 }
 
-/// The file and the line of a declaration.
+/// Returns the file and the line of a declaration.
 fn declaration(entry: &Entry<'_>) -> Option<(u64, u64)> {
     let file = match entry.value(gimli::DW_AT_decl_file)? {
         gimli::AttributeValue::FileIndex(file) => file,

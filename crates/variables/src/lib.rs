@@ -1,9 +1,9 @@
-//! Variables of the source language, according to DWARF debug information: which are in scope at an
-//! offset of the original module, where they are in the WebAssembly program, and their values.
+//! Finds the source variables in scope at an offset of the original module, their places in the
+//! WebAssembly program, and their values. All of this comes from DWARF debug information.
 //!
-//! Nothing here runs anything. Values come from a [`Machine`], a moment of a run that the caller
-//! provides: a recording, an interpreter, a test. Whatever DWARF does not say is [`Unavailable`],
-//! with the reason; it is never guessed.
+//! This crate runs no code. Values come from a [`Machine`], a moment of a run that the caller
+//! provides: a recording, an interpreter, a test. Values that DWARF does not determine are
+//! [`Unavailable`], with the reason. They are never guessed.
 //!
 //! ```no_run
 //! use afterimage_ids::{FuncId, OrigOffset};
@@ -26,9 +26,9 @@
 //! }
 //! ```
 //!
-//! The entries are walked without recursion, and memory use stays in proportion to the size of the
-//! debug sections, whatever they contain. gimli decodes the sections. Expressions are evaluated
-//! here, because gimli's evaluation does not support `DW_OP_WASM_location`.
+//! The entries are walked without recursion. Memory use is proportional to the size of the debug
+//! sections, even for hostile input. gimli decodes the sections. This crate evaluates the
+//! expressions, because gimli's evaluation does not support `DW_OP_WASM_location`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -90,13 +90,13 @@ pub struct Variables<'a> {
     index: OnceLock<Index>,
     types: Types,
     methods: OnceLock<methods::Methods>,
-    /// For each unit examined: why it describes no variables, if it describes none.
+    /// The reason why each unit examined describes no variables, if it describes none.
     missing: Mutex<HashMap<u32, Option<DebugError>>>,
 }
 
 impl<'a> Variables<'a> {
-    /// Opens the debug information of the original module. Units are listed; their entries are read
-    /// on demand, function by function.
+    /// Opens the debug information of the original module. Lists the units, and reads their entries
+    /// later on demand, function by function.
     ///
     /// # Errors
     /// [`DebugError::None`] if there is no debug information. Broken parts are left out and listed
@@ -140,7 +140,7 @@ impl<'a> Variables<'a> {
         self.types.describe(&self.debug, type_ref)
     }
 
-    /// The name of a type, as C would write it.
+    /// Returns the name of a type, as C would write it.
     ///
     /// # Errors
     /// If an entry is broken.
@@ -148,8 +148,8 @@ impl<'a> Variables<'a> {
         self.types.name(&self.debug, type_ref)
     }
 
-    /// The size of a type in bytes. `None` for functions, incomplete types and arrays of unknown
-    /// length.
+    /// Returns the size of a type in bytes, or `None` for functions, incomplete types and arrays of
+    /// unknown length.
     ///
     /// # Errors
     /// If an entry is broken.
@@ -157,7 +157,7 @@ impl<'a> Variables<'a> {
         types::size(&self.types, &self.debug, type_ref)
     }
 
-    /// A type without the names and qualifiers around it.
+    /// Returns a type without the names and qualifiers around it.
     ///
     /// # Errors
     /// If an entry is broken.

@@ -1,4 +1,4 @@
-//! Locates variables.
+//! Finds the locations of variables.
 
 use std::ops::Range;
 
@@ -17,10 +17,10 @@ use crate::{Unavailable, Variables, location};
 impl Variables<'_> {
     /// Locates a variable at an offset. Global variables do not need an offset.
     ///
-    /// Unoptimised code keeps variables in its stack frame, and DWARF states that for the whole
-    /// function. Until the function has stored its arguments in the frame, a parameter is in the
-    /// local that received the argument. The places of other variables are already correct at that
-    /// time, but their values are not set yet.
+    /// Unoptimised code keeps variables in its stack frame, and DWARF states this place for the
+    /// whole function. Until the function has stored its arguments in the frame, a parameter is in
+    /// the local that received the argument. The places of other variables are already correct at
+    /// that time, but their values are not set yet.
     ///
     /// # Errors
     /// The reason why the variable has no location.
@@ -67,12 +67,13 @@ impl Variables<'_> {
         })
     }
 
-    /// The code for which the debug information locates a variable, if it does so with a list.
+    /// Returns the code for which the debug information locates a variable, if it has a list of
+    /// locations.
     pub fn extents(&self, variable: &Variable) -> Option<Vec<Range<OrigOffset>>> {
         location::extents(&self.debug, variable.entry, gimli::DW_AT_location)
     }
 
-    /// The location of a global variable, if it does not depend on the run.
+    /// Returns the location of a global variable, if it does not depend on the run.
     pub(crate) fn locate_statically(&self, entry: &EntryId) -> Option<Vec<Piece>> {
         let found = select(&self.debug, *entry, gimli::DW_AT_location, None).ok()?;
         let context = Context {
@@ -91,7 +92,7 @@ impl Variables<'_> {
         }
     }
 
-    /// The bytes of a constant variable.
+    /// Returns the bytes of a constant variable.
     fn constant(
         &self,
         value: crate::debug::Value<'_>,
@@ -99,7 +100,7 @@ impl Variables<'_> {
     ) -> Result<Piece, Unavailable> {
         use gimli::AttributeValue as A;
         let bytes = bytes.unwrap_or(8);
-        // Fixed-size numbers do not say how they are extended.
+        // Fixed-size numbers do not state whether they are signed.
         let fixed = |number: u64, size: u64| {
             let narrow = Unavailable::Narrow {
                 bits: 8 * size as u32,
@@ -131,7 +132,7 @@ impl Variables<'_> {
     }
 }
 
-/// The part of a parameter that an argument holds.
+/// Returns the part of a parameter that an argument holds.
 fn arguments(held: &Held, machine: &dyn Machine) -> Piece {
     let place = Place::Local(held.argument.local);
     let bytes = held.bytes;
@@ -139,7 +140,7 @@ fn arguments(held: &Held, machine: &dyn Machine) -> Piece {
     let word = place.word(machine).ok();
     let cleared = word.is_some_and(|word| word.bits & u128::from(all & !held.argument.mask) != 0);
     let place = match word {
-        // Only a part of the local's contents is stored.
+        // The code stores only a part of the local's contents.
         Some(word) if cleared => {
             let bits = word.bits & u128::from(held.argument.mask);
             Place::Value(bits.to_le_bytes()[..bytes as usize].into())

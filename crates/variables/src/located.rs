@@ -1,4 +1,4 @@
-//! Locations that stay valid until one of the machine's words that determine them changes.
+//! Caches locations until one of the machine's words that determine them changes.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,11 +8,11 @@ use crate::object::Object;
 use crate::place::{Machine, Place, Word};
 use crate::{Unavailable, Variable, Variables};
 
-/// A variable's location, and the words that were read to find it: none for a local, the frame's
-/// base for a variable in the stack frame. As long as these words are the same, the location is the
-/// same.
+/// A variable's location, and the words that were read to find it. For a local, there are no such
+/// words. For a variable in the stack frame, the word is the frame's base. As long as these words
+/// are the same, the location is the same.
 pub struct Located {
-    /// The object, or why there is none.
+    /// The object, or the reason why there is none.
     pub object: Result<Object, Unavailable>,
     words: Vec<(Place, Option<Word>)>,
     /// Whether anything other than these words was read.
@@ -20,7 +20,7 @@ pub struct Located {
 }
 
 impl Located {
-    /// Whether this is also the location at another moment at the same place in the code.
+    /// Whether this is also the location at another moment, at the same offset of the code.
     pub fn holds_at(&self, machine: &dyn Machine) -> bool {
         let mut words = self.words.iter();
         !self.is_momentary && words.all(|(place, word)| place.word(machine).ok() == *word)

@@ -8,7 +8,7 @@ use gimli::{AttributeValue, DwAt, Expression};
 use crate::Unavailable;
 use crate::debug::{Debug, EntryId, Slice, Value};
 
-/// The location in an entry.
+/// The location that an entry gives.
 pub(crate) enum EntryLocation<'a> {
     /// An expression, and the unit in which to interpret it.
     Expression(u32, Expression<Slice<'a>>),
@@ -18,7 +18,7 @@ pub(crate) enum EntryLocation<'a> {
     Nothing,
 }
 
-/// The location that an attribute gives at an offset. Without an offset, lists are ignored.
+/// Returns the location that an attribute gives at an offset. Without an offset, ignores lists.
 ///
 /// # Errors
 /// [`Unavailable::NotHere`] if there is a list without an entry for this offset.
@@ -75,7 +75,7 @@ pub(crate) fn select<'a>(
     }
 }
 
-/// The code for which an attribute gives a location, if it gives a list.
+/// Returns the code for which an attribute gives a location, if it gives a list.
 pub(crate) fn extents(
     debug: &Debug<'_>,
     id: EntryId,
@@ -93,7 +93,7 @@ pub(crate) fn extents(
     Some(found)
 }
 
-/// The distance between an offset and a range.
+/// Returns the distance between an offset and a range.
 pub(crate) fn distance(range: &Range<OrigOffset>, at: OrigOffset) -> u32 {
     if at < range.start {
         range.start.0 - at.0

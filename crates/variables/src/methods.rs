@@ -12,8 +12,8 @@ use crate::types::TypeRef;
 pub(crate) type Methods = HashMap<u64, (String, EntryId)>;
 
 impl Variables<'_> {
-    /// The type whose method table is at an address, with its name. The first call takes O(global
-    /// variables).
+    /// Returns the type whose method table is at an address, with its name. The first call takes
+    /// O(global variables).
     pub(crate) fn concrete(&self, methods: u64) -> Option<(String, TypeRef)> {
         let known = self.methods.get_or_init(|| self.tables());
         let (name, entry) = known.get(&methods)?;
@@ -50,7 +50,7 @@ impl Variables<'_> {
     }
 }
 
-/// `T` of `<T as Trait>::{vtable}`.
+/// Returns `T` from the name `<T as Trait>::{vtable}`.
 fn implementor(name: &str) -> Option<&str> {
     let inside = name.strip_suffix("::{vtable}")?.strip_prefix('<')?;
     let mut open = 0u32;

@@ -1,4 +1,4 @@
-//! Explains where missing debug information would be.
+//! Explains why debug information is missing.
 
 use std::sync::PoisonError;
 
@@ -9,7 +9,7 @@ use crate::debug::{Debug, Next};
 use crate::sections::Sections;
 use crate::{DebugError, Variables};
 
-/// Why a module has no `.debug_info`.
+/// Returns the reason why a module has no `.debug_info`.
 pub(crate) fn without(sections: &Sections<'_>) -> DebugError {
     DebugError::None(NoDebug::of(|name| sections.custom(name)))
 }
@@ -22,7 +22,8 @@ fn shown(name: &str) -> String {
     shown.collect()
 }
 
-/// Whether a unit belongs to LLVM's runtime library, which distributions build with lines only.
+/// Whether a unit belongs to LLVM's runtime library. Distributions build this library with line
+/// information only.
 fn is_runtime(unit: &str) -> bool {
     ["compiler-rt/lib/builtins/", "compiler_builtins"]
         .iter()
@@ -30,8 +31,8 @@ fn is_runtime(unit: &str) -> bool {
 }
 
 impl Variables<'_> {
-    /// Why a part of the program has no variables: its debug information is elsewhere, or does not
-    /// describe variables.
+    /// Returns the reason why a part of the program has no variables, if there is such a part. Its
+    /// debug information is elsewhere, or does not describe variables.
     pub fn lacks(&self) -> Option<DebugError> {
         let elsewhere = NoDebug::of(|name| self.debug.sections.custom(name));
         if elsewhere != NoDebug::Nowhere {
@@ -67,7 +68,7 @@ impl Variables<'_> {
         (functions > 0).then_some(DebugError::Undescribed { functions })
     }
 
-    /// If a unit describes no variables: the reason.
+    /// Returns the reason why a unit describes no variables, if it describes none.
     pub(crate) fn missing(&self, unit: u32) -> Option<DebugError> {
         let mut known = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.entry(unit);
@@ -76,7 +77,7 @@ impl Variables<'_> {
 }
 
 impl Debug<'_> {
-    /// If a unit describes no variables at all: the reason.
+    /// Returns the reason why a unit describes no variables at all, if it describes none.
     pub(crate) fn missing(&self, unit: u32) -> Option<DebugError> {
         if let Some(file) = self.separate(unit) {
             return Some(DebugError::Split { file });
@@ -95,8 +96,8 @@ impl Debug<'_> {
         Some(shown(&file.to_string_lossy()))
     }
 
-    /// Whether a unit only names the functions of inlined lines: it has no types, variables or
-    /// frames.
+    /// Whether a unit only names the functions of inlined lines. Such a unit has no types,
+    /// variables or frames.
     fn is_only_lines(&self, unit: u32) -> bool {
         let mut only_lines = true;
         let walked = self.walk(
@@ -116,7 +117,7 @@ impl Debug<'_> {
                 if only_lines {
                     Ok(Next::Into)
                 } else {
-                    // This suffices to decide.
+                    // One such entry suffices to decide.
                     Err(DebugError::TooMuch { what: "entries" })
                 }
             },
@@ -124,7 +125,7 @@ impl Debug<'_> {
         only_lines && walked.is_ok()
     }
 
-    /// The unit whose code contains an offset, according to its first entry.
+    /// Returns the unit whose code contains an offset, according to its first entry.
     pub(crate) fn unit_at(&self, at: OrigOffset) -> Option<u32> {
         (0..self.units()).find(|&unit| {
             let first = self.first(unit).and_then(|entry| self.code(&entry).ok()?);

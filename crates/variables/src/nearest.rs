@@ -1,9 +1,9 @@
-//! Suggestions for names that do not exist.
+//! Suggests similar names for names that do not exist.
 
-/// Up to five names that share most of their letters with `query`, the most similar first.
+/// Returns up to five names that share most of their letters with `query`, the most similar first.
 ///
-/// Similarity is the number of equal letters at the start plus the number at the end. So it detects
-/// swapped, omitted and added letters. O(names).
+/// Similarity is the number of equal letters at the start plus the number at the end. So it
+/// tolerates swapped, omitted and added letters. O(names).
 pub(crate) fn nearest<'a>(query: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let alike = |name: &str| {
         let same = |(a, b): &(char, char)| a.eq_ignore_ascii_case(b);

@@ -1,4 +1,4 @@
-//! Objects: a type and the places of its bytes; and the parts of objects.
+//! Objects, which have a type and the places of their bytes, and the parts of objects.
 
 use crate::expression::Context;
 use crate::place::{Machine, Piece, Place, part, read};
@@ -10,16 +10,17 @@ use std::sync::Arc;
 /// A value in a program: a variable or a part of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Its type.
+    /// The type of the value.
     pub type_ref: TypeRef,
-    /// The places of its bytes, in order. A query for an object's writers asks about these places.
+    /// The places of the value's bytes, in order. A query for an object's writers asks about these
+    /// places.
     pub pieces: Vec<Piece>,
-    /// For a bit-field, the bits that it covers.
+    /// For a bit-field, the bits that the field covers.
     pub bits: Option<BitField>,
 }
 
 impl Object {
-    /// The ranges of memory 0 that hold parts of the object.
+    /// Returns the ranges of memory 0 that hold parts of the object.
     pub fn memory(&self) -> impl Iterator<Item = Range<u64>> {
         self.pieces.iter().filter_map(|piece| match piece.place {
             Place::Memory(address) => Some(address..address.saturating_add(piece.bytes)),
@@ -27,7 +28,7 @@ impl Object {
         })
     }
 
-    /// Its address, if it is entirely in memory.
+    /// Returns the object's address, if the object is entirely in memory.
     pub fn address(&self) -> Option<u64> {
         match (&self.pieces[..], self.bits) {
             (
@@ -48,7 +49,7 @@ impl Object {
 pub(crate) const NUMBER: u64 = 16;
 
 impl Variables<'_> {
-    /// Reads an object that is a number, a pointer or a bit-field: its bits, with zeros above.
+    /// Reads the bits of a number, a pointer or a bit-field, with zeros above.
     pub(crate) fn bits(
         &self,
         object: &Object,
@@ -79,7 +80,7 @@ impl Variables<'_> {
         })
     }
 
-    /// A member of an object.
+    /// Returns a member of an object.
     pub(crate) fn member(
         &self,
         object: &Object,
@@ -93,7 +94,7 @@ impl Variables<'_> {
         let pieces = match &member.offset {
             MemberOffset::Bytes(offset) => {
                 let whole = self.size(object.type_ref)?;
-                // The unsized end of a structure also begins after it.
+                // The unsized end of a structure also begins after the structure's bytes.
                 if whole.is_some_and(|whole| whole <= *offset)
                     && self.is_function_pointer(member.type_ref)?
                 {
@@ -136,7 +137,8 @@ impl Variables<'_> {
         Ok(matches!(pointee.kind, TypeKind::Function { .. }))
     }
 
-    /// The active variant of a Rust enumeration; `None` if its discriminant selects no variant.
+    /// Returns the active variant of a Rust enumeration, or `None` if its discriminant selects no
+    /// variant.
     pub(crate) fn active<'p>(
         &self,
         object: &Object,
@@ -161,7 +163,7 @@ impl Variables<'_> {
         Ok(chosen.map(|variant| &variant.members[..]))
     }
 
-    /// The element type of an array, and the number of elements.
+    /// Returns the element type of an array, and the number of elements.
     pub(crate) fn elements(
         &self,
         type_ref: TypeRef,
@@ -186,7 +188,7 @@ impl Variables<'_> {
         Some((of, count))
     }
 
-    /// An element of an array.
+    /// Returns an element of an array.
     pub(crate) fn element(
         &self,
         object: &Object,
@@ -211,7 +213,7 @@ impl Variables<'_> {
         }
     }
 
-    /// The record that a type is.
+    /// Returns the definition of a record type, or `None` for other types.
     pub(crate) fn record(&self, type_ref: TypeRef) -> Result<Option<Arc<Record>>, Unavailable> {
         let described = self.describe(self.plain(type_ref)?)?;
         Ok(match &described.kind {
@@ -220,7 +222,7 @@ impl Variables<'_> {
         })
     }
 
-    /// The target of a pointer, moved by `count` elements.
+    /// Returns the target of a pointer, moved by `count` elements.
     pub(crate) fn pointee(
         &self,
         object: &Object,
@@ -240,7 +242,7 @@ impl Variables<'_> {
         }
         let bytes = match (self.size(to)?, count) {
             (Some(bytes), _) => bytes,
-            // Even an array of unknown length has a beginning.
+            // An array of unknown length also has a beginning.
             (None, 0) if matches!(self.describe(self.plain(to)?)?.kind, TypeKind::Array { .. }) => {
                 0
             }

@@ -1,5 +1,5 @@
-//! The parts of an object, one level at a time, for users who open a value step by step, as in a
-//! debugger.
+//! Lists the parts of an object, one level at a time, for debuggers in which users open a value
+//! step by step.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub struct Part {
     /// The member's name, `[3]` for an element, `*` for the target of a pointer, or the key for an
     /// element of a map.
     pub name: String,
-    /// The part. If it has no place: the reason, or text to show instead.
+    /// The part. If it has no place, the reason or the text to show instead.
     pub object: Result<Object, String>,
 }
 
@@ -65,8 +65,8 @@ impl Parts {
 }
 
 impl Variables<'_> {
-    /// The parts of an object whose numbers, from 0, are in `wanted`. A number, a text or a null
-    /// pointer has no parts.
+    /// Returns the parts of an object whose numbers, from 0, are in `wanted`. A number, a text or a
+    /// null pointer has no parts.
     ///
     /// # Errors
     /// If the object has no value, or its type is broken.
@@ -167,7 +167,7 @@ impl Variables<'_> {
         Ok(Parts::default())
     }
 
-    /// The members of a structure, and of its active alternative.
+    /// Returns the members of a structure and of its active alternative.
     fn members(
         &self,
         object: &Object,
@@ -190,7 +190,7 @@ impl Variables<'_> {
         for member in members {
             let name = match &member.name {
                 Some(name) => match name.strip_prefix("__") {
-                    // rustc names the members of a tuple like this.
+                    // rustc names the members of a tuple in this way.
                     Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
                         number.to_owned()
                     }

@@ -1,4 +1,4 @@
-//! Path expressions: `p->next.key`, `a[3].x`, `*p`, `&v`.
+//! Parses path expressions, such as `p->next.key`, `a[3].x`, `*p` and `&v`.
 //!
 //! ```text
 //! expression = ("*" | "&") expression | postfix
@@ -18,26 +18,26 @@ mod resolve;
 /// A step from one object to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// `.name` or `->name`.
+    /// A member, written `.name` or `->name`.
     Member {
         name: String,
-        /// Whether it was written `->`, which requires a pointer.
+        /// Whether the member was written with `->`, which requires a pointer.
         arrow: bool,
     },
-    /// `[n]`.
+    /// An element, written `[n]`.
     Index(i64),
-    /// `["key"]` of a map.
+    /// The value of a key of a map, written `["key"]`.
     Key(String),
-    /// `*`.
+    /// The target of a pointer, written `*`.
     Follow,
-    /// `&`.
+    /// The address of an object, written `&`.
     Address,
 }
 
 /// A parsed expression: a variable and the steps from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The name of the variable, including any `::`; a leading `::` means a global variable.
+    /// The name of the variable, including any `::`. A leading `::` means a global variable.
     pub variable: String,
     /// The steps, in the order in which they apply.
     pub(crate) steps: Vec<Step>,
@@ -80,7 +80,7 @@ impl Path {
     /// Like [`parse`](Self::parse).
     pub fn prefix(text: &str) -> Result<(Self, usize), PathError> {
         let mut reader = Reader { text, at: 0 };
-        // Prefix operators, with the parentheses around them.
+        // These are prefix operators, with the parentheses around them.
         let mut waiting = Vec::new();
         loop {
             if reader.take("*") {
@@ -173,7 +173,7 @@ impl<'t> Reader<'t> {
             Some(b'0'..=b'9') => format!("__{word}"),
             Some(_) => word.to_string(),
         };
-        // The number of elements, as programs ask for it.
+        // These names request the number of elements, as in programs.
         if self.take("(") {
             if !held::COUNTS.contains(&&*name) {
                 self.at -= 1;
@@ -184,7 +184,7 @@ impl<'t> Reader<'t> {
         Ok(Step::Member { name, arrow })
     }
 
-    /// A text between quotation marks.
+    /// Returns a text between quotation marks.
     fn key(&mut self) -> Result<String, PathError> {
         let start = self.at + (self.text[self.at..].len() - self.rest().len());
         let mut key = String::new();

@@ -16,9 +16,9 @@ pub enum Place {
     OperandStack(u32),
     /// An address of memory 0.
     Memory(u64),
-    /// No place: the value consists of these constant bytes.
+    /// No place, because the value consists of these constant bytes.
     Value(Arc<[u8]>),
-    /// No place: the value was optimised out.
+    /// No place, because the value was optimised out.
     OptimisedOut,
 }
 
@@ -38,10 +38,10 @@ impl fmt::Display for Place {
 /// Consecutive bytes of a variable that are in one place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
-    /// The place.
+    /// The place that holds the bytes.
     pub place: Place,
-    /// The position of its first byte in the place, counted from 0 at the least significant byte.
-    /// Always 0 for memory, because the address includes the position.
+    /// The position of the piece's first byte in the place, counted from 0 at the least significant
+    /// byte. Always 0 for memory, because the address includes the position.
     pub offset: u32,
     /// The number of bytes.
     pub bytes: u64,
@@ -52,12 +52,12 @@ pub struct Piece {
 pub struct Word {
     /// The bits, which are zero beyond the type's width.
     pub bits: u128,
-    /// The width of its WebAssembly type: 32, 64 or 128 bits.
+    /// The width of the WebAssembly type, which is 32, 64 or 128 bits.
     pub width: u32,
 }
 
 impl Word {
-    /// The value of an `i32` or the bits of an `f32`.
+    /// Returns the value of an `i32` or the bits of an `f32`.
     pub fn w32(bits: u32) -> Self {
         Self {
             bits: bits.into(),
@@ -65,7 +65,7 @@ impl Word {
         }
     }
 
-    /// The value of an `i64` or the bits of an `f64`.
+    /// Returns the value of an `i64` or the bits of an `f64`.
     pub fn w64(bits: u64) -> Self {
         Self {
             bits: bits.into(),
@@ -73,29 +73,32 @@ impl Word {
         }
     }
 
-    /// The bits of a `v128`.
+    /// Returns the bits of a `v128`.
     pub fn w128(bits: u128) -> Self {
         Self { bits, width: 128 }
     }
 }
 
-/// A moment of a run, in one activation of one function. It must not guess what it does not know;
-/// the answer is then [`Unavailable`].
+/// A moment of a run, in one activation of one function. An implementation must not guess unknown
+/// values. For them, the answer is [`Unavailable`].
 pub trait Machine {
-    /// The value of a local.
+    /// Returns the value of a local.
     fn local(&self, index: u32) -> Option<Word>;
-    /// The value of a global.
+    /// Returns the value of a global.
     fn global(&self, index: u32) -> Option<Word>;
-    /// Returns the value of a slot of the operand stack; 0 is the bottom slot of the activation.
+    /// Returns the value of a slot of the operand stack. Slot 0 is the bottom slot of the
+    /// activation.
     fn stack(&self, index: u32) -> Option<Word>;
     /// Reads memory 0. Returns `false` if any of the bytes do not exist or are unknown.
     fn memory(&self, address: u64, into: &mut [u8]) -> bool;
-    /// The value of a local when the function was entered. Only meaningful for arguments.
+    /// Returns the value of a local when the function was entered. This is only meaningful for
+    /// arguments.
     fn at_entry(&self, local: u32) -> Option<Word> {
         let _ = local;
         None
     }
-    /// The name of the function at an index of table 0. A function pointer is such an index.
+    /// Returns the name of the function at an index of table 0. A function pointer is such an
+    /// index.
     fn function(&self, index: u64) -> Option<String> {
         let _ = index;
         None
@@ -125,7 +128,7 @@ impl Machine for Nothing {
 }
 
 impl Place {
-    /// The value of a local, global or slot.
+    /// Returns the value of a local, global or slot.
     pub(crate) fn word(&self, machine: &dyn Machine) -> Result<Word, Unavailable> {
         let word = match self {
             Self::Local(index) => machine.local(*index),
@@ -138,7 +141,7 @@ impl Place {
 }
 
 impl Piece {
-    /// Reads some of the bytes; `into` must not extend beyond the piece.
+    /// Reads some of the bytes. `into` must not extend beyond the piece.
     fn read(&self, from: u64, into: &mut [u8], machine: &dyn Machine) -> Result<(), Unavailable> {
         let start = usize::try_from(u64::from(self.offset) + from).unwrap_or(usize::MAX);
         let end = start.saturating_add(into.len());
@@ -168,9 +171,9 @@ impl Piece {
     }
 }
 
-/// The pieces of a part of an object: `bytes` bytes from `offset` on. Bytes beyond the object have
-/// no place. The exception is an object that is entirely in memory, where memory continues after
-/// it: arrays of unknown length extend there.
+/// Returns the pieces of a part of an object, which are `bytes` bytes from `offset` on. Bytes
+/// beyond the object have no place, unless the object is entirely in memory. In that case, they are
+/// the memory after the object, because arrays of unknown length extend there.
 pub(crate) fn part(pieces: &[Piece], offset: u64, bytes: u64) -> Vec<Piece> {
     if let [
         Piece {
@@ -198,8 +201,8 @@ pub(crate) fn part(pieces: &[Piece], offset: u64, bytes: u64) -> Vec<Piece> {
             };
             match &mut own.place {
                 Place::Memory(address) => *address = address.wrapping_add(skip),
-                // Only 2³² bytes of a local or a constant can be addressed, so whatever does not
-                // exist stays out of reach.
+                // Only 2³² bytes of a local or a constant can be addressed, so a clamped offset is
+                // still outside the place.
                 _ => {
                     own.offset = own
                         .offset

@@ -1,13 +1,13 @@
-//! Analyses a function's code before its first branch, loop or call: where it sets up its stack
-//! frame, and where it stores its arguments.
+//! Analyses a function's code before its first branch, loop or call, to find where it sets up its
+//! stack frame and stores its arguments.
 //!
-//! Unoptimised code has its parameters in the frame, and DWARF states that from the function's
-//! first instruction on. Until an argument is stored there, the parameter is in the argument's
-//! local. The debug information does not say where that happens: the line table's `prologue_end`
-//! may be the function's first instruction (in LLVM, if a UBSan check comes before any line). So
-//! the stores are found by executing the code on known values: constants, arguments, and the
-//! globals' values at the entry. Code that is not understood ends the search, so all findings are
-//! certain.
+//! Unoptimised code has its parameters in the frame, and DWARF states this place from the
+//! function's first instruction on. Until the code stores an argument there, the parameter is in
+//! the argument's local. The debug information does not give the moment of the store. The line
+//! table's `prologue_end` may be the function's first instruction (in LLVM, if a UBSan check comes
+//! before any line). So the analysis executes the code on known values, which are constants,
+//! arguments, and the globals' values at the entry. An unknown operator ends the search, so all
+//! findings are certain.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use std::ops::Range;
 use afterimage_ids::OrigOffset;
 use wasmparser::{BinaryReader, FunctionBody, MemArg, Operator};
 
-/// The writes and stores of a function's first code.
+/// The writes and stores at the beginning of a function's code.
 #[derive(Debug, Default)]
 pub(crate) struct Prologue {
     /// The writes to locals, in order, each with the offset after it.
@@ -63,7 +63,7 @@ pub(crate) struct Held {
     pub(crate) bytes: u64,
 }
 
-/// The maximum number of stores, which no real function reaches. Each store is examined for each
+/// The maximum number of stores. No real function reaches it. Each store is examined for each
 /// parameter.
 const STORES: usize = 1 << 10;
 
@@ -72,12 +72,12 @@ impl Prologue {
     /// first branch or call).
     pub(crate) fn read(code: &[u8], start: OrigOffset) -> Self {
         let mut reading = Reading::default();
-        // Broken code ends the search like any other that is not understood.
+        // Broken code ends the search like any unknown operator.
         let _ = reading.all(code, start);
         reading.found
     }
 
-    /// The offset after the first write of a value other than 0 to a local.
+    /// Returns the offset after the first write of a value other than 0 to a local.
     pub(crate) fn set(&self, local: u32) -> Option<OrigOffset> {
         let mut sets = self.sets.iter();
         let zero = Value::Constant(0);
@@ -85,20 +85,20 @@ impl Prologue {
         Some(*behind)
     }
 
-    /// Whether a local points to the frame after the first write to the local, that is, to a place
-    /// below a global's address. `None` if unknown.
+    /// Returns whether a local points to the frame after the first write to it, which means to a
+    /// place below a global's address. Returns `None` if unknown.
     pub(crate) fn is_frame(&self, local: u32) -> Option<bool> {
         let mut sets = self.sets.iter();
         let Some((_, value, _)) = sets.find(|(set, ..)| *set == local) else {
-            // A frame is made before anything else: if another local points below a global, the
-            // frame is there.
+            // The frame is set up first, so if another local points below a global, it points to
+            // the frame.
             let is_below = |value: &Value| matches!(value, Value::Sum(sum) if sum.plus != 0);
             let mut others = self.sets.iter();
             return others.any(|(_, value, _)| is_below(value)).then_some(false);
         };
         match *value {
             Value::Sum(here) => {
-                // The value from which the frame was computed.
+                // This is the value from which the frame was computed.
                 let is_below = |(_, value, _): &(u32, Value, OrigOffset)| match value {
                     Value::Sum(other) => other.of == here.of && other.plus != 0,
                     _ => false,
@@ -110,9 +110,9 @@ impl Prologue {
         }
     }
 
-    /// The arguments that hold some bytes of the frame, if at this offset of the code not all of
-    /// these bytes are stored there yet. The bytes are at a distance from the address in a local.
-    /// `None` if all are stored, or if that is unknown.
+    /// Returns the arguments that hold some bytes of the frame, if the code has not stored all
+    /// these bytes before this offset. The bytes are at a distance from the address in a local.
+    /// Returns `None` if the code has stored all of them, or if that is unknown.
     pub(crate) fn held(
         &self,
         at: OrigOffset,
@@ -177,14 +177,15 @@ impl Reading {
         Ok(())
     }
 
-    /// Executes an operator; `None` ends the search.
+    /// Executes an operator. Returns `None` to end the search.
     fn step(&mut self, operator: &Operator<'_>, here: Range<OrigOffset>) -> Option<()> {
         use Operator as O;
         match operator {
             O::Nop => {}
             O::LocalGet { local_index } => {
                 let value = self.locals.get(local_index).copied();
-                // Locals that were not written are arguments, or 0 and never queried.
+                // Unwritten locals are arguments. Other unwritten locals are 0, and are never
+                // queried.
                 self.stack.push(value.unwrap_or(Value::Argument(Argument {
                     local: *local_index,
                     mask: u64::MAX,
@@ -228,7 +229,7 @@ impl Reading {
                         mask: of.mask & mask,
                         ..of
                     }),
-                    // An aligned frame.
+                    // This aligns a frame.
                     (Value::Sum(_), Value::Constant(_)) => self.fresh(),
                     _ => Value::Unknown,
                 };
@@ -283,7 +284,7 @@ impl Reading {
         Some(())
     }
 
-    /// A new unknown value, from which distances can be counted.
+    /// Returns a new unknown value, from which distances can be counted.
     fn fresh(&mut self) -> Value {
         self.unknown += 1;
         Value::Sum(Sum {

@@ -1,4 +1,4 @@
-//! The position while parsing an expression.
+//! The cursor for parsing an expression.
 
 /// An expression, read from left to right.
 pub(crate) struct Reader<'t> {
@@ -8,7 +8,7 @@ pub(crate) struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// The rest of the text, without leading white space.
+    /// Returns the rest of the text, without leading white space.
     pub fn rest(&mut self) -> &'t str {
         let rest = self.text[self.at..].trim_start();
         self.at = self.text.len() - rest.len();

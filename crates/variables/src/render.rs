@@ -1,4 +1,4 @@
-//! Values as trees and as text: `{ x = 3, name = 0x1040 "abc" }`.
+//! Renders values as trees and as text, such as `{ x = 3, name = 0x1040 "abc" }`.
 
 use std::cell::Cell;
 
@@ -22,7 +22,7 @@ pub use string::quoted;
 pub use tree::{Limits, Rendered, Shape};
 
 impl Variables<'_> {
-    /// Returns the size in bytes of a type, if it is the type of a wide text's code units. These
+    /// Returns the size in bytes of a type, if it is a type for code units of wide text. These
     /// types are `wchar_t`, `char16_t` and `char32_t`, which are aliases of integers in C, and D's
     /// `wchar` and `dchar`.
     pub(crate) fn wide(&self, of: TypeRef) -> Option<u64> {
@@ -60,7 +60,7 @@ impl Variables<'_> {
     }
 }
 
-/// The remaining limits of a part.
+/// The limits that remain for a part.
 #[derive(Clone, Copy)]
 struct Room {
     depth: u8,
@@ -90,7 +90,7 @@ struct Renderer<'r, 'a> {
 }
 
 impl Renderer<'_, '_> {
-    /// Recursion is bounded by `depth`, which decreases with every level.
+    /// Renders an object. `depth` bounds the recursion, because it decreases with every level.
     fn object(&self, name: Option<String>, object: &Object, room: Room) -> Rendered {
         self.left.set(self.left.get().saturating_sub(1));
         let type_name = self.variables.type_name(object.type_ref);
@@ -234,7 +234,7 @@ impl Renderer<'_, '_> {
         Ok(())
     }
 
-    /// The contents of a container.
+    /// Renders the contents of a container.
     fn contents(
         &self,
         into: &mut Rendered,
@@ -320,7 +320,7 @@ impl Renderer<'_, '_> {
         }
     }
 
-    /// Elements that are not contiguous.
+    /// Renders elements that are not contiguous.
     fn items(&self, into: &mut Rendered, items: Items, room: Room) {
         let is_map = items.found.iter().any(|(key, _)| key.is_some());
         into.shape = if is_map {
@@ -356,7 +356,7 @@ impl Renderer<'_, '_> {
         }
     }
 
-    /// Elements, or the text that they form.
+    /// Renders elements, or the text that they form.
     fn sequence(
         &self,
         into: &mut Rendered,
@@ -416,7 +416,7 @@ impl Renderer<'_, '_> {
             return Ok(());
         };
         into.shape = Shape::Sequence;
-        // An array of unknown length has no elements to show; a path can still index it.
+        // An array of unknown length has no elements to show, but a path can index it.
         let Some(count) = count else {
             return Err(self.variables.incomplete(plain)?);
         };
@@ -460,7 +460,7 @@ impl Renderer<'_, '_> {
         })
     }
 
-    /// Elements of one byte that are numbers, regardless of their type.
+    /// Renders elements of one byte as numbers, regardless of their type.
     fn numbers(
         &self,
         into: &mut Rendered,
@@ -489,7 +489,7 @@ impl Renderer<'_, '_> {
         Ok(())
     }
 
-    /// The first elements of an array.
+    /// Renders the first elements of an array.
     fn elements(
         &self,
         into: &mut Rendered,
@@ -514,7 +514,7 @@ impl Renderer<'_, '_> {
         Ok(())
     }
 
-    /// Characters that are not text, shown as numbers, with a count for each run of equal numbers.
+    /// Renders characters that are not text as numbers, with a count for each run of equal numbers.
     fn bytes(&self, into: &mut Rendered, element: &Type, found: &Characters, count: u64) {
         let signed = element.name.as_deref() == Some("signed char");
         let mut shown = 0;

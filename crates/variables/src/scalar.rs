@@ -1,9 +1,9 @@
 //! Values on the stack of a DWARF expression (DWARF 5, section 2.5.1).
 //!
-//! DWARF's generic type has the size of an address, 32 bits. Compilers for WebAssembly compute with
-//! 64-bit locals in the same way. So a value here is as wide as its source, and a constant takes
-//! the width of the other operand. If that leaves the upper bits of a variable undefined, the value
-//! is refused.
+//! DWARF's generic type has the size of an address, 32 bits. Compilers for WebAssembly also compute
+//! with 64-bit locals. So a value in this module is as wide as its source, and a constant takes the
+//! width of the other operand. A value that would leave the upper bits of a variable undefined is
+//! refused.
 
 use crate::Unavailable;
 
@@ -41,14 +41,14 @@ impl Kind {
     }
 }
 
-/// A value of 1 to 64 bits; the bits beyond its width are zero.
+/// A value of 1 to 64 bits. The bits beyond its width are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scalar {
     pub(crate) bits: u64,
     pub(crate) kind: Kind,
 }
 
-/// The maximum number of bytes to which constants are extended: hostile locations could request any
+/// The maximum number of bytes to which constants are extended. Hostile locations could request any
 /// number.
 const EXTENDED: u64 = 1 << 12;
 
@@ -72,13 +72,13 @@ impl Scalar {
         Self::new(value as u64, Kind::Constant { signed: true })
     }
 
-    /// The value, sign-extended from its width.
+    /// Returns the value, sign-extended from its width.
     pub(crate) fn as_i64(self) -> i64 {
         let unused = 64 - self.kind.width().clamp(1, 64);
         ((self.bits << unused) as i64) >> unused
     }
 
-    /// The bytes of a variable that has this value.
+    /// Returns the bytes of a variable that has this value.
     pub(crate) fn to_bytes(self, bytes: u64) -> Result<Vec<u8>, Unavailable> {
         let width = self.kind.width();
         let signed = match self.kind {
@@ -104,7 +104,7 @@ impl Scalar {
         Ok(held)
     }
 
-    /// The value as an address; floats, and 64-bit values beyond the address space, are refused.
+    /// Returns the value as an address. Refuses floats, and 64-bit values beyond the address space.
     pub(crate) fn address(self, address_bits: u32) -> Result<u64, Unavailable> {
         match self.kind {
             Kind::Float(_) => Err(Unavailable::Broken(
@@ -117,7 +117,7 @@ impl Scalar {
         }
     }
 
-    /// `DW_OP_convert`.
+    /// Applies `DW_OP_convert`.
     pub(crate) fn convert(self, to: Kind) -> Result<Self, Unavailable> {
         let from = self.kind;
         if let Kind::Float(width) = from {
@@ -175,13 +175,13 @@ mod tests {
     fn widths_come_from_what_is_computed_with() {
         let word = |bits, width| Scalar::new(bits, Kind::Word(width));
         let plus = |a, b| binary(Binary::Plus, a, b, 32);
-        // 32 bits wrap; 64 bits do not.
+        // 32-bit sums wrap, but 64-bit sums do not.
         let low = plus(word(0xffff_ffff, 32), Scalar::constant(1)).unwrap();
         assert_eq!(low, word(0, 32));
         let high = plus(word(0xffff_ffff, 64), Scalar::constant(1)).unwrap();
         assert_eq!(high, word(0x1_0000_0000, 64));
         assert!(plus(word(1, 32), word(1, 64)).is_err());
-        // The sign is that of the value's width.
+        // The sign bit depends on the value's width.
         let less = binary(Binary::Lt, word(0xffff_ffff, 32), Scalar::constant(0), 32);
         assert_eq!(less.unwrap().bits, 1);
         let less = binary(Binary::Lt, word(0xffff_ffff, 64), Scalar::constant(0), 32);

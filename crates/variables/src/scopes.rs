@@ -1,4 +1,5 @@
-//! The scopes of a function: its blocks, the calls inlined into it, and the variables of each.
+//! Reads the scopes of a function, which are its blocks and the calls inlined into it, with their
+//! variables.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -14,33 +15,33 @@ use crate::debug::{Debug, Entry, EntryId, Next};
 /// once.
 #[derive(Clone, Debug)]
 pub struct FunctionScopes {
-    /// The function.
+    /// The function that has these scopes.
     pub func: FuncId,
     pub(crate) body: Range<OrigOffset>,
     pub(crate) entry: EntryId,
     /// The scopes in the order of the entries, each before its inner scopes. The first is the
     /// function's own scope.
     pub(crate) scopes: Vec<Scope>,
-    /// The variables that share their place in memory with another variable; computed on request.
+    /// The variables that share their place in memory with another variable. Computed on request.
     pub(crate) shared: OnceLock<HashSet<EntryId>>,
 }
 
-/// A stretch of a function's source with variables of its own.
+/// A stretch of a function's source with its own variables.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
-    /// The enclosing scope; for the first, its own position.
+    /// The position of the enclosing scope. The first scope has its own position.
     pub(crate) parent: u32,
     pub(crate) depth: u32,
-    /// The number of inlined calls around it.
+    /// The number of inlined calls around the scope.
     pub(crate) inlined: u32,
-    /// The entry of the inlined call or function to which it belongs.
+    /// The entry of the inlined call or function to which the scope belongs.
     pub(crate) function: EntryId,
-    /// Whether it is the whole scope of that call or function.
+    /// Whether the scope is the whole scope of this call or function.
     pub(crate) whole: bool,
-    /// The scope of which this one is an instance. The origin may have variables that are missing
+    /// The scope that this scope is an instance of. The origin may have variables that are missing
     /// here.
     pub(crate) origin: Option<EntryId>,
-    /// Its code, or the enclosing scope's code if it has none of its own.
+    /// The code of the scope, or the enclosing scope's code if it has none of its own.
     pub(crate) code: Arc<[Range<OrigOffset>]>,
     own_code: bool,
     pub(crate) variables: Vec<EntryId>,
@@ -54,7 +55,7 @@ impl FunctionScopes {
         entry: EntryId,
     ) -> Result<Self, DebugError> {
         let mut scopes: Vec<Scope> = Vec::new();
-        // The open scopes with their depths among the entries.
+        // These are the open scopes, with their depths among the entries.
         let mut open: Vec<(isize, u32)> = Vec::new();
         let mut ranges = debug.size();
         debug.walk(
@@ -71,7 +72,7 @@ impl FunctionScopes {
                         }
                         return Ok(Next::Over);
                     }
-                    // Nested functions have scopes of their own.
+                    // Nested functions have their own scopes.
                     gimli::DW_TAG_subprogram if parent.is_some() => return Ok(Next::Over),
                     gimli::DW_TAG_subprogram
                     | gimli::DW_TAG_lexical_block
@@ -83,7 +84,7 @@ impl FunctionScopes {
                 let scope = scope(debug, &entry, &body, around)?;
                 let left = ranges.checked_sub(if scope.own_code { scope.code.len() } else { 0 });
                 ranges = left.ok_or(DebugError::TooMuch { what: "ranges" })?;
-                // Each takes at least a byte of a section of less than 4 GiB.
+                // Each scope takes at least a byte of a section of less than 4 GiB.
                 open.push((depth, scopes.len() as u32));
                 scopes.push(scope);
                 Ok(Next::Into)
@@ -98,12 +99,12 @@ impl FunctionScopes {
         })
     }
 
-    /// The scopes around an offset, innermost first. A block counts if its own code contains the
-    /// offset, whatever the surrounding blocks say. The surrounding blocks then count, too, because
-    /// some tools give them an invalid end. O(scopes · log + ranges).
+    /// Returns the scopes around an offset, innermost first. A block counts if its own code
+    /// contains the offset. The surrounding blocks then also count, because some tools give them an
+    /// invalid end. O(scopes · log + ranges).
     pub(crate) fn around(&self, at: OrigOffset) -> Vec<&Scope> {
         let mut inside = vec![false; self.scopes.len()];
-        // The function or inlined call to which each scope belongs.
+        // This is the function or inlined call to which each scope belongs.
         let mut calls = vec![0; self.scopes.len()];
         for (i, scope) in self.scopes.iter().enumerate() {
             let parent = scope.parent as usize;
@@ -116,7 +117,7 @@ impl FunctionScopes {
             let here = || scope.code.iter().any(|range| range.contains(&at));
             inside[i] = (i == 0 || inside[around]) && (!scope.own_code || here());
         }
-        // A scope comes before its inner ones.
+        // A scope comes before its inner scopes.
         for (i, scope) in self.scopes.iter().enumerate().rev() {
             inside[scope.parent as usize] |= inside[i];
         }
@@ -135,10 +136,11 @@ fn scope<'a>(
 ) -> Result<Scope, DebugError> {
     let call = entry.tag == gimli::DW_TAG_inlined_subroutine;
     let (code, own_code) = match (debug.code(entry)?, parent) {
-        // The function's own code ends where its body does, whatever the entry says.
+        // The function's own code ends with its body, even if the entry has another end.
         (_, None) => ([body.clone()].into(), false),
         (Some(code), _) => (code, true),
-        // A block without code of its own has its parent's; an inlined call without code has none.
+        // A block without its own code has its parent's code. An inlined call without code has
+        // none.
         (None, Some((_, around))) if !call => (around.code.clone(), false),
         (None, Some(_)) => ([].into(), true),
     };

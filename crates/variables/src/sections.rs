@@ -1,4 +1,4 @@
-//! The positions of a module's code and debug sections.
+//! Finds a module's code and debug sections.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(crate) struct Sections<'a> {
     /// The number of imported functions. Imported functions come first in the index space.
     imported: u32,
     custom: Vec<(&'a str, &'a [u8])>,
-    /// Why the module could not be read to its end.
+    /// The reason why the module could not be read to its end.
     pub(crate) failure: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Sections<'a> {
     }
 
     fn collect(&mut self, bytes: &'a [u8]) -> wasmparser::Result<()> {
-        // Modules of more than 4 GiB are refused before they come here.
+        // Modules of more than 4 GiB have been refused before.
         let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         for payload in Parser::new(0).parse_all(bytes) {
             match payload? {
@@ -63,35 +63,36 @@ impl<'a> Sections<'a> {
         Ok(())
     }
 
-    /// The contents of the first custom section with this name; empty if there is none.
+    /// Returns the contents of the first custom section with this name, or nothing if there is
+    /// none.
     pub(crate) fn custom(&self, name: &str) -> &'a [u8] {
         let found = self.custom.iter().find(|(own, _)| *own == name);
         found.map_or(&[], |(_, data)| data)
     }
 
-    /// All bodies, ascending.
+    /// Returns all bodies, ascending.
     pub(crate) fn bodies(&self) -> &[Range<OrigOffset>] {
         &self.bodies
     }
 
-    /// The body of a function that the module defines.
+    /// Returns the body of a function that the module defines.
     pub(crate) fn body(&self, func: FuncId) -> Option<Range<OrigOffset>> {
         let index = func.as_u32().checked_sub(self.imported)?;
         self.bodies.get(index as usize).cloned()
     }
 
-    /// The bytes of a body, including its declarations of locals.
+    /// Returns the bytes of a body, including its declarations of locals.
     pub(crate) fn code(&self, body: &Range<OrigOffset>) -> &'a [u8] {
         let (start, end) = (body.start.0 as usize, body.end.0 as usize);
         self.module.get(start..end).unwrap_or_default()
     }
 
-    /// DWARF's address of an offset. `None` before the code section.
+    /// Returns DWARF's address for an offset, or `None` before the code section.
     pub(crate) fn address(&self, offset: OrigOffset) -> Option<u64> {
         offset.0.checked_sub(self.code.start).map(u64::from)
     }
 
-    /// The function that contains an offset, with its body.
+    /// Returns the function that contains an offset, with its body.
     pub(crate) fn function_at(&self, at: OrigOffset) -> Option<(FuncId, Range<OrigOffset>)> {
         let body = self.body_at(at)?;
         let index = self
@@ -101,15 +102,15 @@ impl<'a> Sections<'a> {
         Some((func, body.clone()))
     }
 
-    /// The code in a range of addresses. Returns `None` if the range does not begin in a body. Such
-    /// addresses either mark code that the linker removed ("tombstones": 0, −1, −2 and the
-    /// addresses after them) or are wrong.
+    /// Returns the code in a range of addresses. Returns `None` if the range does not begin in a
+    /// body. Such addresses either mark code that the linker removed ("tombstones": 0, −1, −2 and
+    /// the addresses after them) or are wrong.
     pub(crate) fn range(&self, from: u64, to: u64) -> Option<Range<OrigOffset>> {
         let (from, to) = (self.offset(from)?, self.offset(to)?);
         (from < to && self.body_at(from).is_some()).then_some(from..to)
     }
 
-    /// The body that contains an offset.
+    /// Returns the body that contains an offset.
     pub(crate) fn body_at(&self, at: OrigOffset) -> Option<&Range<OrigOffset>> {
         let after = self.bodies.partition_point(|body| body.start <= at);
         self.bodies[..after].last().filter(|body| at < body.end)

@@ -1,5 +1,5 @@
-//! Rust's vectors, strings and slices, whose elements are reached through a pointer. To DWARF they
-//! are ordinary structures; they are recognised by their names and members.
+//! Reads Rust's vectors, strings and slices, which point to their elements. To DWARF they are
+//! ordinary structures, so they are recognised by their names and members.
 
 use crate::containers::Contents;
 use crate::object::Object;
@@ -7,10 +7,10 @@ use crate::place::{Machine, Piece, Place};
 use crate::types::{Member, Record, TypeKind, TypeRef};
 use crate::{Limits, PathError, Variables};
 
-/// Elements in memory.
+/// Elements in memory, to which a pointer refers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sequence {
-    /// The address of the first element, if there is no `head`.
+    /// The address of the first element, unless the sequence is a ring buffer.
     pub address: u64,
     /// The number of elements.
     pub count: u64,
@@ -18,12 +18,12 @@ pub(crate) struct Sequence {
     pub text: bool,
     /// The type of each element.
     pub element: TypeRef,
-    /// For a ring buffer: the index of its first element, and its capacity.
+    /// For a ring buffer, the index of its first element, and its capacity.
     ring: Option<(u64, u64)>,
 }
 
 impl Sequence {
-    /// Contiguous elements of a type.
+    /// Creates a sequence of contiguous elements of a type.
     pub(crate) fn plain(address: u64, count: u64, text: bool, element: TypeRef) -> Self {
         Self {
             address,
@@ -67,7 +67,7 @@ impl Variables<'_> {
         match name {
             "&str" | "&mut str" => slice(true),
             _ if name.starts_with("Box<str") => slice(true),
-            // OS strings: bytes that need not be UTF-8.
+            // These are OS strings, with bytes that need not be UTF-8.
             _ if is_system_text(name) => slice(true),
             "String" => {
                 let [vector] = &record.members[..] else {
@@ -91,9 +91,9 @@ impl Variables<'_> {
         }
     }
 
-    /// The places of the elements that are shown for a vector, a string or a slice, in order. Empty
-    /// if the object is of a different type or has no elements, or the elements are outside the
-    /// machine's memory.
+    /// Returns the places of the elements that are shown for a vector, a string or a slice, in
+    /// order. The result is empty if the object is of a different type or has no elements. It is
+    /// also empty if the elements are outside the machine's memory.
     pub fn content(&self, object: &Object, limits: &Limits, machine: &dyn Machine) -> Vec<Piece> {
         let Some(Contents::Sequence(sequence)) = self.contents(object, limits, machine) else {
             return Vec::new();
@@ -116,11 +116,11 @@ impl Variables<'_> {
         pieces.filter(is_there).collect()
     }
 
-    /// An element of a sequence.
+    /// Returns an element of a sequence.
     pub(crate) fn nth(&self, sequence: &Sequence, index: u64) -> Result<Object, PathError> {
         let bytes = self.sized(sequence.element)?;
         let index = match sequence.ring {
-            // The head and an index are below the ring's capacity.
+            // Both the head and an index are below the ring's capacity.
             Some((head, length)) if index >= length - head => index - (length - head),
             Some((head, _)) => head + index,
             None => index,
@@ -139,7 +139,8 @@ impl Variables<'_> {
     }
 }
 
-/// Whether a Rust pointer refers to an OS string, by its name: `&std::path::Path`.
+/// Whether a Rust pointer refers to an OS string, according to its name, such as
+/// `&std::path::Path`.
 fn is_system_text(name: &str) -> bool {
     let to = ["&mut ", "&", "Box<"]
         .iter()
@@ -162,7 +163,7 @@ impl MemberReader<'_, '_> {
         self.variables.member(object, member, self.machine).ok()
     }
 
-    /// A member that is a number, or a structure around one.
+    /// Returns a member that is a number or a structure around a number.
     fn number(&self, object: &Object, record: &Record, name: &str) -> Option<u64> {
         let member = record.members.iter().find(|member| is(member, name))?;
         let mut part = self.part(object, member)?;
@@ -180,7 +181,7 @@ impl MemberReader<'_, '_> {
         None
     }
 
-    /// A pointer's address and its target type.
+    /// Returns a pointer's address and its target type.
     fn pointer(&self, object: Object) -> Option<(u64, TypeRef)> {
         let plain = self.variables.plain(object.type_ref).ok()?;
         let described = self.variables.describe(plain).ok()?;
@@ -192,8 +193,8 @@ impl MemberReader<'_, '_> {
         Some((u64::try_from(bits).ok()?, to))
     }
 
-    /// A vector. Its element type is a type argument, because the pointer in its buffer may be a
-    /// pointer to bytes.
+    /// Reads a vector. The type argument gives the element type, because the pointer in the buffer
+    /// may be a pointer to bytes.
     fn vector(&self, object: &Object) -> Option<Sequence> {
         let record = self.variables.record(object.type_ref).ok()??;
         let (_, element) = *record.arguments.iter().find(|(name, _)| name == "T")?;

@@ -1,9 +1,9 @@
-//! Variables that share their place in memory with another variable.
+//! Finds variables that share their place in memory with another variable.
 //!
 //! Optimised code keeps two variables in one place if one of them is no longer needed when the
 //! other changes. For example, rustc merges an argument of an inlined call with the variable from
-//! which it is copied. The debug information gives that place for both variables, wherever either
-//! of them is in scope. Unoptimised code gives each variable a place of its own.
+//! which it is copied. The debug information gives this place for both variables in their whole
+//! scopes. Unoptimised code gives each variable its own place.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -19,11 +19,11 @@ use crate::types::TypeRef;
 use crate::variable::Variable;
 use crate::{DebugError, Variables};
 
-/// A moment that records the base of an address. Every local and global has half the size of the
-/// address space as its value, because a frame at 0 counts as not set.
+/// A moment that records the base of an address. The value of every local and global is half the
+/// size of the address space, because a frame at 0 counts as not set.
 #[derive(Default)]
 struct Base {
-    /// The places read: whether each is a local, and the index of the local or global.
+    /// The locals and globals that were read. Each has a flag for a local, and its index.
     read: RefCell<Vec<(bool, u32)>>,
     /// Whether anything else was read, which makes the address meaningless.
     unknown: RefCell<bool>,
@@ -63,13 +63,13 @@ impl Machine for Base {
     }
 }
 
-/// A variable's place for a part of its scope: the base of its address, and the bounds of its
+/// A variable's place in a part of its scope, as the base of its address and the bounds of its
 /// bytes.
 struct Stay {
     base: Vec<(bool, u32)>,
     start: u64,
     end: u64,
-    /// The position of its scope.
+    /// The position of the variable's scope.
     scope: usize,
     entry: EntryId,
 }
@@ -112,7 +112,7 @@ impl<'a> Variables<'a> {
         let mut found = HashSet::new();
         let mut rest = stays.as_mut_slice();
         while let Some(first) = rest.first() {
-            // Groups of overlapping variables, one after another.
+            // Visit the groups of overlapping variables, one after another.
             let (mut count, mut end) = (1, first.end);
             while let Some(next) = rest.get(count)
                 && next.base == rest[0].base

@@ -1,8 +1,8 @@
-//! Types of the source language, as DWARF describes them (DWARF 5, chapter 5).
+//! Types of the source language (DWARF 5, chapter 5).
 //!
-//! Types refer to each other in cycles, so a type is described one step at a time: [`Type`] names
-//! its component types by [`TypeRef`], which [`Variables::describe`](crate::Variables::describe)
-//! follows.
+//! Types refer to each other in cycles, so a type is described one step at a time. [`Type`] names
+//! its component types by [`TypeRef`], and [`Variables::describe`](crate::Variables::describe)
+//! returns their definitions.
 
 use std::sync::Arc;
 
@@ -20,18 +20,19 @@ pub(crate) use constant::cut;
 pub(crate) use known::Types;
 pub(crate) use size::{CHAIN, plain, size};
 
-/// A type: an entry of the debug information, or a type that path expressions derive from an entry.
+/// A reference to a type, which is an entry of the debug information or a type that path
+/// expressions derive from an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeRef {
-    /// `None` is `void`.
+    /// The entry of the type, or `None` for `void`.
     pub(crate) entry: Option<EntryId>,
-    /// The number of leading dimensions removed from the array type: one for `m[1]` of `int
+    /// The number of leading dimensions removed from the array type, such as one for `m[1]` of `int
     /// m[2][3]`.
     pub(crate) dimensions: u32,
-    /// The number of pointer levels added to it: `&v`.
+    /// The number of pointer levels added to the type, as by `&v`.
     pub(crate) pointers: u32,
-    /// The lengths of its arrays, for computed types: 0 for none, otherwise the number under which
-    /// [`Types`] stores them.
+    /// The number under which [`Types`] stores the computed lengths of the type's arrays, or 0 for
+    /// none.
     pub(crate) lengths: u32,
 }
 
@@ -54,7 +55,7 @@ impl TypeRef {
         ..Self::VOID
     };
 
-    /// The type of a pointer to this one.
+    /// Returns the type of a pointer to this type.
     pub fn pointer(self) -> Self {
         Self {
             pointers: self.pointers.saturating_add(1),
@@ -66,11 +67,11 @@ impl TypeRef {
 /// The definition of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// Its own name, without qualifiers and namespaces.
+    /// The type's own name, without qualifiers and namespaces.
     pub name: Option<String>,
     /// The size of a value in bytes, if the entry itself states it.
     pub bytes: Option<u64>,
-    /// Its structure.
+    /// The structure of the type.
     pub kind: TypeKind,
 }
 
@@ -81,27 +82,27 @@ pub enum TypeKind {
     Base(Encoding),
     /// A pointer or a reference.
     Pointer {
-        /// The target type.
+        /// The type of the target.
         to: TypeRef,
-        /// Whether it is a C++ reference, which is replaced by its target.
+        /// Whether the pointer is a C++ reference, which is replaced by its target.
         reference: bool,
-        /// Whether it is an rvalue reference, `T &&`.
+        /// Whether the pointer is an rvalue reference, `T &&`.
         rvalue: bool,
     },
     /// An array. Its component type is the same type with its first dimension removed.
     Array {
         /// The type of the innermost elements.
         element: TypeRef,
-        /// The number of elements of each dimension; `None` if it is not fixed.
+        /// The number of elements of each dimension, or `None` if this number is not fixed.
         dimensions: Vec<Option<u64>>,
-        /// Whether it is a SIMD vector of numbers.
+        /// Whether the array is a SIMD vector of numbers.
         vector: bool,
     },
     /// A structure, class, union, tuple, or a Rust enumeration with data.
     Record(Arc<Record>),
     /// An enumeration of constants.
     Enumeration {
-        /// The names and values; values are truncated to the size of the type.
+        /// The names and values. Values are truncated to the size of the type.
         enumerators: Vec<(String, u128)>,
         /// Whether values are signed.
         signed: bool,
@@ -110,21 +111,21 @@ pub enum TypeKind {
     Alias {
         /// The qualifier or, for a typedef, nothing.
         qualifier: Option<&'static str>,
-        /// The type.
+        /// The type that is named or qualified.
         of: TypeRef,
     },
-    /// A function; values are pointers to it.
+    /// A function. Values are pointers to it.
     Function {
-        /// The type of its result.
+        /// The type of the function's result.
         result: TypeRef,
-        /// The types of its parameters.
+        /// The types of the function's parameters.
         parameters: Vec<TypeRef>,
     },
     /// A C++ pointer to a member.
     MemberPointer {
         /// The type of the member.
         to: TypeRef,
-        /// The class.
+        /// The class that contains the member.
         of: TypeRef,
     },
     /// A type without displayable values: `void`, `decltype(nullptr)`, or an unknown kind.
@@ -148,52 +149,52 @@ pub enum Encoding {
     Boolean,
     /// An IEEE 754 number.
     Float,
-    /// A complex number: the real and the imaginary part.
+    /// A complex number, with the real and the imaginary part.
     Complex,
-    /// Two integers: the real and the imaginary part, as in GNU C.
+    /// A complex number of GNU C, with integers as the real and the imaginary part.
     ComplexInteger,
-    /// Any other encoding; values are shown as bytes.
+    /// Any other encoding. Values are shown as bytes.
     Other,
 }
 
-/// Whether a record was written as a structure or a union.
+/// The keyword with which a record was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
     /// `struct`, and Rust's tuples and enumerations with data.
     Structure,
-    /// `class`.
+    /// Declared with `class`.
     Class,
-    /// `union`.
+    /// Declared with `union`.
     Union,
 }
 
 /// The parts of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// How it was written.
+    /// The keyword of the record.
     pub kind: RecordKind,
-    /// Whether it is declared, but not defined in this unit.
+    /// Whether the record is declared, but not defined in this unit.
     pub declaration: bool,
     /// Base classes and members, in the order of the entries, without static members.
     pub members: Vec<Member>,
     /// The alternatives of a Rust enumeration.
     pub variants: Vec<VariantPart>,
-    /// Its type arguments, by the names of the parameters.
+    /// The record's type arguments, by the names of the parameters.
     pub arguments: Vec<(String, TypeRef)>,
 }
 
 /// A member of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its name. `None` for anonymous structures and unions and for base classes.
+    /// The member's name, or `None` for anonymous structures and unions and for base classes.
     pub name: Option<String>,
-    /// Its type.
+    /// The type of the member's value.
     pub type_ref: TypeRef,
-    /// The offset of its beginning.
+    /// The offset of the member's beginning.
     pub offset: MemberOffset,
     /// The bits of a bit-field, counted from the member's beginning.
     pub bits: Option<BitField>,
-    /// Whether it is a base class.
+    /// Whether the member is a base class.
     pub base: bool,
 }
 
@@ -202,7 +203,7 @@ pub struct Member {
 pub enum MemberOffset {
     /// At this distance in bytes from the beginning of the record.
     Bytes(u64),
-    /// Computed from the record's address: a virtual base class.
+    /// Computed from the record's address, for a virtual base class.
     Computed(ComputedOffset),
 }
 
@@ -215,26 +216,27 @@ pub struct ComputedOffset(pub(crate) EntryId);
 pub struct BitField {
     /// The first bit, counted from 0 at the least significant bit.
     pub first: u32,
-    /// The number of bits: 1 to 128.
+    /// The number of bits, from 1 to 128.
     pub count: u32,
 }
 
-/// Alternatives, of which a discriminant selects one (DWARF 5, section 5.7.10).
+/// Alternatives from which a discriminant selects one (DWARF 5, section 5.7.10).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariantPart {
-    /// The discriminant; without one there is only one alternative. It may share its bytes with a
+    /// The discriminant. Without it, there is only one alternative. It may share its bytes with a
     /// field ("niche").
     pub discriminant: Option<Member>,
-    /// The alternatives.
+    /// The alternatives, in the order of the entries.
     pub variants: Vec<Variant>,
 }
 
-/// An alternative.
+/// One of the alternatives of a variant part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// The discriminants that select it, as inclusive ranges; none if it is selected when no other
-    /// alternative is.
+    /// The discriminants that select the alternative, as inclusive ranges. An alternative without
+    /// ranges is selected if no other alternative is.
     pub when: Vec<(u128, u128)>,
-    /// Its members: rustc creates one with the variant's name and a structure as its type.
+    /// The members of the alternative. rustc creates a single member with the variant's name and a
+    /// structure as its type.
     pub members: Vec<Member>,
 }

@@ -1,4 +1,4 @@
-//! Variables: their scopes and locations.
+//! Variables, with their scopes and locations.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,21 +14,22 @@ use crate::{DebugError, Variables};
 /// A variable of the source.
 #[derive(Clone, Debug)]
 pub struct Variable {
-    /// Its name; empty for unnamed parameters.
+    /// The name of the variable, or empty for an unnamed parameter.
     pub name: String,
-    /// Its type.
+    /// The type of the variable's value.
     pub type_ref: TypeRef,
-    /// Its kind.
+    /// Whether the variable is a parameter, a local or a global.
     pub kind: VariableKind,
-    /// The number of inlined calls around it; 0 for variables of the function itself.
+    /// The number of inlined calls around the variable, or 0 for variables of the function itself.
     pub inlined: u32,
-    /// The inlined function that it belongs to.
+    /// The inlined function to which the variable belongs.
     pub function: Option<String>,
-    /// The code where it is in scope according to the entries; empty for global variables.
+    /// The code in which the variable is in scope, according to the entries. Empty for global
+    /// variables.
     pub scope: Arc<[Range<OrigOffset>]>,
     /// Whether an inner variable has the same name.
     pub shadowed: bool,
-    /// The line of its declaration.
+    /// The line of the variable's declaration.
     pub line: Option<u32>,
     pub(crate) entry: EntryId,
     /// The function in whose frame the variable may be.
@@ -46,13 +47,13 @@ pub enum VariableKind {
     Global,
 }
 
-/// The maximum number of variables in scope; hostile entries could refer to the same long list
+/// The maximum number of variables in scope. Hostile entries could refer to the same long list
 /// again and again.
 const IN_SCOPE: usize = 1 << 16;
 
 impl Variables<'_> {
-    /// The scopes of a function that the module defines. Takes O(entries of the function), after
-    /// the first call, which reads all entries.
+    /// Returns the scopes of a function that the module defines. The first call reads all entries.
+    /// Later calls take O(entries of the function).
     ///
     /// # Errors
     /// If there is no such function, or the debug information does not describe it.
@@ -84,17 +85,17 @@ impl Variables<'_> {
         FunctionScopes::read(&self.debug, func, body, entry)
     }
 
-    /// The variables in scope at an offset: parameters and locals, including those of inlined
-    /// functions. The innermost come first; within a scope, they are in the order of their
+    /// Returns the parameters and locals in scope at an offset, including those of inlined
+    /// functions. The innermost come first. Within a scope, they are in the order of their
     /// declarations. Global variables are excluded.
     ///
     /// # Errors
-    /// Like [`function`](Self::function); also if the offset is not in the function.
+    /// Like [`function`](Self::function), and if the offset is not in the function.
     pub fn in_scope(&self, func: FuncId, at: OrigOffset) -> Result<Vec<Variable>, DebugError> {
         self.in_scope_of(&self.function(func)?, at)
     }
 
-    /// Like [`in_scope`](Self::in_scope), for a function whose scopes have already been read.
+    /// Like [`in_scope`](Self::in_scope), but for a function whose scopes have already been read.
     /// O(scopes + answer).
     ///
     /// # Errors
@@ -114,7 +115,7 @@ impl Variables<'_> {
         let mut found = Vec::new();
         let mut names = std::collections::HashSet::new();
         let mut bytes = 0;
-        // Nested calls could all be of one huge function.
+        // Nested inlined calls could all belong to one huge function.
         let mut origins = 64 * self.debug.size() + (1 << 20);
         for scope in function.around(at) {
             let start = found.len();
@@ -140,9 +141,9 @@ impl Variables<'_> {
         Ok(found)
     }
 
-    /// Returns the variables of one scope, including those that only its origin has: in an inlined
-    /// call, the compiler omits variables that it optimised out. Also returns the number of bytes
-    /// read of the origin's entries.
+    /// Returns the variables of one scope, including variables that only its origin has. In an
+    /// inlined call, the compiler omits variables that it optimised out. Also returns the number of
+    /// bytes read of the origin's entries.
     fn variables_of(
         &self,
         function: &FunctionScopes,
@@ -156,7 +157,7 @@ impl Variables<'_> {
         let mut add = |entry: EntryId, kind| {
             let name = self.debug.name(entry);
             found.push(Variable {
-                // A broken entry does not hide the others; locating the variable returns the error.
+                // A broken entry does not hide the others. Locating the variable returns the error.
                 name: name
                     .unwrap_or_else(|_| Some("<broken>".into()))
                     .unwrap_or_default(),

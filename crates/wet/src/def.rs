@@ -2,7 +2,7 @@
 
 use afterimage_ids::NodeId;
 
-/// The origin of bytes, except for the execution of the node.
+/// The origin of bytes, without the number of the node's execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Origin {
     /// The initial contents of memory or of a global.
@@ -13,17 +13,17 @@ pub enum Origin {
     Host,
     /// A write by the guest.
     Write {
-        /// The node.
+        /// The node that contains the write.
         node: NodeId,
         /// The number of the write in the node.
         write: u32,
-        /// The position of the first byte in the written value; 0 for data that is not a value.
+        /// The position of the first byte in the written value, or 0 for data that is not a value.
         offset: u8,
     },
 }
 
 impl Origin {
-    /// The origin of the byte `bytes` further on in the same write.
+    /// Returns the origin of the byte `bytes` further on in the same write.
     pub(crate) fn at(self, bytes: u64) -> Self {
         match self {
             Origin::Write {

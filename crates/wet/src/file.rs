@@ -23,7 +23,7 @@ const LARGEST: u64 = 1 << 30;
 /// The maximum size of an index in bytes.
 const LARGEST_INDEX: u64 = 1 << 28;
 
-/// Why the epochs of a file cannot be read.
+/// The reason why the epochs of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum EpochFileError {
     /// The file cannot be read.
@@ -123,19 +123,19 @@ pub struct FileEpochs {
 #[derive(Debug)]
 struct Window {
     index: Index,
-    /// The number of the section that holds its epochs.
+    /// The number of the section that holds the window's epochs.
     section: usize,
-    /// The number of the section that holds its index.
+    /// The number of the section that holds the window's index.
     of_index: usize,
-    /// The number of its first epoch, among the epochs of all windows.
+    /// The number of the window's first epoch, among the epochs of all windows.
     first: usize,
     /// The first chunk of each epoch.
     chunks: Vec<u32>,
 }
 
 impl FileEpochs {
-    /// Opens the whole execution trace of a file; `None` if the file has none. `nodes` is the
-    /// [`fingerprint`](crate::fingerprint) of the file's path.
+    /// Opens the whole execution trace of a file. Returns `None` if the file has none. `nodes` is
+    /// the [`fingerprint`](crate::fingerprint) of the file's path.
     ///
     /// # Errors
     /// If the trace is damaged, or belongs to another path.
@@ -181,9 +181,9 @@ impl FileEpochs {
         Ok((!epochs.windows.is_empty()).then_some(epochs))
     }
 
-    /// Epochs that are built on demand. `before` has the number of blocks executed before each, and
-    /// `end` the number by the end of the last one. At most `most` are built. There is no limit if
-    /// that covers all epochs.
+    /// Returns epochs that are built on demand. `before` has the number of blocks executed before
+    /// each epoch, and `end` the number of blocks executed by the end of the last epoch. At most
+    /// `most` epochs are built. If `most` covers all epochs, there is no limit.
     pub fn made(
         file: &TraceFile,
         (before, end): (Vec<u64>, u64),
@@ -213,7 +213,8 @@ impl FileEpochs {
         }
     }
 
-    /// Changes the limit on the bytes of epochs in memory. With 0, only the last epoch used stays.
+    /// Changes the limit on the bytes of epochs in memory. With 0, only the most recently used
+    /// epoch stays.
     pub fn keep(&self, bytes: usize) {
         locked(&self.recent).keep(bytes);
     }
@@ -223,15 +224,15 @@ impl FileEpochs {
         self.made.as_ref().is_some_and(Made::is_exceeded)
     }
 
-    /// The number of epochs built on demand, and the number of all epochs. Epochs that were dropped
-    /// from memory and built again count again. `None` if the epochs are stored, or there is no
-    /// limit.
+    /// Returns the number of epochs built on demand, and the number of all epochs. An epoch counts
+    /// again if it was dropped and built again. Returns `None` if the epochs are stored, or there
+    /// is no limit.
     pub fn built(&self) -> Option<(usize, usize)> {
         let built = self.made.as_ref()?.built()?;
         Some((built, self.before.len()))
     }
 
-    /// Begins a question, and forgets that limits were exceeded.
+    /// Begins a question, and resets the marks of exceeded limits.
     pub fn begin(&self) {
         if let Some(made) = &self.made {
             made.begin();
@@ -251,7 +252,7 @@ impl FileEpochs {
         self.made.as_ref().is_some_and(Made::is_over_limit)
     }
 
-    /// An epoch with its last writers. It is read or built if it is not in memory.
+    /// Returns an epoch with its last writers. It is read or built if it is not in memory.
     fn loaded(&self, position: usize) -> Result<Loaded, EpochFileError> {
         if let Some(known) = locked(&self.recent).get(position) {
             return Ok(known);
@@ -266,7 +267,7 @@ impl FileEpochs {
         Ok(locked(&self.recent).put(position, loaded))
     }
 
-    /// The last writers in a stretch that is built on demand.
+    /// Returns the last writers in a stretch that is built on demand.
     fn writers(&self, position: usize) -> Result<Arc<LastWriters>, EpochFileError> {
         self.loaded(position)?.writers.ok_or(EpochFileError::Index)
     }
@@ -299,12 +300,12 @@ impl FileEpochs {
         Ok(())
     }
 
-    /// The index of each window, the most recently traced first.
+    /// Returns the index of each window, the most recently traced first.
     pub fn windows(&self) -> impl Iterator<Item = &Index> {
         self.windows.iter().map(|window| &window.index)
     }
 
-    /// The positions of the sections with each window's epochs and index.
+    /// Returns the positions of the sections with each window's epochs and index.
     pub fn sections(&self) -> impl Iterator<Item = (usize, usize)> {
         let windows = self.windows.iter();
         windows.map(|window| (window.section, window.of_index))
@@ -315,7 +316,7 @@ impl FileEpochs {
         self.missing_from(first) > last
     }
 
-    /// The first block, from a given block on, whose values are not stored.
+    /// Returns the first block, from a given block on, whose values are not stored.
     pub fn missing_from(&self, first: u64) -> u64 {
         let mut windows = Vec::from_iter(self.windows());
         windows.sort_unstable_by_key(|index| index.first);
@@ -328,7 +329,7 @@ impl FileEpochs {
         next
     }
 
-    /// The window of an epoch, and the window's position.
+    /// Returns the window of an epoch, and the window's position.
     fn window_of(&self, position: usize) -> Option<(usize, &Window)> {
         let mut windows = self.windows.iter().enumerate().rev();
         windows.find(|(_, window)| window.first <= position)
@@ -339,7 +340,7 @@ impl FileEpochs {
         Ok(Epoch::open(self.bytes(at, position - window.first)?)?)
     }
 
-    /// The coded form of an epoch of a window. Both are given by their positions.
+    /// Returns the coded form of an epoch of a window, both given by their positions.
     ///
     /// # Errors
     /// If there is no such epoch, or it cannot be read.
@@ -455,8 +456,8 @@ impl Epochs for FileEpochs {
         let Some(made) = &self.made else {
             return Ok(None);
         };
-        // Watching the byte is faster than building one stretch after another that only wrote the
-        // same line.
+        // Watching the byte is faster than building many stretches that only wrote other bytes of
+        // the line.
         let mut missed = false;
         loop {
             let last = match place {

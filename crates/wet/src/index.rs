@@ -62,7 +62,7 @@ pub struct Index {
     pub left_out: LeftOut,
     /// The sizes of the kinds of data in the trace.
     pub sizes: Sizes,
-    /// For each epoch: the number of blocks executed before it, and its number of chunks.
+    /// For each epoch, the number of blocks executed before it, and its number of chunks.
     pub epochs: Vec<(u64, u32)>,
 }
 
@@ -117,7 +117,7 @@ impl Index {
         out
     }
 
-    /// Decodes an index. `None` if the bytes are invalid.
+    /// Decodes an index. Returns `None` if the bytes are invalid.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (&version, mut input) = bytes.split_first()?;
         if version != VERSION && version != FILTERED {
@@ -194,7 +194,7 @@ const VERSION: u8 = 1;
 /// The version of an index that ends with the functions that were left out.
 const FILTERED: u8 = 2;
 
-/// A hash that distinguishes the nodes of different paths.
+/// Returns a hash that distinguishes the nodes of different paths.
 pub fn fingerprint(nodes: &PrimaryMap<afterimage_ids::NodeId, Node>, on: &[Continuation]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     for (node, continuation) in nodes.values().zip(on) {

@@ -1,8 +1,8 @@
 //! Whole execution traces: every value, address and dependence of a run (Zhang and Gupta 2005).
 //!
-//! Input: a program, its path and its boundary log. Output: epochs with everything that cannot be
-//! inferred from these ([`Run`]), checkpoints ([`checkpoint`]), and answers about values, writers
-//! and readers ([`WholeTrace`]).
+//! The input is a program, its path and its boundary log. The output is epochs with all data that
+//! the input does not imply ([`Run`]), checkpoints ([`checkpoint`]), and answers about values,
+//! writers and readers ([`WholeTrace`]).
 
 mod build;
 pub mod checkpoint;

@@ -1,4 +1,4 @@
-//! The data about a node that is needed for each of its executions.
+//! The model of a node, which describes the data of each of its executions.
 //!
 //! A node's instructions compute their results from its *inputs*: the variables that it reads
 //! before writing them, and its reads of memory and globals. Everything else follows from the
@@ -34,9 +34,9 @@ pub struct Read {
 /// The source of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadFrom {
-    /// A memory.
+    /// A memory, at the instruction's address.
     Memory,
-    /// A global.
+    /// A global of the module.
     Global,
     /// A table, a size or the host. The value itself is stored.
     Elsewhere,
@@ -47,7 +47,7 @@ pub enum ReadFrom {
 pub struct Write {
     /// The instruction's position.
     pub inst: u32,
-    /// The destination.
+    /// The destination of the write.
     pub to: WriteTo,
 }
 
@@ -60,23 +60,23 @@ pub enum WriteTo {
     Many,
     /// A memory, with bytes copied from a memory.
     Copy,
-    /// A global.
+    /// A global of the module.
     Global,
 }
 
 /// An additional event of a node's execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The execution ends with a call of the host. Stores the number of the call, from 1.
+    /// The execution ends with a call to the host. Stores the number of the call, from 1.
     HostCall,
     /// The execution throws an exception that is caught. Stores the number of activations that
-    /// ended. The upper half, as in a vector, stores two numbers: its own upper half the first
-    /// variable for the caught values, and its lower half the number of values.
+    /// ended. The value's upper half stores two numbers. Its upper half is the first variable for
+    /// the caught values, and its lower half is the number of values.
     Caught,
     /// The run ends inside the execution. Stores the number of its instructions that were executed.
     Stopped,
-    /// The handler that catches the execution's exception is the function's own label, so the
-    /// function returns. Stores the returned values in sequence.
+    /// The execution throws an exception, and the function's own label catches it, so the function
+    /// returns. Stores the returned values in sequence.
     Returned,
 }
 
@@ -110,18 +110,18 @@ impl NodeModel {
         }
     }
 
-    /// The number of inputs: variables first, then reads.
+    /// Returns the number of inputs. Variables come first, and then reads.
     pub fn inputs(&self) -> usize {
         self.variables.len() + self.reads.len()
     }
 
-    /// The column of an event, with data for the executions in which the event happens. These
-    /// columns follow those of the inputs.
+    /// Returns the column of an event, which has data for the executions with the event. These
+    /// columns follow the columns of the inputs.
     pub(crate) fn of_event(&self, event: Event) -> usize {
         self.inputs() + event as usize
     }
 
-    /// The input for a variable.
+    /// Returns the input for a variable.
     pub fn of_variable(&self, variable: u32) -> Option<usize> {
         self.variables.binary_search(&variable).ok()
     }
@@ -131,14 +131,14 @@ impl NodeModel {
         self.variables.len() + self.ordinals[inst] as usize
     }
 
-    /// The number of an instruction among the reads or writes.
+    /// Returns the number of an instruction among the reads or writes.
     pub fn ordinal(&self, inst: usize) -> Option<usize> {
         let ordinal = *self.ordinals.get(inst)?;
         (ordinal != NONE).then_some(ordinal as usize)
     }
 }
 
-/// The source from which an instruction reads, if it reads.
+/// Returns the source from which an instruction reads, if it reads.
 pub fn read_from(code: Code) -> Option<ReadFrom> {
     Some(match code {
         Code::Load(_) | Code::LoadVector(_) => ReadFrom::Memory,
@@ -152,7 +152,7 @@ pub fn read_from(code: Code) -> Option<ReadFrom> {
     })
 }
 
-/// The destination to which an instruction writes, if it writes.
+/// Returns the destination to which an instruction writes, if it writes.
 pub fn write_to(code: Code) -> Option<WriteTo> {
     Some(match code {
         Code::Store(bytes) => WriteTo::Memory(bytes),

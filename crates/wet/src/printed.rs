@@ -1,7 +1,8 @@
-//! A program's output: the bytes that the host read in calls that output them.
+//! A program's output, which is the bytes that the host read in output calls.
 //!
-//! These bytes follow from the path and the log, but only if the run is followed from a checkpoint.
-//! For a question about a printed line, that takes longer than the rest of the work.
+//! The path and the log imply these bytes, but only if the run is followed from a checkpoint. For a
+//! question about a printed line, following the run takes longer than the rest of the work. So the
+//! bytes are stored.
 
 use std::cell::RefCell;
 use std::ops::Range as Span;
@@ -14,14 +15,14 @@ use afterimage_trace::{Kind, SectionWriter, TraceError as FileError, TraceFile, 
 
 use crate::epoch::wire::{put, take};
 
-/// The bytes of a call are not stored if there are more than this.
+/// The maximum number of bytes stored for one call. A call with more bytes has none stored.
 pub const MOST_PRINTED: usize = 8 << 20;
-/// A chunk ends with the call after which it reaches this size in bytes.
+/// The size in bytes at which a chunk ends.
 const CHUNK: usize = 256 << 10;
 /// The version of chunks and of the index.
 const VERSION: u8 = 1;
 
-/// Why the output cannot be read.
+/// The reason why the output cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PrintedError {
     /// The file cannot be read.
@@ -35,8 +36,8 @@ pub enum PrintedError {
     Damaged(&'static str),
 }
 
-/// The bytes that the host read in a call that outputs them. This is a call of WASI's `fd_write`
-/// for descriptor 1 or 2.
+/// The bytes that the host read in an output call. This is a call to WASI's `fd_write` for
+/// descriptor 1 or 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Printed<'a> {
     /// The number of the host call, from 1.
@@ -49,13 +50,13 @@ pub struct Printed<'a> {
 }
 
 impl Printed<'_> {
-    /// The CRC-32 of the bytes, as in the log.
+    /// Returns the CRC-32 of the bytes, as in the log.
     pub fn digest(&self) -> u32 {
         crc32fast::hash(self.bytes)
     }
 }
 
-/// Whether the host's reads are stored for a call of an import with this module, name and first
+/// Whether the host's reads are stored for a call to an import with this module, name and first
 /// argument.
 pub fn is_printing(module: &str, name: &str, descriptor: u64) -> bool {
     module == "wasi_snapshot_preview1" && name == "fd_write" && matches!(descriptor, 1 | 2)
@@ -64,12 +65,11 @@ pub fn is_printing(module: &str, name: &str, descriptor: u64) -> bool {
 /// Observes a run's output.
 pub(crate) struct Printing<'p> {
     program: &'p Program,
-    /// The number of calls of the host so far.
+    /// The number of calls to the host so far.
     calls: u64,
-    /// Whether the instructions of the current node are done, so that the guest makes the next
-    /// call.
+    /// Whether the instructions of the current node are done. If so, the guest makes the next call.
     is_done: bool,
-    /// Whether the current call outputs something.
+    /// Whether the current call outputs bytes.
     is_printing: bool,
     /// Whether the host read the last reported bytes.
     is_read: bool,
@@ -88,7 +88,7 @@ impl<'p> Printing<'p> {
         }
     }
 
-    /// The output of the last executed node, whose last block has this time.
+    /// Returns the output of the last executed node, whose last block has this time.
     #[inline]
     pub fn executed(&mut self, time: u64) -> Option<Printed<'_>> {
         self.is_done = false;
@@ -266,7 +266,7 @@ pub struct FilePrinted {
 }
 
 impl FilePrinted {
-    /// Opens the output in a file; `None` if the file has none.
+    /// Opens the output in a file. Returns `None` if the file has none.
     ///
     /// # Errors
     /// If the stored output is damaged.
@@ -287,14 +287,15 @@ impl FilePrinted {
         }))
     }
 
-    /// The number of executed blocks that the stored output covers.
+    /// Returns the number of executed blocks that the stored output covers.
     pub fn length(&self) -> u64 {
         self.length
     }
 
     /// Returns the time of the block that ends with a call, and the bytes that the host read in it.
-    /// `digest` is their CRC-32 in the log. `None` if they are not stored. Decodes a chunk; for the
-    /// chunk read last, this takes only O(log n + bytes).
+    /// `digest` is the CRC-32 of the bytes in the log. Returns `None` if the bytes are not stored.
+    /// Decodes a chunk unless it is the chunk read last, for which this takes only O(log n +
+    /// bytes).
     ///
     /// # Errors
     /// If the stored output is damaged, or does not match the log.
@@ -342,7 +343,7 @@ impl FilePrinted {
         section.go(at);
         section.advance()?;
         let chunk = Chunk::decode(section.bytes());
-        // The index says which calls begin this chunk and the next one.
+        // The index lists the first call of this chunk and of the next chunk.
         let next = self.firsts.get(at + 1);
         let chunk = chunk.filter(|chunk| {
             let (first, last) = (chunk.calls.first(), chunk.calls.last());

@@ -1,4 +1,4 @@
-//! The most recently used epochs in memory, up to a number of bytes.
+//! Keeps the most recently used epochs in memory, up to a number of bytes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ const MOST_BYTES: usize = 256 << 20;
 /// An epoch in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Loaded {
-    /// The epoch.
+    /// The epoch, in coded form with its directory.
     pub epoch: Arc<Epoch>,
     /// The last writers in the epoch, if it was built on demand.
     pub writers: Option<Arc<LastWriters>>,
@@ -25,8 +25,8 @@ impl Loaded {
     }
 }
 
-/// The most recently used epochs. Together, they take at most [`most`](Self::keep) bytes, except
-/// that the last epoch used always stays.
+/// The most recently used epochs. Together, they take at most [`most`](Self::keep) bytes. The last
+/// epoch used always stays, even if it is larger.
 #[derive(Debug)]
 pub(crate) struct Recent {
     /// The epochs by position, with the size in bytes and the moment of the last use.
@@ -61,7 +61,7 @@ impl Recent {
         self.epochs.contains_key(&position)
     }
 
-    /// The number of epochs dropped so far.
+    /// Returns the number of epochs dropped so far.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -89,7 +89,8 @@ impl Recent {
         loaded
     }
 
-    /// Drops the least recently used epochs. O(epochs) for each; loading an epoch takes far longer.
+    /// Drops the least recently used epochs. Takes O(epochs) for each, but loading an epoch takes
+    /// far longer.
     fn drop_oldest(&mut self) {
         while self.bytes > self.most && self.epochs.len() > 1 {
             let oldest = self.epochs.iter().min_by_key(|(_, (_, _, used))| *used);

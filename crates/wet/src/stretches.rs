@@ -1,4 +1,4 @@
-//! Stretches of a run that are built on demand, up to a limit.
+//! Builds stretches of a run on demand, up to a limit.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use crate::file::EpochFileError;
 use crate::recent::Loaded;
 use crate::trace::{HostCalls, Place};
 
-/// Why a stretch cannot be built.
+/// The reason why a stretch cannot be built.
 pub type StretchError = Box<dyn Error + Send + Sync>;
 
 /// The state of an activation at a stretch's beginning.
@@ -35,8 +35,8 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
         host: &HostCalls,
     ) -> Result<(Vec<u8>, LastWriters), StretchError>;
 
-    /// The state of an activation at a stretch's beginning. Activations are numbered from the
-    /// outermost. `None` if unknown.
+    /// Returns the state of an activation at a stretch's beginning, or `None` if it is unknown.
+    /// Activations are numbered from the outermost.
     ///
     /// # Errors
     /// If the data about the stretches is damaged.
@@ -54,15 +54,15 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
         variable: (FuncId, u32),
     ) -> Result<bool, StretchError>;
 
-    /// The last earlier stretch that may have written a place; `None` if there is none.
+    /// Returns the last earlier stretch that may have written a place, or `None` if there is none.
     ///
     /// # Errors
     /// If the data about the stretches is damaged.
     fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError>;
 
-    /// The last earlier stretch that wrote exactly this byte, not only bytes near it; `None` if
-    /// there is none. Also returns the cost: the number of stretches that could have been built in
-    /// the same time.
+    /// Returns the last earlier stretch that wrote exactly this byte, or `None` if there is none.
+    /// Also returns the cost, as the number of stretches that could have been built in the same
+    /// time.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -74,7 +74,7 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
     ) -> Result<(Option<usize>, usize), StretchError>;
 }
 
-/// Builds stretches, and limits the time that this takes.
+/// A builder of stretches with a limit on their number.
 #[derive(Debug)]
 pub(crate) struct Made {
     maker: Box<dyn MakeStretch>,
@@ -90,7 +90,8 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// Builds at most `most` of `all` stretches. There is no limit if that covers all of them.
+    /// Creates a builder of at most `most` of `all` stretches. There is no limit if `most` covers
+    /// all of them.
     pub(crate) fn new(maker: Box<dyn MakeStretch>, most: usize, all: usize) -> Self {
         Self {
             maker,
@@ -110,7 +111,7 @@ impl Made {
         self.is_over_limit.load(Ordering::Relaxed)
     }
 
-    /// The number of stretches built so far; `None` without a limit.
+    /// Returns the number of stretches built so far, or `None` without a limit.
     pub(crate) fn built(&self) -> Option<usize> {
         (self.most != usize::MAX).then(|| self.built.load(Ordering::Relaxed))
     }

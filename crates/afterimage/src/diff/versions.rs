@@ -88,16 +88,18 @@ pub fn versions<R>(
         check: false,
         top,
     };
-    let more = |sketched, found: &Matched, [a, b]: [Side<'_, FileSegments>; 2]| {
-        Ok((suspects(sketched, found), output_differences(a, b)?))
-    };
-    compared(sessions, query, more, |report, (suspects, outputs)| {
-        ask(&VersionsView {
-            report,
-            suspects,
-            outputs,
-        })
-    })
+    compared(
+        sessions,
+        query,
+        |sketched, found, [a, b]| Ok((suspects(sketched, found), output_differences(a, b)?)),
+        |report, (suspects, outputs)| {
+            ask(&VersionsView {
+                report,
+                suspects,
+                outputs,
+            })
+        },
+    )
 }
 
 /// How to match and show the statements of two versions.

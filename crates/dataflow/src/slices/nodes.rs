@@ -1,4 +1,4 @@
-//! The first approach: timestamps are used only to tell which nodes were executed.
+//! The first approach, which uses timestamps only to find the executed nodes.
 
 use rustc_hash::FxHashSet;
 
@@ -55,7 +55,7 @@ struct Search<'s> {
     asked: FxHashSet<Query>,
     slice: Slice,
     next: Vec<Query>,
-    /// The same queries as in `next`.
+    /// The queries in `next`, as a set.
     new: FxHashSet<Query>,
     row: Row,
     observed: bool,

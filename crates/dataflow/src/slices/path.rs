@@ -1,4 +1,4 @@
-//! The second and third approaches: queries follow the path.
+//! The second and third approaches, in which queries follow the path.
 
 use std::collections::BTreeMap;
 
@@ -105,8 +105,8 @@ impl Search<'_> {
         let raised = if self.instances {
             self.in_slice.entry(node).or_default().add(times).0
         } else if self.whole.insert(node) || self.observed {
-            // One query covers all executions, however they are found. It is only repeated to
-            // report that it was solved before.
+            // One query covers all executions. It is only repeated to report that it was solved
+            // before.
             Times::from(self.slicing.graph.timestamps(node))
         } else {
             return;

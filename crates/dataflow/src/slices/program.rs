@@ -1,14 +1,14 @@
-//! The input of slicing: a path and its statements.
+//! The input of slicing, which is a path and its statements.
 
 use rustc_hash::FxHashMap;
 
 use crate::graph::TimestampedGraph;
 
-/// Something that statements define and use.
+/// A variable that statements define and use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Variable(pub u32);
 
-/// A statement: a node of the graph.
+/// A statement, which is a node of the graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statement {
     /// The variables that the statement defines.
@@ -19,17 +19,17 @@ pub struct Statement {
     pub controlled_by: Vec<usize>,
 }
 
-/// The subject of a query: the thing that it looks for.
+/// The target of a query's search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
     /// A definition of this variable.
     Variable(Variable),
     /// An execution of a statement that controls statements of this kind. Statements with equal
-    /// control dependences are of one kind.
+    /// control dependences have the same kind.
     Control(u32),
 }
 
-/// How a statement came into a slice.
+/// The reason why a statement is in a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Through a data dependence.
@@ -46,7 +46,7 @@ pub struct Slicing<'a> {
     pub(super) before: &'a [Vec<usize>],
     /// For each node, its kind of control dependences.
     kinds: Vec<Option<u32>>,
-    /// For each kind, the statements that decide its executions.
+    /// For each kind, the statements that control it.
     parents: Vec<&'a [usize]>,
 }
 
@@ -97,7 +97,7 @@ impl<'a> Slicing<'a> {
         }
     }
 
-    /// The subjects of the queries that a statement in the slice raises.
+    /// Returns the subjects of the queries that a statement in the slice raises.
     pub(super) fn needs(&self, node: usize) -> impl Iterator<Item = Subject> {
         let uses = self.statements[node].uses.iter();
         let uses = uses.map(|&variable| Subject::Variable(variable));

@@ -1,11 +1,11 @@
-//! Keeps track of the queries that were already raised.
+//! Tracks the queries that were already raised.
 
 use afterimage_wpp::twpp::Series;
 
 use crate::times::Times;
 
-/// Timestamps for which queries were raised. New timestamps are kept apart until they outnumber the
-/// ordered ones.
+/// Timestamps for which queries were raised. New timestamps are stored separately until they
+/// outnumber the ordered timestamps.
 #[derive(Debug, Default)]
 pub(super) struct RaisedTimestamps {
     ordered: Series,
@@ -15,8 +15,8 @@ pub(super) struct RaisedTimestamps {
 }
 
 impl RaisedTimestamps {
-    /// Adds timestamps. Returns the new ones, and those that were known already. Amortised O(log)
-    /// for each series if few sets are added at a time.
+    /// Adds timestamps. Returns the new timestamps, and those that were already known. Amortised
+    /// O(log) for each series if few sets are added at a time.
     pub fn add(&mut self, times: Times) -> (Times, Times) {
         let (mut known, mut new) = times.split(&self.ordered);
         for recent in &self.recent {
@@ -43,7 +43,7 @@ impl RaisedTimestamps {
         (new, known)
     }
 
-    /// All timestamps.
+    /// Returns all timestamps.
     pub fn into_series(self) -> Series {
         let mut all = Times::from(&self.ordered);
         for series in &self.recent {

@@ -1,4 +1,4 @@
-//! Computes slices.
+//! Computes slices with one of the three approaches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,21 +9,21 @@ use super::{nodes, path};
 use crate::times::Times;
 
 /// Agrawal and Horgan's approaches, in the order of the paper. Each approach's slice contains the
-/// slice of the next one.
+/// slice of the next approach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Approach {
-    /// 1: nodes that were executed.
+    /// Approach 1, with nodes that were executed.
     Nodes,
-    /// 2: dependences that were exercised.
+    /// Approach 2, with dependences that were exercised.
     Edges,
-    /// 3: dependences between executions.
+    /// Approach 3, with dependences between executions.
     Instances,
 }
 
 /// The starting point of a slice.
 #[derive(Clone, Debug)]
 pub struct Criterion {
-    /// The node.
+    /// The node with which the slice starts.
     pub node: usize,
     /// The time at which the node executes. [`Approach::Nodes`] ignores it.
     pub time: u64,
@@ -31,7 +31,7 @@ pub struct Criterion {
     pub variables: Vec<Variable>,
 }
 
-/// A slice.
+/// The statements on which a criterion depends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
     /// The nodes in the slice, including the criterion's node.
@@ -42,21 +42,21 @@ pub struct Slice {
     pub queries: u64,
 }
 
-/// The queries that are considered at the same time: a row of the paper's Figure 11.
+/// The queries that are considered at the same time, which are a row of the paper's Figure 11.
 #[derive(Debug, Default)]
 pub struct Row {
-    /// The new queries, each with its timestamps. `None` is the paper's `*`.
+    /// The new queries, each with its timestamps, or with `None` for the paper's `*`.
     pub queries: Vec<(Option<Times>, usize, Subject)>,
     /// Queries that were raised before. They are not followed again.
     pub solved: Vec<(Option<Times>, usize, Subject)>,
-    /// The statements added to the slice, and how each came into it.
+    /// The statements added to the slice, each with the reason.
     pub added: Vec<(usize, Kind)>,
 }
 
 /// Computes the slice of a criterion.
 ///
 /// [`Approach::Nodes`] takes O(edges × variables and control dependences). In the worst case, the
-/// other approaches take O(steps × subjects, log series). They take less where series stay whole.
+/// other approaches take O(steps × subjects, log series). They take less time if series stay whole.
 ///
 /// # Panics
 /// If the criterion's node does not execute at its time.

@@ -1,4 +1,4 @@
-//! Figures 10 and 11 of Zhang and Gupta 2001, to the letter.
+//! Reproduces figures 10 and 11 of Zhang and Gupta 2001 exactly.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,8 @@ fn variables(names: &str) -> Vec<Variable> {
         .collect()
 }
 
-/// The program of Figure 10: defines, uses, controlled by. Node 0 is nothing. In the paper, 13
-/// depends on the end of the loop.
+/// Returns the program of Figure 10, with definitions, uses and control dependences. Node 0 is
+/// unused. In the paper, 13 depends on the end of the loop.
 fn statements() -> Vec<Statement> {
     let of = |defines: &str, uses: &str, controlled_by: &[usize]| Statement {
         defines: variables(defines),
@@ -53,7 +53,7 @@ fn path() -> Vec<usize> {
     path
 }
 
-/// The control-flow graph: before each node.
+/// Returns the control-flow graph, as the predecessors of each node.
 fn before() -> Vec<Vec<usize>> {
     let before: [&[usize]; 15] = [
         &[],
@@ -75,7 +75,7 @@ fn before() -> Vec<Vec<usize>> {
     before.iter().map(|before| before.to_vec()).collect()
 }
 
-/// A row: the queries as the paper writes them, in no order, and the slice.
+/// A row, with the queries in the paper's notation, in no order, and the slice.
 type Shown = (BTreeSet<String>, Vec<usize>);
 
 /// A figure.
@@ -101,7 +101,7 @@ fn figure(approach: Approach) -> Figure {
     let mut observe = |row: afterimage_dataflow::slices::Row| {
         let show = |queries: &[(Option<afterimage_dataflow::Times>, usize, Subject)]| {
             let shown = queries.iter().filter_map(|(times, node, subject)| {
-                // The paper does not write queries for control down.
+                // The paper does not list queries for control.
                 let Subject::Variable(Variable(variable)) = subject else {
                     return None;
                 };
@@ -184,7 +184,7 @@ fn figure_11_approach_1() {
         row("", &[1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14]),
     ];
     assert_eq!(rows, expected);
-    // The last row: solved queries.
+    // The last row has solved queries.
     assert_eq!(solved[10], row("<*,4>I <*,4>N", &[]).0);
     assert!(solved[..10].iter().all(BTreeSet::is_empty));
     assert_eq!(slice.nodes, (1..=14).filter(|&n| n != 10).collect());
@@ -293,7 +293,7 @@ fn figure_11_approach_3() {
         BTreeSet::from([1, 2, 4, 5, 6, 7, 9, 11, 12, 13, 14])
     );
     assert_eq!(control, [4, 6]);
-    // 7 is in the slice for its last execution only.
+    // Node 7 is in the slice only with its last execution.
     assert_eq!(slice.instances[&7].to_string(), "23");
     assert_eq!(slice.instances[&4].to_string(), "4:28:8");
 }

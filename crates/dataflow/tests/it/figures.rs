@@ -1,9 +1,9 @@
-//! The figures of Zhang and Gupta 2001, section 4, that ask one question.
+//! Reproduces the figures of Zhang and Gupta 2001, section 4, that ask one question.
 
 use afterimage_dataflow::{Direction, Effect, Outcome, Question, Site, TimestampedGraph, solve};
 
-/// A loop of Figure 9: a load of X in node 1, then either a load of X in node 4 or a store to X in
-/// node 6. (The text does not give the other nodes.)
+/// Returns the loop of Figure 9. It has a load of X in node 1, and then either a load of X in node
+/// 4 or a store to X in node 6. (The text does not give the other nodes.)
 fn figure_9(loads: usize, stores: usize) -> TimestampedGraph {
     let mut path = [1, 2, 4, 7].repeat(loads);
     path.extend([1, 3, 6, 7].repeat(stores));
@@ -35,7 +35,7 @@ fn figure_9_load_redundancy() {
     let load = solve(&graph, &question(4), x_is_loaded);
     assert_eq!(load.count_where(|o| o == Outcome::Decided(GEN)), 60);
     assert_eq!(load.count(), 60);
-    // 1_Load is not where the iteration before went through 6_Store, nor the first time.
+    // 1_Load is not redundant after an iteration with 6_Store, nor the first time.
     let first = solve(&graph, &question(1), x_is_loaded);
     assert_eq!(first.count_where(|o| o == Outcome::Decided(GEN)), 60);
     assert_eq!(first.count_where(|o| o == Outcome::Decided(KILL)), 39);
@@ -59,7 +59,7 @@ fn figure_9_takes_as_many_queries_however_often_the_loop_runs() {
     assert_eq!(queries(60_000, 40_000), 2);
 }
 
-/// A load in a loop of a value that was loaded before the loop, and never killed.
+/// Tests a load in a loop, of a value that was loaded before the loop and never killed.
 #[test]
 fn what_comes_from_before_a_loop_takes_no_more_queries_in_a_longer_loop() {
     let solved = |times| {
@@ -85,9 +85,9 @@ fn what_comes_from_before_a_loop_takes_no_more_queries_in_a_longer_loop() {
     assert_eq!(times.to_string(), "4:400000:4");
 }
 
-/// Block 1 assigns X twice; the optimizer moves the second assignment to block 2. Is X current at a
-/// breakpoint in block 3? The value is current if the definition that reaches it is the one that
-/// would reach it in the unoptimised program.
+/// Block 1 assigns X twice, and the optimizer moves the second assignment to block 2. Is X current
+/// at a breakpoint in block 3? The value is current if the same definition would reach the
+/// breakpoint in the unoptimised program.
 #[test]
 fn figure_12_currency() {
     let unoptimised = |node| match node {
@@ -99,7 +99,7 @@ fn figure_12_currency() {
         2 => Effect::Decides(Site(2)),
         _ => Effect::Transparent,
     };
-    // Twice through block 2, twice past it, and once more through it.
+    // The path passes twice through block 2, twice around it, and once more through it.
     let path = [0, 1, 2, 3, 1, 2, 3, 1, 3, 1, 3, 1, 2, 3];
     let graph = TimestampedGraph::of_path(&path);
     let question = Question {

@@ -1,4 +1,4 @@
-//! Integration tests of the questions about path traces.
+//! Integration tests of questions about path traces.
 
 mod figure_11;
 mod figures;

@@ -1,4 +1,4 @@
-//! Decisions of calls in generated runs, compared with a walk over everything executed.
+//! Compares decisions of calls in generated runs with a walk over all executed blocks.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ enum Step {
     Block(u32),
     Enter(u32),
     Leave,
-    /// A tail call: one activation ends, and another begins in its place.
+    /// A tail call, which ends one activation and begins another in its place.
     Tail(u32),
 }
 
@@ -43,14 +43,14 @@ impl Events for Sites {
     }
 }
 
-/// A block that was executed, and by which activation.
+/// A block that was executed, and its activation.
 struct Executed {
     activation: usize,
     function: u32,
     block: u32,
 }
 
-/// The run: its call graph, all blocks, and for each activation the number of blocks executed
+/// A run, with its call graph and all blocks. Each activation has the numbers of blocks executed
 /// before it and before its end.
 struct Run {
     wpp: afterimage_wpp::twpp::Wpp,
@@ -109,8 +109,8 @@ fn run(steps: &[Step]) -> Run {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
-    /// All executions of all blocks in all activations: what decided them, counted by function,
-    /// block and outcome.
+    /// Compares the outcomes of all executions of all blocks in all activations, counted by
+    /// function, block and outcome.
     #[test]
     fn calls_decide_what_a_walk_finds(
         steps in steps(),
@@ -124,7 +124,7 @@ proptest! {
         let mut expected: BTreeMap<(u32, u32, Outcome), u64> = BTreeMap::new();
         for (at, executed) in run.all.iter().enumerate() {
             let (begin, end) = run.spans[executed.activation];
-            // The question is before the block's own event, or after it.
+            // The question concerns the moment before or after the block's own event.
             let found = match direction {
                 Direction::Backward => run.all[begin..at].iter().rev().find_map(event),
                 Direction::Forward => run.all[at + 1..end].iter().find_map(event),
@@ -144,7 +144,7 @@ proptest! {
             let effects = summaries.effects(id);
             for node in 0..graph.len() {
                 let times = graph.timestamps(node);
-                // Behind a block is the call that it ends with.
+                // The call that ends a block comes after it.
                 let own = match direction {
                     Direction::Backward => Effect::Transparent,
                     Direction::Forward => effects.of_block(times, None),

@@ -1,5 +1,5 @@
-//! The three slicing algorithms against their definitions (Agrawal and Horgan 1990), on generated
-//! programs and paths.
+//! Compares the three slicing algorithms with their definitions (Agrawal and Horgan 1990), on
+//! generated programs and paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +19,8 @@ fn statement(nodes: usize) -> impl Strategy<Value = Statement> {
     })
 }
 
-/// The dependences of an execution: for each variable, the latest earlier definition, and the
-/// latest execution of the block that controls it.
+/// Returns the dependences of an execution. They are the latest earlier definition of each
+/// variable, and the latest execution of the controlling block.
 fn dependences(
     path: &[usize],
     statements: &[Statement],
@@ -35,7 +35,7 @@ fn dependences(
     data.chain(control).collect()
 }
 
-/// The third approach: the closure of the dependences between executions.
+/// Computes the third approach, as the closure of the dependences between executions.
 fn instances(path: &[usize], statements: &[Statement], criterion: &Criterion) -> BTreeSet<usize> {
     let t = criterion.time as usize;
     let mut found = BTreeSet::from([t]);
@@ -55,7 +55,7 @@ fn instances(path: &[usize], statements: &[Statement], criterion: &Criterion) ->
     found
 }
 
-/// The second approach: all dependences that are exercised, as edges between statements.
+/// Computes the second approach, with all exercised dependences as edges between statements.
 fn edges(path: &[usize], statements: &[Statement], criterion: &Criterion) -> BTreeSet<usize> {
     let mut exercised: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for t in 1..=path.len() {
@@ -86,7 +86,7 @@ fn edges(path: &[usize], statements: &[Statement], criterion: &Criterion) -> BTr
     )
 }
 
-/// The first approach: static dependences, along edges between nodes that were executed.
+/// Computes the first approach, with static dependences along edges between executed nodes.
 fn nodes(
     path: &[usize],
     statements: &[Statement],

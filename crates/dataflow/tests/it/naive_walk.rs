@@ -1,4 +1,4 @@
-//! Answers against a naive walk over the expanded path.
+//! Compares answers with a naive walk over the expanded path.
 
 use afterimage_dataflow::{
     Direction, Effect, Outcome, Question, Site, TimestampedGraph, solve_within,
@@ -6,7 +6,7 @@ use afterimage_dataflow::{
 use afterimage_wpp::twpp::Series;
 use proptest::prelude::*;
 
-/// Paths of loops with patterns, and of anything.
+/// Generates paths of loops with patterns, and random paths.
 fn paths() -> impl Strategy<Value = Vec<usize>> {
     let random = proptest::collection::vec(0usize..6, 1..80);
     let body = proptest::collection::vec(0usize..5, 1..6);
@@ -21,12 +21,12 @@ fn paths() -> impl Strategy<Value = Vec<usize>> {
     prop_oneof![random, loops]
 }
 
-/// The behaviour of a node at each of its executions: one of a few patterns.
+/// The behaviour of a node at each of its executions, as one of a few patterns.
 #[derive(Clone, Debug)]
 enum Does {
     Nothing,
     Always(u32),
-    /// By the execution's number, modulo.
+    /// By the execution's number, modulo the length.
     Some(Vec<Option<u32>>),
 }
 
@@ -67,7 +67,7 @@ impl Does {
     }
 }
 
-/// The decision before or after step `t`, found step by step.
+/// Finds the decision before or after step `t`, step by step.
 fn naive(path: &[usize], does: &[Does], direction: Direction, t: usize) -> Outcome {
     let at = |t: usize| {
         let node = path[t - 1];
@@ -127,7 +127,7 @@ proptest! {
             prop_assert_eq!(solution.times_where(outcome), part.times.to_series());
         }
         prop_assert!(solution.scanned == 0 || solution.scanned == path.len() as u64 && most < u64::MAX);
-        // No step is visited twice, whatever happens.
+        // No step is visited twice in any case.
         prop_assert!(solution.queries <= 1 + path.len() as u64);
     }
 }

@@ -15,7 +15,7 @@ use crate::machine::{Machine, position};
 /// An activation that waits for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waits {
-    /// The function.
+    /// The function of the activation.
     pub function: FuncId,
     /// The block that ends with the call.
     pub block: BlockId,
@@ -24,9 +24,10 @@ pub struct Waits {
 }
 
 impl Machine<'_> {
-    /// The machine's current state; `None` if the run has ended. O(variables of all activations +
-    /// elements of tables + exceptions). If an activation waits for a call in a function with
-    /// vectors, the first snapshot with this call also takes O(operators of the function).
+    /// Returns the machine's current state, or `None` if the run has ended. O(variables of all
+    /// activations + elements of tables + exceptions). If an activation waits for a call in a
+    /// function with vectors, the first snapshot with this call also takes O(operators of the
+    /// function).
     ///
     /// # Errors
     /// If the module's bytes are not those of the program.
@@ -58,9 +59,9 @@ impl Machine<'_> {
         self.restore(&checkpoint, fill)
     }
 
-    /// The activations that wait for a call, the outermost first. Their values are as in a
-    /// [`Snapshot`]: locals, and slots below the call's operands. `None` if the run has ended.
-    /// O(variables of all activations).
+    /// Returns the activations that wait for a call, the outermost first. Their values are as in a
+    /// [`Snapshot`]: locals, and slots below the call's operands. Returns `None` if the run has
+    /// ended. O(variables of all activations).
     pub fn waiting(&self) -> Option<Vec<Waits>> {
         let executes = matches!(Next::of(self.waiting)?, Next::Block(_));
         let waits = self.frames.len() - usize::from(executes).min(self.frames.len());
@@ -85,7 +86,7 @@ impl Machine<'_> {
         frames.collect()
     }
 
-    /// The node that consists only of this block, which ends with a call.
+    /// Returns the node that consists only of this block, which ends with a call.
     fn call_node(&mut self, function: FuncId, block: BlockId) -> Result<NodeId, MachineError> {
         if let Some(&node) = self.calls.get(&(function, block)) {
             return Ok(node);
@@ -141,7 +142,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Returns which of the variables that can still be read during a call are vectors.
+    /// Returns, for each variable that can still be read during a call, whether it is a vector.
     fn vectors_at(&mut self, function: FuncId, block: BlockId) -> Result<&[bool], MachineError> {
         let node = self.call_node(function, block)?;
         let NodeEnd::Call { results, .. } = self.codes[node].end else {

@@ -1,4 +1,4 @@
-//! The encoding of checkpoints.
+//! Encodes and decodes checkpoints.
 //!
 //! Numbers are LEB128, and lists begin with their length. References, positions and blocks ascend
 //! and are stored as differences.
@@ -63,8 +63,8 @@ impl<C: EntityRef> Checkpoint<C> {
         out.0
     }
 
-    /// Decodes a checkpoint; `None` if the bytes are not a checkpoint. Memory is at most a small
-    /// multiple of the number of bytes.
+    /// Decodes a checkpoint. Returns `None` if the bytes are not a checkpoint. The result takes at
+    /// most a small multiple of the number of bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = In(bytes);
         let time = input.take()?;
@@ -135,7 +135,7 @@ impl<C: EntityRef> Checkpoint<C> {
     }
 }
 
-/// Converts a number to that of an entity; `None` if it is too large.
+/// Converts a number to an entity's number. Returns `None` if it is too large.
 fn below(number: u64) -> Option<u32> {
     u32::try_from(number).ok().filter(|&n| n < u32::MAX)
 }

@@ -1,5 +1,5 @@
-//! Atomic operators. The memory is not shared, so each operator becomes an address check, a load, a
-//! computation and a store.
+//! Compiles atomic operators. The memory is not shared, so each operator becomes an address check,
+//! a load, a computation and a store.
 //!
 //! A compare-exchange always stores a value. If it exchanges nothing, it stores the value that it
 //! read.
@@ -26,7 +26,7 @@ enum Does {
     Notify,
 }
 
-/// The number of bytes that an operator accesses, and its action.
+/// Returns the number of bytes that an operator accesses, and its action.
 fn atomic(operator: &Operator<'_>) -> Option<(MemArg, u8, Does)> {
     use Does::{CompareExchange, Exchange, Update};
     macro_rules! of {

@@ -1,4 +1,4 @@
-//! A function's body, in the form that the compiler needs.
+//! Reads function bodies for the compiler.
 
 use afterimage_ids::{EntityRef, FuncId, TypeId};
 use afterimage_numeric::{Kind, Vector, VectorLoad};
@@ -10,11 +10,11 @@ use crate::MachineError;
 /// A function, in the form that the compiler needs.
 #[derive(Debug)]
 pub struct Body<'a> {
-    /// The function.
+    /// The function that has this body.
     pub function: &'a Function,
-    /// The operators of its body.
+    /// The operators of the function's body.
     pub operators: Vec<Operator<'a>>,
-    /// Its variables.
+    /// The function's variables.
     pub slots: Slots,
     /// Whether any value may be a vector.
     pub wide: bool,
@@ -50,9 +50,9 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// The number of an activation's variables: the variables of [`Slots`], plus room for the
-    /// results. (A handler that is the function's own label may catch more values than the operand
-    /// stack ever holds.)
+    /// Returns the number of an activation's variables, which are the variables of [`Slots`] and
+    /// room for the results. The room is needed because a handler that is the function's own label
+    /// may catch more values than the operand stack ever holds.
     pub fn variables(&self) -> usize {
         let results = self.slots.locals.len() + self.results as usize;
         self.slots.count().max(results)
@@ -76,7 +76,7 @@ fn gives_vector(program: &Program, operator: &Operator<'_>) -> bool {
     }
 }
 
-/// The callee of a call, and whether it is a tail call.
+/// Returns the callee of a call, and whether it is a tail call.
 pub(super) fn callee_of(operator: &Operator<'_>) -> Option<(Callee, bool)> {
     let indirect = |table, ty| Callee::Indirect {
         table,
@@ -98,7 +98,7 @@ pub(super) fn callee_of(operator: &Operator<'_>) -> Option<(Callee, bool)> {
     })
 }
 
-/// The type of a call's callee.
+/// Returns the type of a call's callee.
 pub(crate) fn type_of(program: &Program, callee: Callee) -> Option<&FunctionType> {
     let ty = match callee {
         Callee::Direct(function) => match program.function(function) {

@@ -12,7 +12,7 @@ use crate::inst::{Code, Expected, Load};
 
 impl Compiler<'_> {
     /// Appends the instructions for an operator. `ways` are the edges that the path takes after the
-    /// operator's block. `None` if that is impossible.
+    /// operator's block. Returns `None` if these edges are impossible.
     pub(super) fn operator(
         &mut self,
         op: OpId,
@@ -249,8 +249,8 @@ impl Compiler<'_> {
         Some(false)
     }
 
-    /// Appends the instructions for the remaining operators: globals, sizes, bulk operations,
-    /// tables, references, selects.
+    /// Appends the instructions for operators on globals, sizes, bulk memory, tables and
+    /// references, and for selects.
     fn bulk(&mut self, op: OpId, operator: &Operator<'_>) -> Option<()> {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         // The instruction, the memory and the immediate.

@@ -1,4 +1,4 @@
-//! Instructions on sizes, and instructions that access any number of bytes.
+//! Executes instructions on sizes, and instructions that access any number of bytes.
 
 use super::tables::table;
 use super::{Inst, Stop, address};
@@ -8,7 +8,7 @@ use crate::image::{PAGE, State};
 use crate::inst::Code;
 use crate::observe::{Observer, Range};
 
-/// Executes rare instructions: those on sizes, segments and tables.
+/// Executes the rare instructions on sizes, segments and tables.
 pub(super) fn bulk<O: Observer>(
     i: usize,
     inst: &Inst,
@@ -60,7 +60,7 @@ pub(super) fn bulk<O: Observer>(
         }
         Code::DataDrop => state.data[index] = [].into(),
         Code::Aligned(bytes) => {
-            // An overflow does not change whether the address is a multiple.
+            // An overflow does not change the address modulo the width.
             let address = a.wrapping_add(inst.immediate);
             if !address.is_multiple_of(u64::from(bytes)) {
                 return Err(Trap::Unaligned.into());
@@ -79,7 +79,7 @@ pub(super) fn bulk<O: Observer>(
     Ok(None)
 }
 
-/// Grows a memory, if the log contains the growth. Returns the instruction's result.
+/// Grows a memory if the log allows the growth. Returns the instruction's result.
 fn grow_memory(
     index: usize,
     pages: u64,
@@ -101,12 +101,12 @@ fn grow_memory(
     Ok(before)
 }
 
-/// The result of a refused growth: -1.
+/// Returns the result of a refused growth: -1.
 pub(super) fn refused(wide: bool) -> u64 {
     if wide { u64::MAX } else { u64::from(u32::MAX) }
 }
 
-/// A range of `count` items from `start` on, if it lies within `length`.
+/// Returns a range of `count` items from `start` on, if it lies within `length`.
 pub(super) fn part(length: usize, start: u64, count: u64) -> Option<std::ops::Range<usize>> {
     let end = start
         .checked_add(count)

@@ -1,4 +1,4 @@
-//! Instructions on tables.
+//! Executes instructions on tables.
 
 use super::bulk::{part, refused};
 use super::{Inst, Stop};

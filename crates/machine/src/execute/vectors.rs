@@ -1,4 +1,4 @@
-//! Instructions on vectors.
+//! Executes instructions on vectors.
 
 use afterimage_numeric::Kind;
 

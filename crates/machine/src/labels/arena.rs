@@ -1,8 +1,8 @@
-//! Packed chunks, by size.
+//! Stores packed chunks, by size class.
 
 use super::packed::{pack, unpack};
 
-/// The smallest size.
+/// The smallest size class, in bytes.
 const LEAST: usize = 16;
 /// The number of bytes allocated at once.
 const BLOCK: usize = 1 << 16;
@@ -41,7 +41,7 @@ impl Arena {
         }
     }
 
-    /// The size class of a place, and its position in its block.
+    /// Returns the size class of a place, and its position in its block.
     fn place(&self, slot: u32) -> (usize, usize, std::ops::Range<usize>) {
         let size = (slot & ((1 << BITS) - 1)) as usize - 1;
         let bytes = self.sizes[size].bytes;
@@ -77,7 +77,7 @@ impl Arena {
         slot
     }
 
-    /// The numbers of a chunk.
+    /// Unpacks the numbers of a chunk into `numbers`.
     pub fn get(&self, slot: u32, numbers: &mut [u64]) {
         let (size, block, place) = self.place(slot);
         let bytes = &self.sizes[size].blocks[block][place];

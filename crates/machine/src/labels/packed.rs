@@ -1,13 +1,14 @@
-//! A compact form of regular number sequences. Each number is stored as a difference from an
-//! earlier one, and predictable stretches as a distance back and a length.
+//! Packs regular number sequences. Each number is stored as a difference from an earlier number,
+//! and predictable stretches as a distance back and a length.
 
-/// The distances back that are tried for differences: sizes of accesses, and of common structures.
+/// The distances back that are tried for differences. They are sizes of accesses and of common
+/// structures.
 const BACK: [usize; 8] = [1, 2, 4, 8, 16, 12, 24, 32];
 /// Tokens from this one on repeat the differences at one of these distances. A lower token is the
 /// number of bytes of the difference that follows.
 const REPEAT: u8 = 16;
-/// Tokens from this one on continue with a step: the one that the numbers made from twice one of
-/// these distances back to that distance back.
+/// Tokens from this one on continue with a constant step. The step is the difference between the
+/// numbers at one of these distances back and at twice this distance.
 const GO_ON: u8 = 32;
 
 fn zigzag(difference: u64) -> u64 {
@@ -18,7 +19,7 @@ fn difference(zigzag: u64) -> u64 {
     zigzag >> 1 ^ 0u64.wrapping_sub(zigzag & 1)
 }
 
-/// Packs numbers.
+/// Appends the packed form of numbers.
 pub fn pack(numbers: &[u64], packed: &mut Vec<u8>) {
     let delta = |at: usize| numbers[at].wrapping_sub(if at == 0 { 0 } else { numbers[at - 1] });
     let mut at = 0;
@@ -57,7 +58,7 @@ pub fn pack(numbers: &[u64], packed: &mut Vec<u8>) {
     }
 }
 
-/// The number that continues a sequence.
+/// Returns the number that continues a sequence with the same step.
 fn gone_on(last: u64, before: u64) -> u64 {
     last.wrapping_mul(2).wrapping_sub(before)
 }
@@ -129,12 +130,12 @@ mod tests {
 
     #[test]
     fn what_a_loop_stored_is_short() {
-        // Each number is the execution that stored a byte, and how many of the store's bytes
-        // follow.
+        // Each number holds the execution that stored a byte, and the number of the store's bytes
+        // that follow.
         for size in [1, 2, 4, 8, 16u64] {
             let of = |at: u64| (at / size) << 32 | 77 << 6 | (size - at % size) << 1;
             let numbers = Vec::from_iter((10_000..10_256).map(of));
-            // The same numbers, only for the first byte of each store.
+            // These are the same numbers, but only for the first byte of each store.
             let is_first = |at: u64| if at.is_multiple_of(size) { of(at) } else { 0 };
             let firsts = Vec::from_iter((10_000..10_256).map(is_first));
             for (numbers, most) in [(numbers, 32), (firsts, 64)] {

@@ -29,7 +29,8 @@ impl Draft {
         }
     }
 
-    /// The registers that the operation reads. None if the operation is the instruction itself.
+    /// Returns the registers that the operation reads, or none if the operation is the instruction
+    /// itself.
     pub(super) fn reads(&self) -> impl Iterator<Item = Register> + use<> {
         let pairs = self.operands.into_iter().zip(self.action.reads());
         pairs.filter_map(|(register, read)| read.then_some(register))
@@ -155,7 +156,7 @@ impl<'a> Drafts<'a> {
         Draft::new(position, action, [a, b, 0], 0)
     }
 
-    /// The operation for a branch, including its condition.
+    /// Returns the operation for a branch, including its condition.
     fn branch(
         &mut self,
         position: usize,
@@ -226,7 +227,7 @@ impl<'a> Drafts<'a> {
         Draft::new(position, check.action, [a, b, 0], 0)
     }
 
-    /// The operation for a branch through a table.
+    /// Returns the operation for a branch through a table.
     fn one_of(&mut self, position: usize, a: Register, list: u32) -> Draft {
         let any = Draft::new(position, Action::OneOf, [a, 0, 0], list);
         let Some(known) = self.code.lists.get(list as usize) else {
@@ -246,7 +247,7 @@ impl<'a> Drafts<'a> {
             return any;
         }
         let (mut a, mut first) = (a, first);
-        // A sum with a constant becomes part of the operation, too.
+        // A sum with a constant also becomes part of the operation.
         if let Some((Scalar::I32Add, inst)) = self.single(a)
             && let Some(number) = self.number(Scalar::I32Add, self.code.insts[inst].b)
         {
@@ -303,8 +304,8 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// If a result that is read only once is a multiple of a register: that register and the
-    /// factor.
+    /// Returns the register and the factor, if a result that is read only once is a multiple of a
+    /// register.
     fn multiple(&mut self, register: Register) -> Option<(Register, u32)> {
         let (scalar, inst) = self.single(register)?;
         let Inst { a, b, .. } = self.code.insts[inst];
@@ -317,8 +318,8 @@ impl<'a> Drafts<'a> {
         Some((a, factor))
     }
 
-    /// The instruction that computes a register's value, if it cannot trap and the value is read
-    /// only once.
+    /// Returns the instruction that computes a register's value, if it cannot trap and the value is
+    /// read only once.
     fn single(&self, register: Register) -> Option<(Scalar, usize)> {
         if !self.fused || self.uses[register as usize] != 1 {
             return None;
@@ -332,8 +333,8 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The constant in a register as a 16-bit number, if sign-extending it yields the bytes to be
-    /// written.
+    /// Returns the constant in a register as a 16-bit number, if sign-extending it yields the bytes
+    /// to be written.
     fn short(&self, register: Register, bytes: u8) -> Option<u32> {
         let Operand::Constant(bits) = self.code.source(register) else {
             return None;
@@ -343,8 +344,8 @@ impl<'a> Drafts<'a> {
         (bits << unused == extended << unused).then_some(u32::from(bits as u16))
     }
 
-    /// The constant in a register, if it has 32 bits or may be truncated to 32 bits as the second
-    /// operand of this operator.
+    /// Returns the constant in a register, if it has 32 bits or the operator ignores the upper bits
+    /// of its second operand.
     fn number(&self, scalar: Scalar, register: Register) -> Option<u32> {
         let Operand::Constant(bits) = self.code.source(register) else {
             return None;
@@ -357,7 +358,7 @@ impl<'a> Drafts<'a> {
     }
 }
 
-/// The number of reads of each register.
+/// Returns the number of reads of each register.
 fn uses(code: &NodeCode) -> Vec<u32> {
     let mut uses = vec![0; code.registers().max(1)];
     let mut read = |register: Register| uses[register as usize] += 1;
@@ -372,7 +373,7 @@ fn uses(code: &NodeCode) -> Vec<u32> {
     uses
 }
 
-/// The registers that a node's end reads.
+/// Returns the registers that a node's end reads.
 pub(super) fn end_operands(end: &NodeEnd) -> impl Iterator<Item = Register> + '_ {
     let (values, one): (&[Register], Option<Register>) = match end {
         NodeEnd::Next | NodeEnd::Trap => (&[], None),

@@ -6,8 +6,9 @@ use super::op::{Action, Op};
 use crate::code::{NodeCode, Operand};
 use crate::inst::Register;
 
-/// The operations in full form. They leave every instruction's result in its register, and do not
-/// change the variables. `None` if there are more registers than operations can name. O(registers).
+/// Returns the operations in full form. They leave every instruction's result in its register, and
+/// do not change the variables. Returns `None` if there are more registers than operations can
+/// name. O(registers).
 pub(super) fn full(code: &NodeCode, narrow: bool) -> Option<Vec<Op>> {
     if code.registers() > WINDOW {
         return None;
@@ -21,9 +22,9 @@ pub(super) fn full(code: &NodeCode, narrow: bool) -> Option<Vec<Op>> {
     Some(ops.collect())
 }
 
-/// The operations in lean form. They leave the variables as the node does. Also returns the
-/// registers that the node's end reads; all other registers are undefined. `None` if there are more
-/// registers than operations can name. O(registers).
+/// Returns the operations in lean form, and the registers that the node's end reads. The operations
+/// write the node's outputs to the variables. All other registers are undefined. Returns `None` if
+/// there are more registers than operations can name. O(registers).
 pub(super) fn lean(code: &NodeCode, narrow: bool) -> Option<(Vec<Op>, Vec<Register>)> {
     let most = code.registers() + 1 + end_operands(&code.end).count();
     if most > WINDOW {
@@ -63,7 +64,7 @@ pub(super) fn lean(code: &NodeCode, narrow: bool) -> Option<(Vec<Op>, Vec<Regist
     Some((constants.chain(ops).collect(), end))
 }
 
-/// An operation with resolved registers.
+/// Returns an operation with resolved registers.
 fn op(draft: &Draft, to: Register, place: impl Fn(Register) -> Register) -> Op {
     let mut operands = draft.operands;
     for (operand, read) in operands.iter_mut().zip(draft.action.reads()) {
@@ -99,8 +100,8 @@ impl Places {
         let mut of = Vec::from_iter(0..code.registers() as u32);
         // For each variable, the position after the last operation that reads its initial value.
         let mut free = vec![0; variables];
-        // For each result, the position after the operation that computes it; `None` if it stays in
-        // its own register.
+        // For each result, the position after the operation that computes it, or `None` if it stays
+        // in its own register.
         let mut given = vec![None; code.insts.len()];
         for (position, draft) in (1..).zip(drafts) {
             given[draft.inst] = Some(position);
@@ -144,7 +145,7 @@ impl Places {
         Self { of, first }
     }
 
-    /// The moves to variables that remain at the end.
+    /// Returns the moves to variables that remain at the end.
     fn moves(&self, code: &NodeCode) -> Moves {
         let mut moves = Moves::default();
         for &(variable, register) in &code.outputs {
@@ -172,8 +173,8 @@ impl Moves {
         self.moves.len() + self.constants.len()
     }
 
-    /// Saves written variables that the end reads in other registers. Returns the registers to
-    /// read.
+    /// Saves the values that the end reads from variables before the moves overwrite them. Returns
+    /// the registers to read.
     fn keep(&mut self, code: &NodeCode, places: &Places) -> Vec<Register> {
         let mut end = Vec::new();
         let mut next = code.registers() as u32 + 1;

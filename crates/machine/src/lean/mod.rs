@@ -1,10 +1,10 @@
-//! The executable form of nodes: operations of 16 bytes, each for one or several instructions.
+//! The executable form of nodes. It has operations of 16 bytes, each for one or several
+//! instructions.
 //!
-//! Only an observer of registers needs every instruction's result. So there are two forms. The
-//! *full* form has one operation per instruction. In the *lean* form, an instruction whose result
-//! has a single reader can be part of that reader's operation. Results that become variables are
-//! computed in place, and constants are parts of operations. Both are built from a node's
-//! [`NodeCode`] on demand.
+//! There are two forms. The *full* form has one operation per instruction, for observers that need
+//! every result. In the *lean* form, an instruction can be part of the operation that reads its
+//! result, if no other operation reads it. Results that become variables are computed in place, and
+//! constants are parts of operations. Both forms are built from a node's [`NodeCode`] on demand.
 
 mod draft;
 mod lower;
@@ -37,8 +37,8 @@ pub(crate) struct Operations {
 #[derive(Clone, Copy, Debug)]
 enum Form<T> {
     NotMade,
-    /// There is no such form, because the node needs too many registers, or is of a kind that the
-    /// form does not support.
+    /// The node has no such form, because it needs too many registers or the form does not support
+    /// it.
     None,
     Made(T),
 }
@@ -64,7 +64,7 @@ pub(crate) struct Lean {
     pub end: End,
 }
 
-/// How a node in lean form ends.
+/// The end of a node in lean form.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum End {
     /// The activation continues with another node.
@@ -86,7 +86,7 @@ impl Operations {
         matches!(self.lean.get(node.index()), Some(Form::Made(_)))
     }
 
-    /// The lean form of a node, if it has been built.
+    /// Returns the lean form of a node, if it has been built.
     #[inline]
     pub(crate) fn lean(&self, node: NodeId) -> Option<Lean> {
         match self.lean.get(node.index()) {
@@ -95,7 +95,7 @@ impl Operations {
         }
     }
 
-    /// The full form of a node, if it has been built.
+    /// Returns the full form of a node, if it has been built.
     #[inline]
     pub(crate) fn full(&self, node: NodeId) -> Option<Span> {
         match self.full.get(node.index()) {
@@ -104,8 +104,8 @@ impl Operations {
         }
     }
 
-    /// Builds the lean form of a node from its code, if the node has such a form. `narrow` says
-    /// that memory number 0 exists and has 32-bit addresses. O(registers), once for each node.
+    /// Builds the lean form of a node from its code, if the node has such a form. `narrow` is true
+    /// if memory number 0 exists and has 32-bit addresses. O(registers), once for each node.
     pub(crate) fn make_lean(&mut self, node: NodeId, code: &NodeCode, narrow: bool) {
         if self.lean.len() <= node.index() {
             self.lean.resize(node.index() + 1, Form::NotMade);
@@ -177,15 +177,15 @@ impl Operations {
         &self.ops[span.start as usize..span.end as usize]
     }
 
-    /// The registers that a node's end reads: values, followed by the index of a call through a
-    /// table.
+    /// Returns the registers that a node's end reads. The values come first, followed by the index
+    /// of a call through a table.
     #[inline]
     pub(crate) fn operands(&self, span: Span) -> &[Register] {
         &self.operands[span.start as usize..span.end as usize]
     }
 }
 
-/// Appends to a list. `None` if the list would become too long.
+/// Appends to a list. Returns `None` if the list would become too long.
 fn keep<T: Copy>(list: &mut Vec<T>, more: &[T]) -> Option<Span> {
     let span = Span {
         start: u32::try_from(list.len()).ok()?,
@@ -201,7 +201,7 @@ impl Op {
         self.action == Action::Rare
     }
 
-    /// The position of the operation's instruction.
+    /// Returns the position of the operation's instruction.
     pub(crate) fn position(&self) -> usize {
         usize::from(self.inst)
     }

@@ -1,4 +1,4 @@
-//! Operations: the executable form of instructions.
+//! Operations, which are the executable form of instructions.
 
 use afterimage_numeric::Scalar;
 
@@ -7,13 +7,13 @@ use crate::inst::Load;
 /// Passes the operators that have their own operations to another macro: scalar operators, and
 /// loads and stores of memory number 0.
 ///
-/// - `binary`: two operands, also with a constant as the second;
+/// - `binary`: two operands, and a form with a constant as the second operand;
 /// - `unary`: one operand; `plain`: two operands, neither of which is a constant;
 /// - `check`: comparisons that decide a branch, also with a constant, with the inverse comparison,
 ///   and with swapped operands;
-/// - `load` and `store`: at an address and an offset, at the sum of two addresses, at the sum of an
-///   address and a constant, or at the sum of an address and a multiple of another. Stores also
-///   exist at an address and an offset with a constant value.
+/// - `load` and `store`: at an address with an offset, or at the sum of an address and another
+///   address, a constant, or a multiple of another address. Stores also exist at an address and an
+///   offset with a constant value.
 macro_rules! operations {
     ($use:ident) => {
         $use! {
@@ -80,7 +80,7 @@ macro_rules! actions {
         load { $($load:ident $load_sum:ident $load_plus:ident $load_scaled:ident $raw:ident $sign:literal,)* }
         store { $($store:ident $store_sum:ident $store_plus:ident $store_const:ident $stored:ident,)* }
     ) => {
-        /// The action of an operation. `a`, `b` and `c` are registers unless stated otherwise; the
+        /// The action of an operation. `a`, `b` and `c` are registers unless stated otherwise. The
         /// result goes to register `to`.
         #[repr(u16)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,9 +101,9 @@ macro_rules! actions {
             Select,
             /// The 64 bits of `number`, `c` and `inst`.
             Const,
-            /// `a`.
+            /// Moves `a`.
             Move,
-            /// Global `number`.
+            /// Reads global `number`.
             GlobalGet,
             /// Writes `a` to global `number`.
             GlobalSet,
@@ -111,11 +111,11 @@ macro_rules! actions {
             OneOf,
             /// Checks that `a` - `number`, in 32 bits, is at most `b`, which is not a register.
             Within,
-            /// The instruction itself.
+            /// Executes the instruction itself, because it has no operation of its own.
             Rare,
         }
 
-        /// The action for a scalar operator.
+        /// Returns the action for a scalar operator.
         pub(super) fn scalar(scalar: Scalar) -> (Action, Option<Action>) {
             match scalar {
                 $(Scalar::$two => (Action::$two, Some(Action::$with)),)*
@@ -125,7 +125,7 @@ macro_rules! actions {
             }
         }
 
-        /// The checks for a branch on a comparison.
+        /// Returns the checks for a branch on a comparison.
         pub(super) fn check(scalar: Scalar) -> Option<Check> {
             Some(match scalar {
                 $(Scalar::$check => Check {
@@ -138,7 +138,7 @@ macro_rules! actions {
             })
         }
 
-        /// The actions for a load.
+        /// Returns the actions for a load.
         pub(super) fn load(load: Load) -> Option<Access> {
             $(if load == (Load { bytes: (<$raw>::BITS / 8) as u8, sign: $sign }) {
                 return Some(Access {
@@ -152,7 +152,7 @@ macro_rules! actions {
             None
         }
 
-        /// The actions for a store of this number of bytes.
+        /// Returns the actions for a store of this number of bytes.
         pub(super) fn store(bytes: u8) -> Option<Access> {
             $(if u32::from(bytes) == <$stored>::BITS / 8 {
                 return Some(Access {
@@ -167,7 +167,8 @@ macro_rules! actions {
         }
 
         impl Action {
-            /// Returns which of `a`, `b` and `c` are registers that the action reads.
+            /// Returns, for each of `a`, `b` and `c`, whether it is a register that the action
+            /// reads.
             pub(super) fn reads(self) -> [bool; 3] {
                 match self {
                     $(Self::$two => [true, true, false],)*
@@ -198,7 +199,7 @@ pub(super) struct Check {
     pub action: Action,
     /// The check with a constant as the second operand.
     pub with_constant: Action,
-    /// The inverse comparison.
+    /// The operator for the inverse comparison.
     pub not: Scalar,
     /// The comparison with swapped operands.
     pub turned: Scalar,
@@ -206,15 +207,15 @@ pub(super) struct Check {
 
 /// The actions for a memory access, by the form of its address.
 pub(super) struct Access {
-    /// `a` + `number`.
+    /// The address `a` + `number`.
     pub plain: Action,
-    /// (`a` + `b`) + `number`: the sum in parentheses has 32 bits.
+    /// The address (`a` + `b`) + `number`, with a 32-bit sum in parentheses.
     pub sum: Action,
-    /// (`a` + `number`) + `b`, which is not a register.
+    /// The address (`a` + `number`) + `b`, where `b` is not a register.
     pub plus: Action,
-    /// (`a` + `b` × `number`) + `c`, which is not a register.
+    /// The address (`a` + `b` × `number`) + `c`, where `c` is not a register.
     pub scaled: Option<Action>,
-    /// Like `plain`, but writes `b`, a signed constant and not a register.
+    /// Like `plain`, but writes the signed constant `b`.
     pub constant: Option<Action>,
 }
 
@@ -235,7 +236,7 @@ pub(crate) struct Op {
 const _: () = assert!(size_of::<Op>() == 16);
 
 impl Op {
-    /// An operation that loads a constant.
+    /// Returns an operation that loads a constant.
     pub(super) fn constant(to: u16, bits: u64) -> Self {
         Self {
             action: Action::Const,
@@ -248,7 +249,7 @@ impl Op {
         }
     }
 
-    /// The constant that the operation loads.
+    /// Returns the constant that the operation loads.
     #[inline(always)]
     pub(super) fn bits(&self) -> u64 {
         u64::from(self.number) | u64::from(self.c) << 32 | u64::from(self.inst) << 48

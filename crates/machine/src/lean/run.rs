@@ -1,4 +1,4 @@
-//! Executes operations.
+//! Executes the operations of nodes.
 
 use afterimage_numeric::{Scalar, Trap as NumericTrap};
 
@@ -13,9 +13,9 @@ use crate::observe::{Observer, Range};
 /// The registers that operations can name.
 pub(crate) type Window = [u64; WINDOW];
 
-/// Where execution stopped before the end of the operations, packed into one register. The lower
-/// part is the number of remaining operations, including the current one. Above it is the reason if
-/// the current instruction trapped.
+/// The position before the end of the operations at which execution stopped, packed into one
+/// register. The lower part is the number of remaining operations, including the current operation.
+/// The upper part is the reason if the current instruction trapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exit(u64);
 
@@ -30,13 +30,13 @@ impl Exit {
         Trap::Numeric(NumericTrap::InvalidConversion),
     ];
 
-    /// The number of remaining operations.
+    /// Returns the number of remaining operations.
     pub(crate) fn left(self) -> usize {
         self.0 as u32 as usize
     }
 
-    /// Why the next operation traps. If it does not trap, it is a rare operation, or a branch that
-    /// goes a different way.
+    /// Returns the reason why the next operation traps. If there is none, the next operation is a
+    /// rare operation, or a branch that leaves the path.
     pub(crate) fn trap(self) -> Option<Trap> {
         let number = (self.0 >> 32) as usize;
         Self::TRAPS.get(number.checked_sub(1)?).copied()
@@ -141,7 +141,7 @@ macro_rules! execution {
                         observer.write(usize::from(op.inst), range(address, BYTES));
                     }};
                 }
-                // Addresses have 32 bits; sums with the offset have more bits.
+                // Addresses have 32 bits, but sums with the offset have more bits.
                 macro_rules! address {
                     ($base:expr, $offset:expr) => { $base as u32 as usize + $offset as usize };
                 }
@@ -221,7 +221,7 @@ macro_rules! execution {
 }
 operations!(execution);
 
-/// The result of the scalar operator with this number.
+/// Returns the result of the scalar operator with this number.
 #[inline(never)]
 fn any(number: u32, a: u64, b: u64) -> Result<u64, Trap> {
     match Scalar::ALL.get(number as usize) {

@@ -1,4 +1,4 @@
-//! Collects snapshots.
+//! Collects snapshots of a run, up to a size limit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use super::{Opened, PAGES, PART, SNAPSHOT_PAGE, VERSION};
 use crate::checkpoint::Snapshot;
 use crate::image::Memory;
 
-/// When this many chunks wait, they are compressed in parallel.
+/// The number of waiting chunks that are compressed together, in parallel.
 const TOGETHER: usize = 64;
 
 /// Snapshots of a run, collected in order. When they exceed their size limit, every second snapshot
 /// is dropped, which doubles the distance between them.
 ///
-/// `S` is the data of a snapshot apart from its pages. Once complete, this data is bytes.
+/// `S` is the data of a snapshot without its pages. Complete snapshots have this data as bytes.
 #[derive(Debug)]
 pub struct SnapshotBuilder<S = Vec<u8>> {
     room: usize,
@@ -44,8 +44,8 @@ impl<S> Collected<S> {
 }
 
 impl<S> SnapshotBuilder<S> {
-    /// Creates an empty collection. `room` is the limit on the total size in bytes. One snapshot is
-    /// always kept, whatever its size.
+    /// Creates an empty collection. `room` is the limit on the total size in bytes. At least one
+    /// snapshot is kept, regardless of its size.
     pub fn new(room: usize) -> Self {
         Self {
             room,
@@ -56,13 +56,13 @@ impl<S> SnapshotBuilder<S> {
         }
     }
 
-    /// Returns the factor by which the distance between snapshots should exceed the initial one: a
-    /// power of 2.
+    /// Returns the factor by which the distance between snapshots should exceed the initial
+    /// distance. The factor is a power of 2.
     pub fn spacing(&self) -> u64 {
         self.spacing
     }
 
-    /// The number of snapshots.
+    /// Returns the number of snapshots.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -72,10 +72,10 @@ impl<S> SnapshotBuilder<S> {
         self.entries.is_empty()
     }
 
-    /// Adds a snapshot at a time, with about this many bytes. `pages` are the pages that may have
-    /// changed since the previously added snapshot, or since the beginning. Returns `false` if the
-    /// snapshot is not later than the last one. It is then not added, and its pages must be passed
-    /// again.
+    /// Adds a snapshot that was taken at `time` and has about this many bytes. `pages` are the
+    /// pages that may have changed since the previously added snapshot, or since the beginning.
+    /// Returns `false` if the snapshot is not later than the last one. In that case, it is not
+    /// added, and its pages must be passed again.
     pub fn add_pages<'p>(
         &mut self,
         time: u64,
@@ -108,7 +108,7 @@ impl<S> SnapshotBuilder<S> {
     }
 
     /// Drops every second snapshot, but never the last. The next snapshot takes over the pages of a
-    /// dropped one.
+    /// dropped snapshot.
     fn thin(&mut self) {
         let count = self.entries.len();
         let mut before = None::<Collected<S>>;
@@ -167,8 +167,8 @@ fn encoded(snapshot: &Snapshot, opened: &[Opened]) -> Vec<u8> {
 impl SnapshotBuilder {
     /// Adds a snapshot. `written` are the pages that may have changed since the previously added
     /// snapshot, or since the beginning. `memories` have the current contents. Returns `false` if
-    /// the snapshot is not later than the last one. It is then not added, and its pages must be
-    /// passed again.
+    /// the snapshot is not later than the last one. In that case, it is not added, and its pages
+    /// must be passed again.
     ///
     /// `opened` has the times of the activations, the outermost first. It is empty if they are
     /// unknown.

@@ -1,11 +1,10 @@
-//! Snapshots of a run in its trace file: coarse checkpoints that need no path. Each has the pages
-//! of memory that changed since the previous snapshot.
+//! Snapshots of a run in its trace file. They are coarse checkpoints that need no path. Each
+//! snapshot has the pages of memory that changed since the previous snapshot.
 //!
-//! A section of kind [`Kind::SNAPSHOTS`](afterimage_trace::Kind::SNAPSHOTS) holds them;
-//! `docs/FORMAT.md` describes it. [`SnapshotBuilder`] collects snapshots while the run is executed
-//! or followed. [`Snapshots`] restores a machine to a snapshot. A page then has the contents that
-//! the last snapshot with this page, up to that one, gives it, or otherwise the module's initial
-//! contents.
+//! A section of kind [`Kind::SNAPSHOTS`](afterimage_trace::Kind::SNAPSHOTS) holds the snapshots, as
+//! `docs/FORMAT.md` describes. [`SnapshotBuilder`] collects snapshots while the run is executed or
+//! followed. [`Snapshots`] restores a machine to a snapshot. Each page then has its contents from
+//! the last snapshot with this page that is not later, or otherwise the module's initial contents.
 
 mod build;
 mod pages;
@@ -17,8 +16,8 @@ pub use pages::{Page, WrittenPages};
 pub use read::{Restored, SnapshotError, Snapshots};
 pub(crate) use wire::{put, take};
 
-/// The times at which an open activation began and made the call for which it waits. These are the
-/// times of its first block and of the call's block. If it does not wait, both are equal.
+/// The times at which an open activation began and made its pending call. These are the times of
+/// its first block and of the call's block. Without a pending call, both are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// The time at which the activation began.

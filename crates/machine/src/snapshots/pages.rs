@@ -1,4 +1,4 @@
-//! Tracks which pages of memory are written.
+//! Tracks the pages of memory that a run writes.
 
 use super::SNAPSHOT_PAGE;
 use crate::image::Memory;
@@ -45,8 +45,8 @@ impl WrittenPages {
         memory[word] |= 1 << (page % 64);
     }
 
-    /// Marks the pages of memories that differ from the same pages of `others`. A page that
-    /// `others` lack counts as zeros.
+    /// Marks the pages of memories that differ from the same pages of `others`. A page that is
+    /// missing in `others` counts as zeros.
     pub fn mark_others(&mut self, memories: &[Memory], others: &[Memory]) {
         let size = SNAPSHOT_PAGE as usize;
         for (number, memory) in (0..).zip(memories) {
@@ -82,7 +82,7 @@ impl WrittenPages {
     }
 }
 
-/// The bytes of a page, if the memory has the page.
+/// Returns the bytes of a page, if the memory has the page.
 pub(super) fn page_of(memories: &[Memory], (memory, page): Page) -> Option<&[u8]> {
     let memory = memories.get(memory as usize)?;
     let range = memory.range(page.checked_mul(SNAPSHOT_PAGE)?, SNAPSHOT_PAGE);

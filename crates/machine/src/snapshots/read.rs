@@ -33,14 +33,15 @@ enum Storage {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: u64,
-    /// The first chunk.
+    /// The first chunk of the snapshot.
     chunk: usize,
-    /// The number of chunks of its list of pages, and of the snapshot itself, which follows.
+    /// The number of chunks that hold the snapshot's list of pages, followed by the snapshot
+    /// itself.
     lists: usize,
     states: usize,
 }
 
-/// The contents of a snapshot besides the machine's state.
+/// The contents of a snapshot in addition to the machine's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// The times of the open activations, the outermost first, if known.
@@ -49,7 +50,7 @@ pub struct Restored {
     pub arguments: Vec<GlobalBits>,
 }
 
-/// Why a machine cannot be restored to a snapshot.
+/// The reason why a machine cannot be restored to a snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// The file cannot be read.
@@ -64,7 +65,7 @@ pub enum SnapshotError {
 }
 
 impl Snapshots {
-    /// Opens the snapshots in a file, which are those of its last complete section. O(snapshots).
+    /// Opens the snapshots in the last complete section of a file. O(snapshots).
     ///
     /// # Errors
     /// If the snapshots are damaged.
@@ -88,7 +89,7 @@ impl Snapshots {
         }))
     }
 
-    /// The snapshots that have been collected in memory.
+    /// Returns the snapshots that have been collected in memory.
     pub fn in_memory(collected: SnapshotBuilder) -> Self {
         let entries = collected.into_entries();
         Self {
@@ -97,20 +98,20 @@ impl Snapshots {
         }
     }
 
-    /// The times of the snapshots, ascending: the number of blocks executed before each.
+    /// Returns the ascending times of the snapshots, as the numbers of blocks executed before them.
     pub fn times(&self) -> &[u64] {
         &self.times
     }
 
-    /// The last snapshot at or before a time. `None` if there is none.
+    /// Returns the last snapshot at or before a time, or `None` if there is none.
     pub fn at(&self, time: u64) -> Option<usize> {
         self.times
             .partition_point(|known| *known <= time)
             .checked_sub(1)
     }
 
-    /// A snapshot without its pages, and the times of its activations, the outermost first. The
-    /// times are empty if unknown.
+    /// Returns a snapshot without its pages, and the times of its activations, the outermost first.
+    /// The list of times is empty if they are unknown.
     ///
     /// # Errors
     /// If the snapshot is damaged or does not exist.
@@ -271,7 +272,7 @@ impl<'s> Filling<'s> {
         (run.first.checked_add(run.count)? <= pages).then_some(())
     }
 
-    /// The bytes of a page that has not been filled. Marks the page as filled.
+    /// Returns the bytes of a page that has not been filled, and marks the page as filled.
     fn missing(&mut self, memory: u32, page: u64) -> Option<&mut [u8]> {
         let filled = self
             .filled
@@ -300,7 +301,8 @@ impl<'s> Filling<'s> {
     }
 }
 
-/// Decodes the index of a section with `chunks` chunks before it. `None` if it is damaged.
+/// Decodes the index of a section with `chunks` chunks before the index. Returns `None` if it is
+/// damaged.
 fn index(mut input: &[u8], chunks: usize) -> Option<Vec<Entry>> {
     let input = &mut input;
     if take(input)? != VERSION {

@@ -1,4 +1,4 @@
-//! The numbers of the section, which are encoded as LEB128.
+//! Encodes and decodes the numbers of the section, as LEB128.
 
 use super::{Opened, Page};
 
@@ -39,7 +39,7 @@ pub(super) fn put_opened(out: &mut Vec<u8>, opened: &[Opened]) {
     }
 }
 
-/// Decodes what [`put_opened`] wrote. `None` if the bytes are invalid.
+/// Decodes the output of [`put_opened`]. Returns `None` if the bytes are invalid.
 pub(super) fn take_opened(input: &mut &[u8]) -> Option<Vec<Opened>> {
     let count = take(input)?;
     // An activation takes at least two bytes.
@@ -56,8 +56,9 @@ pub(super) fn take_opened(input: &mut &[u8]) -> Option<Vec<Opened>> {
     (0..count).map(|_| one()).collect()
 }
 
-/// Encodes ascending pages as runs. A run has its memory, relative to the previous run's, its first
-/// page, relative to the previous run's end in the same memory, and its length.
+/// Encodes ascending pages as runs. Each run has three numbers. These are the difference from the
+/// previous run's memory, the distance from the previous run's end in the same memory, and the
+/// length.
 pub(super) fn put_pages(out: &mut Vec<u8>, pages: impl Iterator<Item = Page>) {
     let mut runs: Vec<(Page, u64)> = Vec::new();
     for (memory, page) in pages {
@@ -87,8 +88,8 @@ pub(super) struct Run {
     pub count: u64,
 }
 
-/// Decodes what [`put_pages`] wrote. Also returns the number of pages. `None` if the bytes are
-/// invalid.
+/// Decodes the output of [`put_pages`]. Also returns the number of pages. Returns `None` if the
+/// bytes are invalid.
 pub(super) fn take_pages(mut input: &[u8]) -> Option<(Vec<Run>, u64)> {
     let input = &mut input;
     let count = take(input)?;

@@ -1,4 +1,4 @@
-//! Collects written lines.
+//! Collects written lines, and writes them to a file.
 
 use afterimage_trace::{Kind, Result, SectionWriter, TraceError, TraceWriter};
 
@@ -6,8 +6,8 @@ use super::set::{LineRun, LineSet};
 use super::{CHUNK, FAN, LARGEST, VERSION};
 use crate::snapshots::put;
 
-/// Records which lines are written in the stretches of a run, in order. Memory holds one set per
-/// level, with a bit for each line.
+/// Records the lines that the stretches of a run write, in order. One set per level is in memory,
+/// with a bit for each line.
 #[derive(Debug)]
 pub struct WrittenLinesBuilder {
     section: SectionWriter,
@@ -42,13 +42,13 @@ impl WrittenLinesBuilder {
         })
     }
 
-    /// The lines written in the current stretch.
+    /// Returns the lines written in the current stretch.
     pub fn lines(&mut self) -> &mut LineSet {
         &mut self.lines
     }
 
-    /// Ends the stretch at this value of the stop clock, which must grow, and begins the next
-    /// stretch.
+    /// Ends the stretch at this value of the stop clock, and begins the next stretch. The values
+    /// must grow.
     pub fn next(&mut self, clock: u64) -> Result<()> {
         put(&mut self.clocks, clock.saturating_sub(self.clock));
         self.end()?;

@@ -1,4 +1,4 @@
-//! Reads written lines.
+//! Reads the written lines from a file.
 
 use std::ops::ControlFlow;
 
@@ -21,14 +21,14 @@ pub struct WrittenLines {
     levels: Vec<Vec<Vertex>>,
 }
 
-/// Where the lines of a stretch, or of a group of stretches, are stored.
+/// The location of the lines of a stretch, or of a group of stretches.
 #[derive(Clone, Copy, Debug)]
 struct Vertex {
     chunk: u32,
     chunks: u32,
 }
 
-/// Why written lines cannot be read.
+/// The reason why written lines cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum WrittenLinesError {
     /// The file cannot be read.
@@ -40,8 +40,7 @@ pub enum WrittenLinesError {
 }
 
 impl WrittenLines {
-    /// Opens the written lines in a file, which are those of its last complete section.
-    /// O(stretches).
+    /// Opens the written lines in the last complete section of a file. O(stretches).
     ///
     /// # Errors
     /// If the written lines are damaged.
@@ -66,18 +65,18 @@ impl WrittenLines {
         }))
     }
 
-    /// The number of stretches.
+    /// Returns the number of stretches.
     pub fn stretches(&self) -> usize {
         self.clocks.len() + 1
     }
 
-    /// The value of the stop clock at the end of each stretch except the last, ascending. The last
-    /// stretch ends with the run.
+    /// Returns the value of the stop clock at the end of each stretch except the last, ascending.
+    /// The last stretch ends with the run.
     pub fn clocks(&self) -> &[u64] {
         &self.clocks
     }
 
-    /// The lines that a stretch writes, as ascending runs.
+    /// Returns the lines that a stretch writes, as ascending runs.
     ///
     /// # Errors
     /// If the lines are damaged, or the stretch does not exist.
@@ -92,7 +91,7 @@ impl WrittenLines {
     }
 
     /// Returns the last of the first `end` stretches that writes one of the lines of a range.
-    /// `None` if no stretch writes any, or the range is empty.
+    /// Returns `None` if no stretch writes any of them, or if the range is empty.
     ///
     /// Reads O(log stretches) sets.
     ///
@@ -130,7 +129,7 @@ impl WrittenLines {
         Ok(None)
     }
 
-    /// Whether the lines of each group contain those of all its stretches. O(lines of all
+    /// Whether the lines of each group contain the lines of all its stretches. O(lines of all
     /// stretches).
     ///
     /// # Errors
@@ -214,7 +213,7 @@ impl WrittenLines {
         section.ok_or(WrittenLinesError::Damaged("their section is missing"))
     }
 
-    /// Reports the runs of a vertex, ascending, with one chunk in memory at a time.
+    /// Passes the runs of a vertex to `tell`, ascending, with one chunk in memory at a time.
     fn each(
         &self,
         reader: &mut SectionReader,
@@ -243,7 +242,7 @@ impl WrittenLines {
     }
 }
 
-/// Lines to search for.
+/// The lines of a range to search for.
 #[derive(Clone, Copy)]
 struct Wanted {
     memory: u32,
@@ -252,8 +251,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Whether a run contains one of the lines. `None` means that later runs cannot contain one
-    /// either.
+    /// Returns whether a run contains one of the lines. Returns `None` if later runs cannot contain
+    /// any of them either.
     fn is_in(self, run: LineRun) -> Option<bool> {
         let first = u64::from(run.first);
         if run.memory > self.memory || run.memory == self.memory && first > self.last {
@@ -280,7 +279,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// The next run. It is an inner `None` if the run is damaged; then no more runs follow.
+    /// Returns the next run. A damaged run is an inner `None`, and no more runs follow it.
     fn next(&mut self) -> Option<Option<LineRun>> {
         if self.rest.is_empty() {
             return None;
@@ -316,7 +315,8 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Decodes the index of a section with `chunks` chunks before it. `None` if it is damaged.
+/// Decodes the index of a section with `chunks` chunks before the index. Returns `None` if it is
+/// damaged.
 fn index(mut input: &[u8], chunks: usize) -> Option<(Vec<u64>, Vec<Vec<Vertex>>)> {
     let input = &mut input;
     if take(input)? != VERSION {

@@ -1,4 +1,4 @@
-//! Sets of lines.
+//! Sets of lines of memories.
 
 use super::LINE;
 use crate::observe::Range;
@@ -6,16 +6,16 @@ use crate::observe::Range;
 /// Consecutive lines of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineRun {
-    /// The memory.
+    /// The memory that contains the lines.
     pub memory: u32,
-    /// The address of the first line, in lines.
+    /// The number of the first line in the memory.
     pub first: u32,
-    /// The number of lines.
+    /// The number of lines in the run.
     pub count: u32,
 }
 
 impl LineRun {
-    /// The bytes of the lines.
+    /// Returns the bytes of the lines.
     pub fn range(self) -> Range {
         Range {
             memory: self.memory,
@@ -88,7 +88,7 @@ impl LineSet {
         }
     }
 
-    /// The lines as ascending runs that do not touch.
+    /// Returns the lines as ascending runs that do not touch.
     pub fn runs(&self) -> impl Iterator<Item = LineRun> + '_ {
         (0..).zip(&self.memories).flat_map(|(memory, words)| {
             let mut at = 0;
@@ -106,7 +106,8 @@ impl LineSet {
     }
 }
 
-/// The first set bit from `from` on. If `flip` is all ones, the first bit that is not set.
+/// Returns the first set bit from `from` on or, if `flip` is all ones, the first bit that is not
+/// set.
 fn next(words: &[u64], from: u64, flip: u64) -> Option<u64> {
     let first = (from / 64) as usize;
     let mut bits = (words.get(first)? ^ flip) & (u64::MAX << (from % 64));

@@ -1,4 +1,4 @@
-//! Records which bytes of a small region of memory the stretches of a run write.
+//! Records the bytes of a small region of memory that the stretches of a run write.
 
 /// The number of bytes in a region.
 pub const WATCHED: u64 = 4096;
@@ -19,7 +19,7 @@ pub struct WatchedBytes {
 }
 
 impl WatchedBytes {
-    /// A region without known stretches.
+    /// Creates a region without known stretches.
     pub fn new(memory: u32, first: u64) -> Self {
         Self {
             memory,
@@ -28,7 +28,7 @@ impl WatchedBytes {
         }
     }
 
-    /// The first address of the region that contains an address.
+    /// Returns the first address of the region that contains an address.
     pub fn region(address: u64) -> u64 {
         address - address % WATCHED
     }
@@ -47,7 +47,7 @@ impl WatchedBytes {
         self.stretches.push(parts.into());
     }
 
-    /// The number of stretches.
+    /// Returns the number of stretches.
     pub fn stretches(&self) -> usize {
         self.stretches.len()
     }
@@ -57,8 +57,8 @@ impl WatchedBytes {
         self.memory == memory && self.first == Self::region(address)
     }
 
-    /// The last of the first `end` stretches that writes a byte of the region. O(stretches back to
-    /// that one · log 64).
+    /// Returns the last of the first `end` stretches that writes a byte of the region. O(stretches
+    /// from the result to `end` · log 64).
     pub fn last_before(&self, end: usize, address: u64) -> Option<usize> {
         let at = address.checked_sub(self.first)?;
         let (part, bit) = (at / BITS, at % BITS);

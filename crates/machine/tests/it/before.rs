@@ -1,5 +1,5 @@
-//! Checks the code of a path up to an operator. It must be the first part of the path's code, and
-//! give the right variables.
+//! Checks the code of a path up to an operator. This code must be the first part of the path's
+//! code, and give the right variables.
 
 use afterimage_ids::{BlockId, OpId};
 use afterimage_machine::{Body, NodeCode, Operand, compile_apart, compile_before};
@@ -30,7 +30,7 @@ fn path(body: &Body<'_>, random: &mut SplitMix64) -> Vec<BlockId> {
     blocks
 }
 
-/// Where a variable's value comes from, without register numbers, which depend on the number of
+/// The source of a variable's value, without register numbers, which depend on the number of
 /// constants.
 #[derive(Debug, PartialEq)]
 enum Meaning {

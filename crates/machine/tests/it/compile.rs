@@ -1,4 +1,4 @@
-//! Checks that the code of a path reads and leaves exactly what it declares.
+//! Checks that the code of a path reads and writes exactly the variables that it declares.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use afterimage_trace::{Existing, TraceFile, TraceWriter};
 /// A path, and the block where it continues.
 type Path = (Vec<BlockId>, Option<BlockId>);
 
-/// A path from a block on, as the lens would make it. It ends at the latest where it would contain
-/// a block twice.
+/// Returns a path from a block on, as the lens would make it. It ends at the latest before it would
+/// contain a block twice.
 fn path(body: &Body<'_>, random: &mut SplitMix64) -> Path {
     let cfg = &body.function.cfg;
     let code = Vec::from_iter(cfg.blocks.iter().filter(|b| b.1.kind == BlockKind::Code));
@@ -58,7 +58,7 @@ fn check(program: &Program, body: &Body<'_>, (blocks, next): &Path, code: &NodeC
     assert_eq!(code.variables as usize, body.variables());
     let first = code.first_result();
     let mut read = BTreeSet::new();
-    // A register that is read after `done` instructions.
+    // Checks a register that is read after `done` instructions.
     let mut reads = |register: Register, done: usize| match code.source(register) {
         Operand::Variable(variable) => drop(read.insert(variable)),
         Operand::Constant(bits) => {
@@ -83,7 +83,7 @@ fn check(program: &Program, body: &Body<'_>, (blocks, next): &Path, code: &NodeC
                 assert_eq!(extra.c, inst.c);
             }
         }
-        // The operators must be those of the blocks, in order.
+        // The operators must belong to the blocks, in order.
         while !cfg.blocks[blocks[at.0]].ops.contains(&inst.op) {
             at = (at.0 + 1, None);
         }
@@ -226,7 +226,7 @@ fn blocks_that_are_no_path_are_refused() {
     );
 }
 
-/// A recording of a run that did nothing.
+/// Returns a recording of a run that executed nothing.
 fn nothing() -> TraceFile {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");

@@ -1,4 +1,4 @@
-//! The routes of exceptions: dispatch vertices and the edges out of them.
+//! Builds the routes of exceptions, which are dispatch vertices and the edges out of them.
 
 use std::collections::HashSet;
 
@@ -45,7 +45,7 @@ impl CfgBuilder<'_> {
                     Catch::One { tag, label } | Catch::OneRef { tag, label } => (Some(tag), label),
                     Catch::All { label } | Catch::AllRef { label } => (None, label),
                 };
-                // A clause for a tag that an earlier clause caught is never chosen.
+                // A clause for a tag that an earlier clause catches is never chosen.
                 if tag.is_none_or(|tag| caught.insert(tag)) {
                     let i = i as u32;
                     // Labels of clauses are counted from outside the `try_table`.

@@ -70,7 +70,7 @@ pub(super) fn finish(mut builder: CfgBuilder<'_>) -> Cfg {
 }
 
 /// Sorts the edges by the block that they leave, and then by slot. Takes linear time, except for
-/// blocks with many edges; most blocks have one or two.
+/// blocks with many edges. Most blocks have one or two.
 fn in_order<'e>(edges: &'e [RawEdge], number: &Numbering, blocks: usize) -> Vec<&'e RawEdge> {
     let from = |edge: &RawEdge| number.of_vertex(edge.origin.from).index();
     let mut next = vec![0; blocks + 1];
@@ -97,7 +97,7 @@ fn in_order<'e>(edges: &'e [RawEdge], number: &Numbering, blocks: usize) -> Vec<
 
 /// The final numbers of the builder's vertices.
 struct Numbering {
-    /// For each code block of the builder: whether it was joined to the previous one.
+    /// Whether each code block of the builder was joined to the previous block.
     absorbed: Vec<bool>,
     code: Vec<BlockId>,
     dispatch: Vec<BlockId>,

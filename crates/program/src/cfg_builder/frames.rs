@@ -1,4 +1,4 @@
-//! The control stack: markers, labels and the edges that wait at them.
+//! Maintains the control stack, with its markers, its labels and the edges that wait at them.
 
 use super::{CfgBuilder, Frame, FrameKind, Pending, RawEdge, Vertex};
 use crate::{BlockEnd, EdgeKind};
@@ -12,7 +12,7 @@ impl CfgBuilder<'_> {
         });
     }
 
-    /// `else`: the then-arm continues after the else-arm.
+    /// Handles an `else`, where the then-arm continues after the else-arm.
     pub(super) fn otherwise(&mut self) {
         self.fall();
         if let Some(frame) = self.frames.last_mut() {
@@ -24,7 +24,7 @@ impl CfgBuilder<'_> {
         }
     }
 
-    /// `end` of any frame.
+    /// Handles the `end` of any frame.
     pub(super) fn end(&mut self) {
         let Some(mut frame) = self.frames.pop() else {
             return;
@@ -54,7 +54,7 @@ impl CfgBuilder<'_> {
         }
     }
 
-    /// The position in `frames` of a label.
+    /// Returns the position in `frames` of a label.
     pub(super) fn label(&self, depth: u32) -> usize {
         self.frames.len() - 1 - depth as usize
     }

@@ -1,17 +1,17 @@
-//! Readable forms of symbol names.
+//! Demangles symbol names.
 
 use std::fmt::{self, Write};
 
-/// The demangled form of a Rust or C++ symbol, without Rust's hash. Returns `None` if the symbol is
-/// from neither language, or its name is too long to read: a short symbol can stand for a name of
-/// exponential length.
+/// Returns the demangled form of a Rust or C++ symbol, without Rust's hash. Returns `None` if the
+/// symbol is from neither language, or its name is too long to read. A short symbol can stand for a
+/// name of exponential length.
 pub fn demangle(raw: &str) -> Option<String> {
     let mut out = Limited(String::new());
     if let Ok(symbol) = rustc_demangle::try_demangle(raw) {
         write!(out, "{symbol:#}").ok()?;
         return Some(out.0);
     }
-    // On some platforms symbols have an additional underscore.
+    // On some platforms, symbols have an additional underscore.
     let symbol = raw
         .strip_prefix('_')
         .filter(|rest| rest.starts_with("_Z"))
@@ -26,7 +26,7 @@ pub fn demangle(raw: &str) -> Option<String> {
     Some(out.0)
 }
 
-/// Refuses to grow beyond 64 KiB.
+/// A text that refuses to grow beyond 64 KiB.
 struct Limited(String);
 
 impl Write for Limited {

@@ -10,10 +10,10 @@ use super::{Names, demangle};
 use crate::nearest::nearest;
 use crate::source::{FileId, Location, SourceMap};
 
-/// Why a text does not name a function.
+/// The reason why a text does not name a function.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NameError {
-    /// The index is larger than that of the last function.
+    /// The index is larger than the index of the last function.
     #[error("there is no function {index}; the last is {last}")]
     NoIndex {
         /// The requested index.
@@ -24,7 +24,7 @@ pub enum NameError {
     /// The text names more than one function.
     #[error("\"{query}\" is ambiguous: {}", listed(candidates))]
     Ambiguous {
-        /// The user's text.
+        /// The name as the user wrote it.
         query: String,
         /// The functions that the text could mean, with their names.
         candidates: Vec<(FuncId, String)>,
@@ -34,9 +34,9 @@ pub enum NameError {
         "{name}, declared at {declared}, is not in the module: the linker removed it, and it was never called"
     )]
     Removed {
-        /// The function.
+        /// The name of the function.
         name: String,
-        /// `file.c:42`.
+        /// The place of its declaration, such as `file.c:42`.
         declared: String,
     },
     /// The function has no code of its own.
@@ -46,17 +46,17 @@ pub enum NameError {
         first.as_ref().map_or_else(String::new, |line| format!(", such as {line}"))
     )]
     Inlined {
-        /// The function.
+        /// The name of the function.
         name: String,
-        /// `file.c:42`.
+        /// The place of its declaration, such as `file.c:42`.
         declared: String,
-        /// A line of the function that has code.
+        /// The first line of the function that has code.
         first: Option<String>,
     },
     /// No function has this name.
     #[error("no function is called \"{query}\"{}", suggestion(nearest))]
     Unknown {
-        /// The user's text.
+        /// The name as the user wrote it.
         query: String,
         /// Similar names, best first.
         nearest: Vec<String>,
@@ -83,14 +83,14 @@ fn suggestion(nearest: &[String]) -> String {
     }
 }
 
-/// Functions by their names.
+/// An index of functions by their names.
 #[derive(Debug)]
 pub(super) struct Lookup {
     raw: HashMap<Box<str>, Vec<FuncId>>,
-    /// The functions, by the shown name, [squeezed]. C++ templates are also listed without the
-    /// leading type.
+    /// The functions, by their shown name in [squeezed] form. C++ templates are also listed without
+    /// the leading type.
     shown: HashMap<Box<str>, Vec<FuncId>>,
-    /// The functions, by the name of the last segment of their path.
+    /// The functions, by the name of the last segment in their path.
     last: HashMap<Box<str>, Vec<FuncId>>,
 }
 
@@ -106,12 +106,12 @@ impl Names {
     ///    before a C++ template's name are omitted;
     /// 7. a mangled name that the module holds demangled.
     ///
-    /// Blanks are ignored. The first call demangles all names. Later calls take time in proportion
+    /// Blanks are ignored. The first call demangles all names. Later calls take time proportional
     /// to the text and to the functions with the same last path segment.
     ///
     /// # Errors
-    /// If the text names no function or more than one. `source` lists functions that have no code
-    /// of their own.
+    /// If the text names no function or more than one. `source` has the functions without their own
+    /// code.
     pub fn find(&self, query: &str, source: &SourceMap<'_>) -> Result<FuncId, NameError> {
         if let Some(found) = self.search(query) {
             return found;
@@ -122,7 +122,7 @@ impl Names {
         let lookup = self.lookup.get_or_init(|| Lookup::build(self));
         let text = squeezed(query);
         let wanted = Parts::read(&text);
-        // Functions of this name with different arguments.
+        // These are functions of this name with different arguments.
         let others = lookup.fitting(self, &wanted.bare());
         let same = |name| {
             others
@@ -149,13 +149,13 @@ impl Names {
         })
     }
 
-    /// Like [`find`](Self::find), without suggestions for an unknown name. `None` unless exactly
-    /// one function has the name.
+    /// Like [`find`](Self::find), but without suggestions for an unknown name. Returns `None`
+    /// unless exactly one function has the name.
     pub fn known(&self, query: &str) -> Option<FuncId> {
         self.search(query)?.ok()
     }
 
-    /// `None` if no function has this name.
+    /// Returns `None` if no function has this name.
     fn search(&self, query: &str) -> Option<Result<FuncId, NameError>> {
         let lookup = self.lookup.get_or_init(|| Lookup::build(self));
         let bracketed = query
@@ -227,7 +227,7 @@ impl Lookup {
                 insert(&mut lookup.raw, raw, function);
             }
             let text = squeezed(shown);
-            // A user who names a function does not mean a thunk that leads to it.
+            // A user who names a function does not mean a thunk to it.
             if raw.is_some() && !shown.contains(" thunk to ") {
                 let parts = Parts::read(&text);
                 insert(&mut lookup.last, parts.last(), function);
@@ -240,7 +240,7 @@ impl Lookup {
         lookup
     }
 
-    /// The functions that a user may mean by a name without its optional parts.
+    /// Returns the functions that a user may mean by a name without its optional parts.
     fn fitting(&self, names: &Names, wanted: &Parts<'_>) -> Vec<FuncId> {
         let same = self.last.get(wanted.last()).map_or(&[][..], Vec::as_slice);
         let fits = |function: &FuncId| {
@@ -251,8 +251,8 @@ impl Lookup {
     }
 }
 
-/// Explains why the function that a query names has no code, if the debug information describes
-/// such a function.
+/// Returns the reason why the function that a query names has no code, if the debug information
+/// describes such a function.
 fn bodiless(query: &str, source: &SourceMap<'_>) -> Option<NameError> {
     let text = squeezed(query);
     let wanted = Parts::read(&text);
@@ -264,13 +264,14 @@ fn bodiless(query: &str, source: &SourceMap<'_>) -> Option<NameError> {
     })
 }
 
-/// Explains why the function declared on a line has no code, if the line declares such a function.
+/// Returns the reason why the function declared on a line has no code, if the line declares such a
+/// function.
 pub fn declared_without_code(source: &SourceMap<'_>, file: FileId, line: u32) -> Option<NameError> {
     without_code(source, |_, at| (at.file, at.line) == (file, line))
 }
 
-/// Explains why a function has no code of its own. Takes the first function whose name and
-/// declaration satisfy `is_it`.
+/// Returns the reason why a function has no code of its own. Takes the first function whose name
+/// and declaration satisfy `is_it`.
 fn without_code(
     source: &SourceMap<'_>,
     is_it: impl Fn(&str, Location) -> bool,

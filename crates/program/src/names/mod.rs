@@ -19,9 +19,9 @@ pub use lookup::{NameError, declared_without_code};
 
 /// The names of a module.
 ///
-/// A function's name is the first of these that is available: its entry in the name section; the
-/// first name under which it is exported, or `module.field` if it is imported; its linkage name in
-/// DWARF; `func[12]`.
+/// A function's name comes from the first available source: its entry in the name section, its
+/// first export name (or `module.field` for an import), or its linkage name in DWARF. Otherwise,
+/// the name is `func[12]`.
 #[derive(Debug)]
 pub struct Names {
     functions: Vec<FunctionName>,
@@ -40,16 +40,15 @@ struct FunctionName {
 }
 
 impl Names {
-    /// Collects the names of a program. `bytes` is the module that the program was parsed from.
+    /// Collects the names of a program. `bytes` is the module from which the program was parsed.
     ///
     /// DWARF is read only for functions that have no other name. Takes linear time in the size of
-    /// the name section; names are demangled on request.
+    /// the name section. Names are demangled on request.
     pub fn build(program: &Program, bytes: &[u8], source: &SourceMap<'_>) -> Self {
         Self::build_with(program, bytes, || source)
     }
 
-    /// Like [`build`](Self::build), with a source map that is built only if a function has no other
-    /// name.
+    /// Like [`build`](Self::build), but builds the source map only if a function has no other name.
     pub fn build_with<'s, 'b: 's>(
         program: &Program,
         bytes: &[u8],
@@ -104,7 +103,7 @@ impl Names {
         names
     }
 
-    /// Reads the custom section "name". If an error occurs, the names before it are kept.
+    /// Reads the custom section "name". If an error occurs, the names before the error are kept.
     fn read_section(
         &mut self,
         data: &[u8],
@@ -140,8 +139,9 @@ impl Names {
         Ok(())
     }
 
-    /// The name to show for a function: demangled if it is mangled, `func[12]` if it has none. A
-    /// `main` that clang renamed is shown as `main` unless something else has that name.
+    /// Returns the name to show for a function. A mangled name is demangled, and a function without
+    /// a name is `func[12]`. A `main` that clang renamed is shown as `main` unless another function
+    /// has this name.
     pub fn function(&self, function: FuncId) -> &str {
         let fallback = || format!("func[{}]", function.as_u32());
         let Some(name) = self.functions.get(function.index()) else {
@@ -153,17 +153,17 @@ impl Names {
         })
     }
 
-    /// The name of a function as the module holds it, if it has one.
+    /// Returns the name of a function as the module holds it, if the function has a name.
     pub fn raw(&self, function: FuncId) -> Option<&str> {
         self.functions.get(function.index())?.raw.as_deref()
     }
 
-    /// The name of a local. Parameters come first.
+    /// Returns the name of a local. Parameters come first.
     pub fn local(&self, function: FuncId, local: u32) -> Option<&str> {
         self.locals.get(function, local)
     }
 
-    /// The first local of a function with the given name. O(named locals of the program).
+    /// Returns the first local of a function with the given name. O(named locals of the program).
     pub fn find_local(&self, function: FuncId, name: &str) -> Option<u32> {
         let own = self.locals.spans.iter();
         let own = own.filter(|((of, _), _)| *of == function.as_u32());
@@ -173,12 +173,13 @@ impl Names {
         same.map(|((_, index), _)| *index).min()
     }
 
-    /// The name of a label: the n-th `block`, `loop`, `if` or `try_table` of the function.
+    /// Returns the name of the label of the n-th `block`, `loop`, `if` or `try_table` of the
+    /// function.
     pub fn label(&self, function: FuncId, label: u32) -> Option<&str> {
         self.labels.get(function, label)
     }
 
-    /// All functions, imports included.
+    /// Returns all functions, including imports.
     pub fn functions(&self) -> impl ExactSizeIterator<Item = FuncId> + use<> {
         (0..self.functions.len()).map(FuncId::new)
     }
@@ -189,9 +190,9 @@ impl Names {
     }
 }
 
-/// The function that is `main` in the source, or `None` if another function in any module of the
-/// source is called `main`. Clang renames C's `main`, because WebAssembly cannot cast between
-/// function types. The new name depends on whether `main` has parameters.
+/// Returns the function that is `main` in the source. Returns `None` if another function in any
+/// module of the source is called `main`. Clang renames C's `main`, because WebAssembly cannot cast
+/// between function types. The new name depends on whether `main` has parameters.
 fn main(raw: &[Option<Box<str>>]) -> Option<usize> {
     let names = || {
         raw.iter()
@@ -209,7 +210,7 @@ fn main(raw: &[Option<Box<str>>]) -> Option<usize> {
     (found.next().is_none() && !names().any(is_main)).then_some(main)
 }
 
-/// Names of things inside functions, all in one string.
+/// The names of locals or labels of all functions, in one string.
 #[derive(Debug, Default)]
 struct Indirect {
     text: String,

@@ -1,12 +1,12 @@
 //! Splits function names of C++ and Rust into the parts that a user may omit.
 //!
-//! Input: a demangled name, or a user's form of one. Output: the segments of its path, each with
-//! its generic arguments and parameters. Text before the path (the type that a C++ template
-//! returns) and after it (`const`) is kept separately. Splitting terminates for any text, takes
-//! linear time, and loses nothing but blanks.
+//! The input is a demangled name, or a user's form of such a name. The output is the segments of
+//! its path, each with its generic arguments and parameters. Text before the path (the type that a
+//! C++ template returns) and after it (`const`) is kept separately. Splitting terminates for any
+//! text, takes linear time, and loses only blanks.
 
-/// A name without insignificant blanks, and without the `::` before generic arguments: `f::<A, B>`
-/// becomes `f<A,B>`.
+/// Returns a name without insignificant blanks, and without the `::` before generic arguments. For
+/// example, `f::<A, B>` becomes `f<A,B>`.
 pub(super) fn squeezed(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut blank = false;
@@ -45,23 +45,23 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || "_$'\"#".contains(c)
 }
 
-/// The text after `<impl`.
+/// Returns the text after `<impl`.
 fn implementation(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("<impl")?;
     (!rest.starts_with(is_word)).then(|| rest.trim_start())
 }
 
-/// The position where a bracket at the beginning of a text is closed, or the text's end.
+/// Returns the position at which a bracket at the beginning of a text is closed, or the text's end.
 fn closed(text: &str) -> usize {
     let mut open: Vec<u8> = Vec::new();
     let bytes = text.as_bytes();
     for (i, &byte) in bytes.iter().enumerate() {
         match byte {
             b'<' | b'(' | b'[' | b'{' => open.push(byte),
-            // An arrow, or a comparison in parentheses.
+            // This is an arrow, or a comparison in parentheses.
             b'>' if bytes[..i].ends_with(b"-") || open.last() != Some(&b'<') => {}
             b'>' | b')' | b']' | b'}' => {
-                // An unclosed `<` inside is not a bracket: `(a<b)`.
+                // An unclosed `<` inside is not a bracket, as in `(a<b)`.
                 let opening = match byte {
                     b'>' => b'<',
                     b')' => b'(',
@@ -81,7 +81,7 @@ fn closed(text: &str) -> usize {
     text.len()
 }
 
-/// The text before and after a word outside all brackets.
+/// Returns the text before and after a word outside all brackets.
 fn split<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     let mut at = 0;
     while let Some(next) = text[at..].chars().next() {
@@ -102,17 +102,17 @@ fn split<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
 /// One segment of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment<'t> {
-    /// Its name.
+    /// The name of the segment.
     pub(super) base: &'t str,
-    /// Its generic arguments, in their brackets; empty if there are none.
+    /// The generic arguments with their brackets, or empty.
     arguments: &'t str,
-    /// Its parameters, in their brackets; empty if there are none.
+    /// The parameters with their brackets, or empty.
     parameters: &'t str,
 }
 
 impl<'t> Segment<'t> {
-    /// Reads the segment at the beginning of a text. Returns it with its length, which is at least
-    /// one character unless the text is empty.
+    /// Reads the segment at the beginning of a text. Returns the segment with its length, which is
+    /// at least one character unless the text is empty.
     fn read(text: &'t str) -> (Self, usize) {
         let first = text.chars().next();
         let mut at = if text.starts_with(ANONYMOUS) {
@@ -144,7 +144,7 @@ impl<'t> Segment<'t> {
             let rest = &text[at..];
             let length = closed(rest);
             match rest.bytes().next() {
-                // `f[abi:cxx11]`
+                // An ABI tag follows, as in `f[abi:cxx11]`.
                 Some(b'[') => {}
                 Some(b'<') if segment.arguments.is_empty() && segment.parameters.is_empty() => {
                     segment.arguments = &rest[..length];
@@ -167,8 +167,8 @@ impl<'t> Segment<'t> {
             && same(self.parameters, wanted.parameters, More::Nothing)
     }
 
-    /// Whether users do not know the namespace: a library's version (`__1`, `__cxx11`, `v2`), or a
-    /// namespace without a name.
+    /// Whether users do not know the namespace. It is a library's version (`__1`, `__cxx11`, `v2`),
+    /// or has no name.
     fn is_inline(&self) -> bool {
         let version = self.base.strip_prefix("__");
         let version = version.or_else(|| self.base.strip_prefix('v'));
@@ -188,7 +188,8 @@ const OPERATORS: [&str; 39] = [
     "^", "&", "|", "~", "!", "=", ",",
 ];
 
-/// The length of an operator's name at the beginning of a text, without arguments and parameters.
+/// Returns the length of an operator's name at the beginning of a text, without arguments and
+/// parameters.
 fn operator(text: &str) -> Option<usize> {
     const WORD: &str = "operator";
     let rest = text.strip_prefix(WORD)?;
@@ -202,8 +203,8 @@ fn operator(text: &str) -> Option<usize> {
     if let Some(sign) = signs() {
         return Some(WORD.len() + sign.len());
     }
-    // A conversion to a type, `new`, `co_await`, or a literal operator: everything up to the
-    // parameters.
+    // For a conversion to a type, `new`, `co_await`, or a literal operator, the name is everything
+    // up to the parameters.
     let is_other = rest.starts_with(' ') || rest.starts_with("\"\"");
     is_other.then(|| {
         let mut at = WORD.len();
@@ -221,7 +222,7 @@ fn operator(text: &str) -> Option<usize> {
 /// A [squeezed] name, split into its parts.
 #[derive(Debug)]
 pub(super) struct Parts<'t> {
-    /// The start of the path, after a type.
+    /// The position of the path's start, after a type.
     pub(super) start: usize,
     path: Vec<Segment<'t>>,
     /// The text after the parameters, such as `const`.
@@ -232,7 +233,7 @@ pub(super) struct Parts<'t> {
 /// The namespaces that a user may omit from a name, apart from inline namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Omitted {
-    /// None may be omitted, because the user wrote `::` before the path.
+    /// No namespace, because the user wrote `::` before the path.
     Nothing,
     Leading,
     Any,
@@ -266,7 +267,7 @@ impl<'t> Parts<'t> {
                 found.qualifiers = rest.trim_start();
                 return found;
             }
-            // The text so far was the type before the name.
+            // The text so far is the type before the name.
             at += rest.len() - rest.trim_start_matches([' ', '&', '*']).len();
             let words = ["const ", "volatile "];
             while let Some(word) = words.iter().find(|word| text[at..].starts_with(**word)) {
@@ -277,12 +278,12 @@ impl<'t> Parts<'t> {
         }
     }
 
-    /// The last segment's name.
+    /// Returns the last segment's name.
     pub(super) fn last(&self) -> &'t str {
         self.path.last().map_or("", |segment| segment.base)
     }
 
-    /// The paths by which users refer to this function.
+    /// Returns the paths by which users refer to this function.
     fn ways(&self) -> Ways<'t> {
         let (at, of) = match self.path.iter().rposition(|one| one.base.starts_with('<')) {
             None => return Ways::Plain(self.path.clone()),
@@ -329,7 +330,7 @@ impl<'t> Parts<'t> {
                 ends_in(&of_type, &wanted, omitted)
                     || of_trait.is_some_and(|own| ends_in(&own, &wanted, omitted))
             }
-            // In the mangling before 2021, a type's own function has the path of the type.
+            // In Rust's mangling before 2021, a type's own function has the path of the type.
             (
                 Ways::Plain(own),
                 Ways::Of {
@@ -353,9 +354,9 @@ impl<'t> Parts<'t> {
         }
     }
 
-    /// The name without anything in brackets. Namespaces in the middle of a name may be missing,
-    /// too: `std::collections::HashMap` fits `std::collections::hash::map::HashMap`. A name that
-    /// fits the bare one is a suggestion, not an answer.
+    /// Returns the name without any text in brackets. Namespaces in the middle of the name may also
+    /// be missing, so `std::collections::HashMap` fits `std::collections::hash::map::HashMap`. A
+    /// name that fits only the bare name is a suggestion, not an answer.
     pub(super) fn bare(&self) -> Parts<'t> {
         let bare = |segment: &Segment<'t>| Segment {
             base: segment.base,
@@ -434,8 +435,8 @@ fn same_types(own: &str, wanted: &str, more: More) -> bool {
         })
 }
 
-/// The paths, words and symbols of a list of types or arguments, normalised where C++ allows
-/// several spellings.
+/// Returns the paths, words and symbols of a list of types or arguments. They are normalised where
+/// C++ allows several spellings.
 fn tokens(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let mut rest = text;
@@ -498,7 +499,7 @@ fn tokens(text: &str) -> Vec<String> {
 
 const LENGTHS: [&str; 6] = ["int", "long", "short", "char", "__int128", "_BitInt"];
 
-/// A path without namespaces that users do not know, or a number without its type suffix.
+/// Returns a path without namespaces that users do not know, or a number without its type suffix.
 fn plain(token: &str) -> String {
     if token.starts_with(|c: char| c.is_ascii_digit()) {
         let letters = ['u', 'U', 'l', 'L'];

@@ -1,4 +1,4 @@
-//! Single debugging information entries: their names and extents.
+//! Reads the names and extents of single debugging information entries.
 
 use gimli::{AttributeValue, DebugInfoOffset, RangeListsOffset, UnitOffset, UnitRef};
 
@@ -11,8 +11,8 @@ pub(super) struct EntryId {
     pub(super) offset: UnitOffset,
 }
 
-/// An entry's description of a function, taken from the entry itself or from the entry of which it
-/// is an instance.
+/// An entry's description of a function. It comes from the entry itself or from the entry that this
+/// entry is an instance of.
 #[derive(Debug, Default)]
 pub(super) struct Description {
     linkage_name: Option<String>,
@@ -22,12 +22,12 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// The name that a linker would see or, if there is none, the name that the programmer gave.
+    /// Returns the name that a linker would see or, if there is none, the name in the source.
     pub(super) fn into_name(self) -> Option<String> {
         self.linkage_name.or(self.name)
     }
 
-    /// The name that the programmer gave.
+    /// Returns the name in the source.
     pub(super) fn into_written_name(self) -> Option<String> {
         self.name
     }
@@ -47,7 +47,7 @@ impl<'a> SourceMap<'a> {
         self.units[unit as usize].dwarf.unit_ref(&self.dwarf)
     }
 
-    /// The file that an index denotes in a unit's entries.
+    /// Returns the file that an index denotes in a unit's entries.
     pub(super) fn file(&self, unit: u32, index: u64) -> Option<FileId> {
         let unit = &self.units[unit as usize];
         // Before DWARF 5, index 0 means no file.
@@ -60,10 +60,10 @@ impl<'a> SourceMap<'a> {
             .flatten()
     }
 
-    /// Describes a function, following its origin and specification. The entry that is nearest to
+    /// Describes a function, and follows its origin and specification. The entry that is nearest to
     /// the instance takes precedence.
     pub(super) fn describe(&self, entry: EntryId) -> Description {
-        // Honest producers need two steps; hostile ones make cycles.
+        // Honest producers need two steps, but hostile producers make cycles.
         const STEPS: usize = 8;
         let mut description = Description::default();
         let mut next = Some(entry);
@@ -112,7 +112,7 @@ impl<'a> SourceMap<'a> {
         Ok(origin)
     }
 
-    /// The entry that an attribute refers to.
+    /// Returns the entry to which an attribute refers.
     fn reference(&self, unit: u32, value: AttributeValue<Slice<'a>>) -> Option<EntryId> {
         match value {
             AttributeValue::UnitRef(offset) => Some(EntryId { unit, offset }),
@@ -134,7 +134,7 @@ impl<'a> SourceMap<'a> {
     }
 }
 
-/// The file index in an attribute.
+/// Returns the file index in an attribute.
 pub(super) fn file_index(value: &AttributeValue<Slice<'_>>) -> Option<u64> {
     match value {
         AttributeValue::FileIndex(index) => Some(*index),
@@ -142,7 +142,7 @@ pub(super) fn file_index(value: &AttributeValue<Slice<'_>>) -> Option<u64> {
     }
 }
 
-/// Whether linkers use this address for removed code: 0, −1 or −2.
+/// Whether linkers use this address (0, −1 or −2) for removed code.
 pub(super) fn is_tombstone(address: u64, size: u8) -> bool {
     let last = u64::MAX >> (64 - 8 * u32::from(size.clamp(1, 8)));
     address == 0 || address >= last - 1

@@ -8,7 +8,7 @@ use gimli::{FileEntry, LineProgramHeader};
 
 use super::{FileId, Slice};
 
-/// The source files, each path once.
+/// The source files, with each path listed once.
 #[derive(Debug, Default)]
 pub(super) struct FileTable {
     paths: Vec<String>,
@@ -28,7 +28,7 @@ impl FileTable {
         files.filter_map(|(path, digest)| Some((path.as_str(), (*digest)?)))
     }
 
-    /// Adds a file. If units were compiled from different texts of a file, the file has no digest.
+    /// Adds a file. If units were compiled from different texts of the file, it has no digest.
     fn insert(&mut self, path: String, digest: Option<[u8; 16]>) -> FileId {
         match self.by_path.entry(path) {
             Entry::Occupied(known) => {
@@ -47,9 +47,9 @@ impl FileTable {
         }
     }
 
-    /// Adds the files of a unit's line table. The result is indexed like the table. `left` is the
-    /// remaining budget for bytes of paths. When a path exceeds the budget, the budget becomes 0,
-    /// and this file and all later files have no path.
+    /// Adds the files of a unit's line table. The result has the same indices as the table. `left`
+    /// is the remaining budget for bytes of paths. When a path exceeds the budget, the budget
+    /// becomes 0, and this file and all later files have no path.
     pub(super) fn enter<'a>(
         &mut self,
         dwarf: &gimli::Dwarf<Slice<'a>>,
@@ -129,8 +129,8 @@ pub(super) fn simplified(path: &str) -> String {
     format!("{scheme}{}", kept.join(&separator.to_string()))
 }
 
-/// Appends a path. An absolute path replaces everything. Windows paths and URLs (`scheme://…`) also
-/// occur.
+/// Appends a path. An absolute path replaces the whole path. Windows paths and URLs (`scheme://…`)
+/// also occur.
 fn join(path: &mut String, part: &str) {
     let drive = part.get(1..3).is_some_and(|p| p == ":\\" || p == ":/");
     let address = part

@@ -19,8 +19,8 @@ pub(super) struct LineReader<'s, 'a> {
     warnings: Vec<String>,
     /// The line tables read so far. Several units may share a table.
     seen: HashSet<usize>,
-    /// The remaining budget for bytes of table headers, or for their entries if these are more.
-    /// Hostile units could all name one huge table, or tables that overlap.
+    /// The remaining budget for bytes of table headers, or for their entries if there are more
+    /// entries than bytes. Hostile units could all name one huge table, or tables that overlap.
     budget: usize,
     /// Whether the budget has been exceeded.
     is_exhausted: bool,
@@ -48,30 +48,30 @@ struct Ran {
     rows_without_file: usize,
 }
 
-/// The total size of the headers read may be this many times the length of the tables. A unit
-/// rarely shares its table, and then with few others.
+/// The maximum ratio of the total size of the headers read to the length of the tables. Few units
+/// share a table.
 const HEADERS: usize = 64;
 
-/// The total size of the paths may be this many times the length of the tables. A file takes at
+/// The maximum ratio of the total size of the paths to the length of the tables. A file takes at
 /// least 6 bytes of a table, and its path rarely exceeds 300 bytes.
 const PATHS: usize = 256;
 
-/// Line tables up to this total length are run by one thread: starting other threads would take as
-/// long.
+/// The total length in bytes up to which one thread runs the line tables, because starting other
+/// threads would take as long.
 const SHORT: usize = 1 << 16;
 
 /// The rows of a contiguous stretch of code (DWARF 5, section 6.2.2).
 struct Sequence {
     range: Range<OrigOffset>,
     rows: Vec<Row>,
-    /// How the sequence relates to the bodies.
+    /// The relation of the sequence to the bodies.
     place: InBodies,
 }
 
-/// How a sequence relates to the bodies of functions; the best relation comes first.
+/// The relation of a sequence to the bodies of functions. The best relation comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum InBodies {
-    /// The sequence is exactly one body, or several.
+    /// The sequence is exactly one body or several bodies.
     Exact,
     /// The sequence lies in one body, but does not cover the body.
     Part,
@@ -197,9 +197,9 @@ impl<'s, 'a> LineReader<'s, 'a> {
         ran
     }
 
-    /// Chooses among several sequences for one function. Several are common if many units defined a
-    /// weak or inline function: all their tables point to the definition that the linker chose. The
-    /// sequence that fits that definition best is used; among equals, the first.
+    /// Chooses among several sequences for one function. If many units defined a weak or inline
+    /// function, all their tables point to the definition that the linker chose. The first of the
+    /// sequences that fit this definition best is used.
     pub(super) fn finish(mut self) -> Lines<'a> {
         let Ran {
             mut sequences,
@@ -291,7 +291,7 @@ impl Ran {
             let location = file
                 .zip(line)
                 .map(|(file, line)| Location { file, line, column });
-            // If several rows have one address, the last applies, but an earlier prologue end
+            // If several rows have one address, the last row applies, but an earlier prologue end
             // remains.
             let ends = |last: &LastRow| last.prologue_end && last.address == address;
             let prologue_end = row.prologue_end() || before.as_ref().is_some_and(ends);
@@ -350,7 +350,7 @@ struct OpenSequence {
     start: u64,
     kept: bool,
     rows: Vec<Row>,
-    /// The last row with a source location: it extends to the next row.
+    /// The last row with a source location. It extends to the next row.
     last: Option<LastRow>,
 }
 
@@ -363,8 +363,8 @@ struct LastRow {
 }
 
 impl OpenSequence {
-    /// Ends the last row where the next one begins, and returns it. A decreasing address makes a
-    /// row empty.
+    /// Ends the last row at the beginning of the next row, and returns it. A decreasing address
+    /// makes a row empty.
     fn advance(&mut self, address: u64, sections: &Sections<'_>) -> Option<LastRow> {
         let last = self.last.take()?;
         let floor = self.rows.last().map(|row| row.range.end);
@@ -387,7 +387,7 @@ impl OpenSequence {
     fn close(self, end: u64, sections: &Sections<'_>) -> Option<Sequence> {
         let (start, end) = (sections.offset(self.start)?, sections.offset(end)?);
         let rows = self.rows;
-        // Rows stay within their sequence, whatever they claim.
+        // Rows are cut off at the end of their sequence.
         let within = rows
             .iter()
             .all(|row| start <= row.range.start && row.range.end <= end);

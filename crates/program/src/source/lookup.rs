@@ -10,7 +10,7 @@ use super::{FileId, Location, SourceMap};
 use crate::NoDebug;
 use crate::nearest::nearest;
 
-/// Why there is no code for a line.
+/// The reason why there is no code for a line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LineError {
     /// The module has no line tables.
@@ -23,7 +23,7 @@ pub enum LineError {
         if line.is_some() { "its function" } else { "all of its functions" }
     )]
     Removed {
-        /// The file's path.
+        /// The path of the file.
         path: String,
         /// The requested line, unless the whole file is meant.
         line: Option<u32>,
@@ -35,7 +35,7 @@ pub enum LineError {
         line.map_or_else(String::new, |line| format!(":{line}"))
     )]
     Foreign {
-        /// The file's path.
+        /// The path of the file.
         path: String,
         /// The requested line, unless the whole file is meant.
         line: Option<u32>,
@@ -51,17 +51,17 @@ pub enum LineError {
         }
     )]
     UnknownFile {
-        /// The user's text.
+        /// The name as the user wrote it.
         query: String,
         /// Files with a similar last path component, best first.
         nearest: Vec<String>,
-        /// Further places of debug information, according to the module.
+        /// Other places of debug information, according to the module.
         elsewhere: NoDebug,
     },
     /// Several files have this name.
     #[error("\"{query}\" is ambiguous: {}", candidates.join(", "))]
     AmbiguousFile {
-        /// The user's text.
+        /// The name as the user wrote it.
         query: String,
         /// The paths that end with the text.
         candidates: Vec<String>,
@@ -69,11 +69,11 @@ pub enum LineError {
     /// No code comes from that line of the file.
     #[error("no code comes from {path}:{line}{}", nearest_line(*nearest))]
     NoCode {
-        /// The file's path.
+        /// The path of the file.
         path: String,
         /// The requested line.
         line: u32,
-        /// The nearest line with code; if two lines are equally near, the later one.
+        /// The nearest line with code, or the later of two equally near lines.
         nearest: Option<u32>,
     },
     /// Code comes from that line, but not from that column.
@@ -82,13 +82,13 @@ pub enum LineError {
         columns(found)
     )]
     NoColumn {
-        /// The file's path.
+        /// The path of the file.
         path: String,
         /// The requested line.
         line: u32,
         /// The requested column.
         column: u32,
-        /// The columns that code comes from, ascending.
+        /// The columns from which code comes, ascending.
         found: Vec<u32>,
     },
 }
@@ -150,8 +150,8 @@ fn shorten(paths: &[String], files: &[FileId], starts: &mut [usize]) -> Vec<File
 }
 
 impl SourceMap<'_> {
-    /// Finds the file with code that a path, or the end of a path, names. If several fit, the
-    /// [preferred](Self::preferring) one is chosen.
+    /// Finds the file with code that a path, or the end of a path, names. Among several such files,
+    /// chooses the [preferred](Self::preferring) file.
     ///
     /// # Errors
     /// If no file fits, or more than one.
@@ -233,8 +233,8 @@ impl SourceMap<'_> {
             .is_some_and(|prefer| prefer(self.path(file)))
     }
 
-    /// The shortest end of a file's path with which [`find_file`](Self::find_file) finds the file.
-    /// O(files · log) at the first call.
+    /// Returns the shortest end of a file's path by which [`find_file`](Self::find_file) finds the
+    /// file. O(files · log) at the first call.
     pub fn short_path(&self, file: FileId) -> &str {
         let starts = self.short_paths.get_or_init(|| {
             let paths = self.files();
@@ -254,9 +254,9 @@ impl SourceMap<'_> {
         &self.path(file)[start..]
     }
 
-    /// The code that comes from a line, or from a column of it, ascending.
+    /// Returns the code that comes from a line or from one of its columns, ascending.
     ///
-    /// The first call sorts the rows by line; a later one takes O(log rows + answer).
+    /// The first call sorts the rows by line. Later calls take O(log rows + answer).
     ///
     /// # Errors
     /// If no code comes from there.
@@ -337,7 +337,7 @@ impl SourceMap<'_> {
             .is_some_and(|location| key(location) == (file, line))
     }
 
-    /// The lines of a file that the line tables have rows for, ascending.
+    /// Returns the lines of a file for which the line tables have rows, ascending.
     pub fn lines_of(&self, file: FileId) -> Vec<u32> {
         let by_line = self.by_line();
         let start = by_line.partition_point(|(location, _)| location.file < file);
@@ -348,7 +348,7 @@ impl SourceMap<'_> {
         lines
     }
 
-    /// The places that code comes from, ascending, with the positions of their rows.
+    /// Returns the places from which code comes, ascending, with the positions of their rows.
     fn by_line(&self) -> &[(Location, u32)] {
         self.by_line.get_or_init(|| {
             // Every row takes at least one byte of the module.

@@ -1,9 +1,10 @@
-//! The source map: which source lines a module's operators come from, according to its DWARF debug
+//! The source map of a module, which links operators to source lines according to DWARF debug
 //! information.
 //!
-//! Reads only the original module: addresses count from the start of the Code section's payload.
-//! The line tables are decoded once, when the map is built. The entries about functions are decoded
-//! only when inlining or names are requested. Unreadable parts are omitted and listed as warnings.
+//! The map reads only the original module, so addresses count from the start of the Code section's
+//! payload. The line tables are decoded once, when the map is built. The entries about functions
+//! are decoded only when inlining or names are requested. Unreadable parts are omitted and listed
+//! as warnings.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -27,32 +28,32 @@ pub use subprograms::{InlinedFrame, InlinedFunction};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// A source file: its position in [`SourceMap::files`].
+/// A source file, as its position in [`SourceMap::files`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 
 /// A place in a source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {
-    /// The file.
+    /// The file that contains the place.
     pub file: FileId,
     /// The line, from 1.
     pub line: u32,
-    /// The column, from 1; 0 if it is not known.
+    /// The column, from 1, or 0 if it is not known.
     pub column: u32,
 }
 
 /// A stretch of code that comes from one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The code.
+    /// The stretch of code, in the original module.
     pub range: Range<OrigOffset>,
-    /// Its source location.
+    /// The source location of the code.
     pub location: Location,
-    /// Whether the compiler recommends its start for a breakpoint on the line.
+    /// Whether the compiler recommends the start of the code for a breakpoint on the line.
     pub is_statement: bool,
-    /// Whether the compiler recommends its start for a breakpoint on the function, because the
-    /// function's frame is set up there.
+    /// Whether the compiler recommends the start of the code for a breakpoint on the function,
+    /// because the function's frame is set up there.
     pub prologue_end: bool,
 }
 
@@ -68,8 +69,8 @@ pub struct SourceMap<'a> {
     /// The places whose rows belong to other code, ascending.
     refused: Vec<Location>,
     fit: Fit,
-    /// The number of bodies of which a sequence covers only a part, but which an entry fits
-    /// exactly.
+    /// The number of bodies that an entry fits exactly, although a sequence covers only a part of
+    /// them.
     accepted: usize,
     tables: Vec<lines::Table<'a>>,
     warnings: Vec<String>,
@@ -84,19 +85,20 @@ pub struct SourceMap<'a> {
 /// Whether a file with this path is available.
 type Prefer = dyn Fn(&str) -> bool + Send + Sync;
 
-/// A compilation unit.
+/// A compilation unit with its files.
 struct Unit<'a> {
-    /// The offset type is named, so that a map can be used where a shorter borrow is expected.
+    /// The unit and its entries. Naming the offset type makes the map usable where a shorter borrow
+    /// is expected.
     dwarf: gimli::Unit<Slice<'a>, usize>,
     /// The files, by the index that the unit's line table gives them.
     files: Vec<Option<FileId>>,
 }
 
 impl<'a> SourceMap<'a> {
-    /// Reads the line tables of a module. Never fails: a module without DWARF yields an empty map,
-    /// and broken DWARF yields its readable parts and [`warnings`](Self::warnings).
+    /// Reads the line tables of a module. Never fails, because a module without DWARF yields an
+    /// empty map, and broken DWARF yields its readable parts and [`warnings`](Self::warnings).
     ///
-    /// O(size of the debug sections · log), whatever they contain.
+    /// Takes O(size of the debug sections · log), even for hostile input.
     pub fn build(bytes: &'a [u8]) -> Self {
         let sections = Sections::read(bytes);
         let section = |id: gimli::SectionId| {
@@ -149,28 +151,28 @@ impl<'a> SourceMap<'a> {
         map
     }
 
-    /// If a name fits several files, prefers those that satisfy `prefer`. The caller may know which
-    /// files are available.
+    /// If a name fits several files, prefers files that satisfy `prefer`. For example, the caller
+    /// may know the available files.
     pub fn preferring(mut self, prefer: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.prefer = Some(Box::new(prefer));
         self
     }
 
-    /// The number of bytes of debug information in the module.
+    /// Returns the number of bytes of debug information in the module.
     pub fn debug_bytes(&self) -> u64 {
         let own = self.sections.custom.iter();
         let own = own.filter(|(name, ..)| name.starts_with(".debug_"));
         own.map(|(_, data, _)| data.len() as u64).sum()
     }
 
-    /// Returns where the debug information is if the module itself has none.
+    /// Returns the place of the debug information if the module itself has none.
     pub fn missing(&self) -> NoDebug {
         NoDebug::of(|name| self.sections.custom(name).map_or(&[][..], |(data, _)| data))
     }
 
-    /// The lines of [removed functions](Self::removed_functions), ascending. These are the lines
-    /// without code between the declaration of such a function and the next declaration in the
-    /// file. Runs the line tables again.
+    /// Returns the lines of [removed functions](Self::removed_functions), ascending. These are the
+    /// lines without code between the declaration of such a function and the next declaration in
+    /// the file. Runs the line tables again.
     pub fn removed_lines(&self) -> Vec<(FileId, u32)> {
         let mut lines = Vec::new();
         for table in &self.tables {
@@ -227,8 +229,8 @@ impl<'a> SourceMap<'a> {
         self.refused.dedup();
     }
 
-    /// The bodies of functions whose line tables belong to other code, because a tool rewrote the
-    /// module but not its debug information. These bodies have no rows.
+    /// Returns the bodies of functions whose line tables belong to other code, because a tool
+    /// rewrote the module but not its debug information. These bodies have no rows.
     pub fn foreign(&self) -> impl Iterator<Item = &Range<OrigOffset>> {
         let accepted = |body: &Range<OrigOffset>| {
             self.accepted > 0 && self.subprograms().fit.is_exact(body.start)
@@ -236,12 +238,12 @@ impl<'a> SourceMap<'a> {
         self.fit.foreign().filter(move |body| !accepted(body))
     }
 
-    /// The number of functions that the line tables cover.
+    /// Returns the number of functions that the line tables cover.
     pub fn described(&self) -> usize {
         self.fit.claimed()
     }
 
-    /// The stretches of code with a known source, ascending, without overlaps.
+    /// Returns the stretches of code with a known source, ascending, without overlaps.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
@@ -254,25 +256,25 @@ impl<'a> SourceMap<'a> {
             .is_some_and(|row| row.range.start < body.end)
     }
 
-    /// Returns the source location of the code at an offset. `None` if the tables do not cover the
-    /// offset, or say that its code comes from no line. O(log rows).
+    /// Returns the source location of the code at an offset. Returns `None` if the tables do not
+    /// cover the offset, or give no line for it. O(log rows).
     pub fn locate(&self, offset: OrigOffset) -> Option<Location> {
         let after = self.rows.partition_point(|row| row.range.start <= offset);
         let row = self.rows[..after].last()?;
         (offset < row.range.end).then_some(row.location)
     }
 
-    /// The full paths of the files, by [`FileId`].
+    /// Returns the full paths of the files, by [`FileId`].
     pub fn files(&self) -> &[String] {
         self.files.paths()
     }
 
-    /// The files whose text the compiler digested, by full path, with the MD5 digests.
+    /// Returns the files that have an MD5 digest of their text, by full path, with the digest.
     pub fn digests(&self) -> impl Iterator<Item = (&str, [u8; 16])> {
         self.files.digests()
     }
 
-    /// The full path of a file.
+    /// Returns the full path of a file.
     pub fn path(&self, file: FileId) -> &str {
         self.files().get(file.0 as usize).map_or("", String::as_str)
     }

@@ -1,4 +1,4 @@
-//! Functions, and the calls that the compiler inlined into them.
+//! Finds functions, and the calls that the compiler inlined into them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -14,26 +14,26 @@ mod walk;
 /// The maximum number of inlined calls of one line in one function that are distinguished.
 const CALLS: usize = 64;
 
-/// One of the functions that an operator belongs to.
+/// One of the functions to which an operator belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedFrame {
     /// The function's linkage name (mangled), or its plain name if it has no other.
     pub function: Option<String>,
     /// The place of the function's declaration.
     pub declared: Option<Location>,
-    /// The place in this function: for the innermost frame, the place of the operator; for outer
-    /// frames, the place of the inlined call.
+    /// The place in this function. For the innermost frame, it is the place of the operator. For
+    /// outer frames, it is the place of the inlined call.
     pub location: Option<Location>,
 }
 
 /// A function that was inlined somewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedFunction {
-    /// Its linkage name (mangled), or its plain name if it has no other.
+    /// The function's linkage name (mangled), or its plain name if it has no other.
     pub name: String,
-    /// The place of its declaration.
+    /// The place of the inlined function's declaration.
     pub declared: Location,
-    /// The first of its lines at which the code of an inlined call begins.
+    /// The first line of the function at which the code of an inlined call begins.
     pub first: Option<Location>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Subprograms {
     calls: Vec<InlinedCall>,
     /// The bodies that the functions' entries claim.
     pub(super) fit: Fit,
-    /// The functions that the linker removed; `inlined` lists those of them that had been inlined.
+    /// The functions that the linker removed. If they had been inlined, `inlined` also lists them.
     removed: Vec<EntryId>,
     inlined: Vec<EntryId>,
     warnings: Vec<String>,
@@ -56,7 +56,7 @@ pub(super) struct Subprograms {
 struct Subprogram {
     range: Range<OrigOffset>,
     entry: EntryId,
-    /// Its inlined calls, ascending by depth and then by start.
+    /// The inlined calls in the stretch, ascending by depth and then by start.
     calls: Range<u32>,
 }
 
@@ -71,17 +71,18 @@ struct InlinedCall {
 }
 
 impl SourceMap<'_> {
-    /// Returns the functions that contain the code at an offset: the innermost inlined one first,
-    /// the function that the module defines last. Empty if nothing is known.
+    /// Returns the functions that contain the code at an offset. The innermost inlined function is
+    /// first, and the function that the module defines is last. The list is empty if the functions
+    /// are unknown.
     ///
-    /// The first call reads the debugging information entries; a later one takes O(depth · log
+    /// The first call reads the debugging information entries. Later calls take O(depth · log
     /// inlined calls).
     pub fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         self.frames(offset, Description::into_name)
     }
 
-    /// Like [`inlined_frames`](Self::inlined_frames), with names as written in the source, without
-    /// their scope. Compilers include the arguments of a generic function in its name, so
+    /// Like [`inlined_frames`](Self::inlined_frames), but with names as written in the source,
+    /// without their scope. Compilers include the arguments of a generic function in its name, so
     /// `branch<char>` and `branch<u8>` are different.
     pub fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         self.frames(offset, Description::into_written_name)
@@ -118,7 +119,7 @@ impl SourceMap<'_> {
             .collect()
     }
 
-    /// The inlined calls that an offset of a function belongs to, the outermost first.
+    /// Returns the inlined calls to which an offset of a function belongs, the outermost first.
     fn calls_around(
         &self,
         function: &Subprogram,
@@ -133,8 +134,8 @@ impl SourceMap<'_> {
         })
     }
 
-    /// Returns the beginnings of the code of calls inlined on a line, or in a column of it: the
-    /// outermost calls, ascending. O(inlined calls), after the first call of this kind.
+    /// Returns the beginnings of the code of the outermost calls inlined on a line or in one of its
+    /// columns, ascending. After the first query, takes O(inlined calls).
     pub fn inlined_at(&self, file: FileId, line: u32, column: Option<u32>) -> Vec<OrigOffset> {
         let is_here = |call: &InlinedCall| {
             call.call.is_some_and(|call| {
@@ -145,7 +146,7 @@ impl SourceMap<'_> {
         let mut starts = Vec::new();
         for function in &all.functions {
             let calls = &all.calls[function.calls.start as usize..function.calls.end as usize];
-            // Inner calls come later. The first of a call's stretches begins it.
+            // Inner calls come later. A call begins with its first stretch.
             let mut seen: Vec<&InlinedCall> = Vec::new();
             for call in calls.iter().filter(|call| is_here(call)) {
                 let is_inside = |outer: &&InlinedCall| {
@@ -163,9 +164,9 @@ impl SourceMap<'_> {
         starts
     }
 
-    /// The functions that the linker removed because nothing calls them, by name and declaration.
-    /// Copies of other functions, and functions that were inlined, are excluded. They are in
-    /// ascending order of declaration. O(functions · log).
+    /// Returns the functions that the linker removed because nothing calls them, by name and
+    /// declaration. They are in ascending order of declaration. Copies of other functions, and
+    /// functions that were inlined, are excluded. O(functions · log).
     pub fn removed_functions(&self) -> Vec<(String, Location)> {
         let there = self.declarations();
         let mut found = Vec::new();
@@ -181,7 +182,8 @@ impl SourceMap<'_> {
         found
     }
 
-    /// The functions that were inlined somewhere, ascending by declaration. O(inlined calls · log).
+    /// Returns the functions that were inlined somewhere, ascending by declaration. O(inlined calls
+    /// · log).
     pub fn inlined_functions(&self) -> Vec<InlinedFunction> {
         let mut found: BTreeMap<(Location, String), Option<Location>> = BTreeMap::new();
         for call in &self.subprograms().calls {
@@ -206,7 +208,7 @@ impl SourceMap<'_> {
         .collect()
     }
 
-    /// The starts of the functions that are declared on a line, ascending. O(functions).
+    /// Returns the starts of the functions that are declared on a line, ascending. O(functions).
     pub fn declared_at(&self, file: FileId, line: u32) -> Vec<OrigOffset> {
         let is_here = |function: &&Subprogram| {
             let declared = self.describe(function.entry).declared();
@@ -216,8 +218,8 @@ impl SourceMap<'_> {
         all.map(|function| function.range.start).collect()
     }
 
-    /// The declarations of functions that have code of their own, that were inlined, or that had
-    /// code before optimisation.
+    /// Returns the declarations of functions that have code of their own, that were inlined, or
+    /// that had code before optimisation.
     pub(super) fn declarations(&self) -> HashSet<Location> {
         let all = self.subprograms();
         let there = all.functions.iter().map(|function| function.entry);
@@ -228,7 +230,7 @@ impl SourceMap<'_> {
             .collect()
     }
 
-    /// The linkage name of the function whose body holds an offset.
+    /// Returns the linkage name of the function whose body holds an offset.
     pub fn linkage_name(&self, offset: OrigOffset) -> Option<String> {
         self.describe(self.subprograms().at(offset)?.entry)
             .into_name()
@@ -251,9 +253,9 @@ impl SourceMap<'_> {
                     subprograms.warnings.push(warning);
                 }
             }
-            // If the linker chose one of several definitions, all entries point to it. The entry
-            // that ends where the function ends is taken; of equals, the first. Others belong to
-            // code that is not in the module.
+            // If the linker chose one of several definitions, all entries point to it. The first
+            // entry that ends where the function ends is used. Other entries belong to code that is
+            // not in the module.
             let functions = &mut subprograms.functions;
             let claims = functions.iter().map(|function| function.range.clone());
             let fit = Fit::of_functions(&self.sections.bodies, claims);

@@ -2,8 +2,8 @@
 //!
 //! First, a [walk](super::walk) over the operators finds the statements, and the values within
 //! blocks. A variable that a block reads before writing becomes an *entry value* of that block.
-//! Second, [resolving](super::resolve) finds the origins of entry values. Third,
-//! [minimising](super::minimize) removes unneeded φs.
+//! Second, [resolution](super::resolve) finds the origins of entry values. Third,
+//! [minimisation](super::minimize) removes unneeded φs.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ pub(super) struct Walked<'a> {
     pub(super) values: PrimaryMap<ValueId, Value>,
     pub(super) statements: PrimaryMap<StmtId, Statement>,
     pub(super) operands: Vec<ValueId>,
-    /// The entry values made so far.
+    /// The entry values created so far.
     pub(super) entries: HashMap<(BlockId, Variable), ValueId>,
     /// For each block, the variables that it wrote, with their last values, ascending by variable.
     pub(super) writes: PrimaryMap<BlockId, Vec<(Variable, ValueId)>>,
@@ -37,8 +37,8 @@ pub(super) struct Walked<'a> {
 }
 
 impl Ssa {
-    /// Builds the statements of a function of a program. `bytes` is the module that the program was
-    /// parsed from.
+    /// Builds the statements of a function of a program. `bytes` is the module from which the
+    /// program was parsed.
     ///
     /// O((operators + φs + size of the dominance frontiers) · log), which is near-linear unless
     /// loops nest deeply.
@@ -66,7 +66,7 @@ impl Ssa {
 }
 
 impl Walked<'_> {
-    /// The value of a variable at the start of a block.
+    /// Returns the value of a variable at the start of a block.
     pub(super) fn entry(&mut self, block: BlockId, variable: Variable, ty: ValType) -> ValueId {
         let initial = block == self.cfg.graph.root();
         let def = if initial {

@@ -1,4 +1,4 @@
-//! The effects of operators in addition to their results.
+//! Classifies the effects of operators in addition to their results.
 
 use wasmparser::{MemArg, Operator, ValType};
 
@@ -8,30 +8,30 @@ use crate::calls::Transfer;
 /// A statement's effect in addition to its results. Many statements may also trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// No effect: it computes its results from its operands alone.
+    /// The statement only computes its results from its operands.
     None,
     /// Reads from a memory.
     MemoryRead(u32),
     /// Writes to a memory.
     MemoryWrite(u32),
-    /// Reads a value from a memory, and writes a new value to the same place: an atomic
+    /// Reads a value from a memory, and writes a new value to the same place, as an atomic
     /// read-modify-write.
     MemoryUpdate(u32),
-    /// Only checks an address of a memory, because there is no other thread that could wait there:
-    /// `memory.atomic.wait` and `memory.atomic.notify`.
+    /// Only checks an address of a memory, as in `memory.atomic.wait` and `memory.atomic.notify`,
+    /// because no other thread could wait there.
     MemoryWait(u32),
     /// Copies from one memory to another, or within a memory.
     MemoryCopy {
-        /// The memory written to.
+        /// The memory to write.
         to: u32,
-        /// The memory read from.
+        /// The memory to read.
         from: u32,
     },
     /// Copies a data segment to a memory.
     MemoryInit {
-        /// The memory.
+        /// The memory to write.
         memory: u32,
-        /// The data segment.
+        /// The data segment to copy.
         segment: u32,
     },
     /// Reads a memory's size.
@@ -50,16 +50,16 @@ pub enum Effect {
     TableWrite(u32),
     /// Copies from one table to another, or within a table.
     TableCopy {
-        /// The table written to.
+        /// The table to write.
         to: u32,
-        /// The table read from.
+        /// The table to read.
         from: u32,
     },
     /// Copies an element segment to a table.
     TableInit {
-        /// The table.
+        /// The table to write.
         table: u32,
-        /// The element segment.
+        /// The element segment to copy.
         segment: u32,
     },
     /// Reads a table's size.
@@ -72,7 +72,7 @@ pub enum Effect {
     Call(Callee),
     /// Calls a function in place of this activation.
     TailCall(Callee),
-    /// Chooses or changes where control goes: `if`, `br`, `br_if`, `br_table`, `return`.
+    /// Transfers control, as in `if`, `br`, `br_if`, `br_table` and `return`.
     Control,
     /// Throws an exception.
     Throw,
@@ -81,7 +81,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// The effect of an operator.
+    /// Returns the effect of an operator.
     pub fn of(operator: &Operator<'_>) -> Self {
         match *operator {
             Operator::MemoryCopy { dst_mem, src_mem } => Self::MemoryCopy {
@@ -129,12 +129,12 @@ impl Effect {
         }
     }
 
-    /// Whether it reads a value from a memory or a table.
+    /// Whether the statement reads a value from a memory or a table.
     pub fn is_load(self) -> bool {
         matches!(self, Self::MemoryRead(_) | Self::TableRead(_))
     }
 
-    /// Whether it writes a value to a memory or a table.
+    /// Whether the statement writes a value to a memory or a table.
     pub fn is_store(self) -> bool {
         matches!(
             self,
@@ -142,7 +142,7 @@ impl Effect {
         )
     }
 
-    /// Whether it may trap because it accesses an address outside a memory.
+    /// Whether the statement may trap because it accesses an address outside a memory.
     pub fn may_leave_memory(self) -> bool {
         matches!(
             self,
@@ -155,7 +155,7 @@ impl Effect {
         )
     }
 
-    /// Whether it may trap because it accesses an index outside a table.
+    /// Whether the statement may trap because it accesses an index outside a table.
     pub fn may_leave_table(self) -> bool {
         match self {
             Self::TableRead(_)
@@ -168,14 +168,14 @@ impl Effect {
     }
 }
 
-/// An operator that writes a value to a memory: a store, or an atomic update.
+/// An operator that writes a value to a memory, which is a store or an atomic update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryStore {
     /// The place of the write.
     pub at: MemArg,
-    /// The number of bytes.
+    /// The number of bytes to write.
     pub bytes: u64,
-    /// The type and number of its operands, apart from the address.
+    /// The type and number of the operands, apart from the address.
     pub values: (ValType, u32),
 }
 
@@ -206,7 +206,8 @@ impl MemoryStore {
     }
 }
 
-/// The effect of an operator with a memory argument. An operator without a result is a store.
+/// Returns the effect of an operator with a memory argument. An operator without a result is a
+/// store.
 fn access(operator: &Operator<'_>) -> Option<Effect> {
     let MemoryArgument {
         at,
@@ -226,7 +227,7 @@ fn access(operator: &Operator<'_>) -> Option<Effect> {
             Effect::MemoryWait(at.memory)
         }
         (_, _, 0) => Effect::MemoryWrite(at.memory),
-        // A load of a lane takes a vector besides the address, but changes no memory.
+        // A load of a lane takes a vector in addition to the address, but changes no memory.
         ("threads", 2.., _) => Effect::MemoryUpdate(at.memory),
         _ => Effect::MemoryRead(at.memory),
     })
@@ -242,7 +243,8 @@ struct MemoryArgument {
 }
 
 fn memory_argument(operator: &Operator<'_>) -> Option<MemoryArgument> {
-    // The field's name is passed twice because of macro hygiene: once to match it, once to use it.
+    // Because of macro hygiene, the field's name is passed twice, once to match it and once to use
+    // it.
     macro_rules! accesses {
         ($(@$proposal:ident $op:ident $({ $($field:ident: $ty:ty),* })? => $visit:ident ($($arity:tt)*))*) => {
             match operator {
@@ -270,8 +272,8 @@ fn memory_argument(operator: &Operator<'_>) -> Option<MemoryArgument> {
     wasmparser::for_each_operator!(accesses)
 }
 
-/// Whether an operator is outside a memory at any address, because its offset alone is. `most` is
-/// the size in bytes to which the memory can grow.
+/// Whether an operator accesses bytes outside a memory at any address, because its offset alone
+/// exceeds the memory. `most` is the size in bytes to which the memory can grow.
 pub(crate) fn is_out_of_bounds(
     operator: &Operator<'_>,
     most: impl FnOnce(u32) -> Option<u128>,

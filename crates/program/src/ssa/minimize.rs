@@ -4,10 +4,10 @@ use afterimage_ids::{EntityRef, PrimaryMap, ValueId};
 
 use super::{Phi, Ssa, ValueDef};
 
-/// Replaces the first value of each pair in `copies` by the second. Then removes φs that have only
-/// one operand value other than themselves, until there are no more (Braun et al. 2013, "Simple and
-/// efficient construction of static single assignment form", algorithm 3). Finally removes values
-/// that no statement uses.
+/// Replaces the first value of each pair in `copies` by the second. Then removes all φs that have
+/// only one operand value other than themselves (Braun et al. 2013, "Simple and efficient
+/// construction of static single assignment form", algorithm 3). Finally removes values that no
+/// statement uses.
 pub(super) fn minimize(mut ssa: Ssa, copies: &[(ValueId, ValueId)]) -> Ssa {
     let mut same = Same::new(&ssa, copies);
     let mut work: Vec<usize> = (0..ssa.phis.len()).rev().collect();
@@ -46,9 +46,9 @@ pub(super) fn minimize(mut ssa: Ssa, copies: &[(ValueId, ValueId)]) -> Ssa {
 
 /// Values found to be equal.
 struct Same {
-    /// For each value, the next one on the way to its representative.
+    /// For each value, the next value on the way to its representative.
     parent: Vec<ValueId>,
-    /// For each representative: the φs that have it, or an equal value, as an operand.
+    /// For each representative, the φs that have it, or an equal value, as an operand.
     users: Vec<Vec<u32>>,
 }
 
@@ -71,7 +71,7 @@ impl Same {
         same
     }
 
-    /// Finds the representative of a value, and halves the path to it on the way.
+    /// Finds the representative of a value, and halves the length of the path to it.
     fn find(&mut self, mut value: ValueId) -> ValueId {
         while self.parent[value.index()] != value {
             let grandparent = self.parent[self.parent[value.index()].index()];
@@ -97,8 +97,8 @@ impl Same {
     }
 }
 
-/// Removes φs, initial values and caught values that nothing uses. Numbers the remaining values:
-/// parameters first, then results by statement, φs last.
+/// Removes φs, initial values and caught values that nothing uses. Numbers the remaining values.
+/// Parameters come first, then results by statement, and φs last.
 fn renumber(mut ssa: Ssa) -> Ssa {
     let mut phi_of = vec![None; ssa.values.len()];
     for (i, phi) in ssa.phis.iter().enumerate() {

@@ -6,8 +6,8 @@
 //! superfluous. A constant is a value without a statement.
 //!
 //! Locals and the slots of the operand stack are the variables. A φ merges different values of a
-//! variable; it is not a statement either. A value that a branch carries is not an operand of the
-//! branch but flows to the φ at its target.
+//! variable, and is not a statement. A value that a branch carries is not an operand of the branch,
+//! but flows to the φ at its target.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub use effect::{Effect, MemoryStore};
 /// The statements and values of one function, without unreachable code.
 #[derive(Clone, Debug)]
 pub struct Ssa {
-    /// The values.
+    /// All values of the function.
     pub values: PrimaryMap<ValueId, Value>,
     /// The statements, in layout order.
     pub statements: PrimaryMap<StmtId, Statement>,
@@ -35,16 +35,16 @@ pub struct Ssa {
     phis: Vec<Phi>,
     /// The operands of all statements.
     operands: Vec<ValueId>,
-    /// For each edge into EXIT, ascending: the values that the function returns over that edge.
+    /// For each edge into EXIT, ascending, the values that the function returns over that edge.
     returns: Vec<(EdgeId, Box<[ValueId]>)>,
 }
 
-/// A value.
+/// A value that statements use or define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// Its type. References are nullable and of the most general type of their kind.
+    /// The type of the value. References are nullable and of the most general type of their kind.
     pub ty: ValType,
-    /// Its definition.
+    /// The place where the value is defined.
     pub def: ValueDef,
 }
 
@@ -53,51 +53,51 @@ pub struct Value {
 pub enum ValueDef {
     /// The function's parameter with this index.
     Param(u32),
-    /// The initial value of the local with this index: zero or null.
+    /// The initial value of the local with this index, which is zero or null.
     Initial(u32),
     /// The constant that this operator pushes.
     Constant(OpId),
     /// A result of a statement.
     Result {
-        /// The statement.
+        /// The statement that yields the result.
         statement: StmtId,
         /// The index of the result.
         index: u32,
     },
     /// A φ of this block.
     Phi(BlockId),
-    /// A value that a handler receives: defined by this edge, which is a
-    /// [`Catch`](crate::EdgeKind::Catch).
+    /// A value that a handler receives. This edge, which is a [`Catch`](crate::EdgeKind::Catch),
+    /// defines it.
     Caught {
-        /// The edge.
+        /// The edge to the handler.
         edge: EdgeId,
         /// The index of the value.
         index: u32,
     },
 }
 
-/// A statement.
+/// An operator that yields a value or has an effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// The operator.
+    /// The operator in the function's body.
     pub op: OpId,
-    /// The block that it is in.
+    /// The block that contains the statement.
     pub block: BlockId,
-    /// Its effect in addition to its results.
+    /// The effect of the statement in addition to its results.
     pub effect: Effect,
-    /// The values that it yields; the last is topmost on the stack. The function returns the
-    /// results of a tail call.
+    /// The values that the statement yields. The last value is topmost on the stack. The function
+    /// returns the results of a tail call.
     pub results: Range<ValueId>,
-    /// The positions of its operands in the list of all operands.
+    /// The positions of the statement's operands in the list of all operands.
     operands: Range<u32>,
 }
 
-/// A merge of values.
+/// A φ, which merges values at the start of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phi {
-    /// The block that starts with it.
+    /// The block that starts with the φ.
     pub block: BlockId,
-    /// The value that it defines.
+    /// The value that the φ defines.
     pub value: ValueId,
     /// One value per edge into the block, in the order of
     /// [`FlowGraph::in_edges`](afterimage_graph::FlowGraph::in_edges).
@@ -105,14 +105,15 @@ pub struct Phi {
 }
 
 impl Ssa {
-    /// The values that a statement takes from the stack; the last is topmost. A branch takes its
-    /// condition or index, not the values that it carries.
+    /// Returns the values that a statement takes from the stack. The last value is topmost. A
+    /// branch takes its condition or index, not the values that it carries.
     pub fn operands(&self, statement: StmtId) -> &[ValueId] {
         let range = &self.statements[statement].operands;
         &self.operands[range.start as usize..range.end as usize]
     }
 
-    /// The first statement that uses the constant that an operator pushes. O(values and operands).
+    /// Returns the first statement that uses the constant that an operator pushes. O(values and
+    /// operands).
     pub fn taker_of(&self, constant: OpId) -> Option<OpId> {
         let mut values = self.values.iter();
         let pushed = |value: &Value| value.def == ValueDef::Constant(constant);
@@ -122,19 +123,19 @@ impl Ssa {
         Some(taker.1.op)
     }
 
-    /// All φs, ascending by block.
+    /// Returns all φs, ascending by block.
     pub fn all_phis(&self) -> &[Phi] {
         &self.phis
     }
 
-    /// The φs of a block. O(log φs).
+    /// Returns the φs of a block. O(log φs).
     pub fn phis(&self, block: BlockId) -> &[Phi] {
         let start = self.phis.partition_point(|phi| phi.block < block);
         let count = self.phis[start..].partition_point(|phi| phi.block == block);
         &self.phis[start..start + count]
     }
 
-    /// The statement for an operator, if the operator is a statement and can be reached. O(log
+    /// Returns the statement for an operator, if the operator is a reachable statement. O(log
     /// statements).
     pub fn statement_at(&self, op: OpId) -> Option<StmtId> {
         let statements = self.statements.as_values_slice();
@@ -142,8 +143,9 @@ impl Ssa {
         found.ok().map(|i| StmtId::from_u32(i as u32))
     }
 
-    /// The values that the function returns over an edge into EXIT. An exception returns no values.
-    /// For a tail call there are none here, because its results are what the function returns.
+    /// Returns the values that the function returns over an edge into EXIT. An exception returns no
+    /// values. A tail call has none in this list, because its own results are the function's
+    /// results.
     pub fn returned(&self, edge: EdgeId) -> &[ValueId] {
         let found = self.returns.binary_search_by_key(&edge, |(edge, _)| *edge);
         found.map_or(&[], |i| &self.returns[i].1)

@@ -1,8 +1,8 @@
-//! Finds where entry values come from.
+//! Finds the origins of entry values.
 //!
-//! The search starts from their uses, so no φ is created for a dead variable: the pruned form of
-//! Choi, Cytron and Ferrante (1991), "Automatic construction of sparse data flow evaluation
-//! graphs".
+//! The search starts from their uses, so no φ is created for a dead variable. The result is the
+//! pruned form of Choi, Cytron and Ferrante (1991), "Automatic construction of sparse data flow
+//! evaluation graphs".
 
 use std::collections::HashMap;
 
@@ -16,14 +16,14 @@ use super::walk::general;
 use super::{Phi, Ssa, Value, ValueDef};
 use crate::{BlockEnd, CarriedFrom, EdgeKind};
 
-/// Completes the statements. `None` if the code does not match the graph.
+/// Completes the statements. Returns `None` if the code does not match the graph.
 pub(super) fn resolve(mut walked: Walked<'_>) -> Option<Ssa> {
     let cfg = walked.cfg;
     let mut sites = Sites::new(&walked);
     let mut entries: Vec<_> = std::mem::take(&mut walked.entries).into_iter().collect();
-    // The map's order is random; the result's must not be.
+    // The map's order is random, but the order of the result must not be.
     entries.sort_unstable();
-    // An entry value at a φ's place is that φ; any other entry value comes from a dominating block.
+    // An entry value at a φ's place is that φ. Any other entry value comes from a dominating block.
     let root = cfg.graph.root();
     let (at_phis, copies): (Vec<_>, Vec<_>) = entries
         .into_iter()
@@ -93,7 +93,7 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// The values that are returned over an edge into EXIT.
+    /// Returns the values that are returned over an edge into EXIT.
     fn returned(&mut self, edge: EdgeId) -> Option<Box<[ValueId]>> {
         // `return` takes its results as operands.
         if let EdgeKind::Return = self.walked.cfg.edges[edge].kind {
@@ -114,7 +114,7 @@ impl Resolver<'_> {
             .collect()
     }
 
-    /// The value of a variable where an edge arrives.
+    /// Returns the value of a variable at the end of an edge.
     fn along(&mut self, edge: EdgeId, variable: Variable, ty: ValType) -> Option<ValueId> {
         let from = self.walked.cfg.edges[edge].from;
         let Some(carried) = self.walked.carried.get(&edge) else {
@@ -138,7 +138,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The value of a variable at the end of a block.
+    /// Returns the value of a variable at the end of a block.
     fn at_end(&mut self, block: BlockId, variable: Variable, ty: ValType) -> Option<ValueId> {
         let site = self.sites.nearest(block, variable)?;
         let writes = &self.walked.writes[site];

@@ -1,4 +1,4 @@
-//! The blocks where variables get new values: the places of φs.
+//! Finds the blocks in which variables get new values, and thus the places of φs.
 //!
 //! A variable's *sites* are the blocks that write it and their iterated dominance frontier (Cytron
 //! et al. 1991, "Efficiently computing static single assignment form", section 4). A variable's
@@ -26,8 +26,8 @@ pub(super) struct Sites {
 
 /// The sites of one variable.
 struct VariableSites {
-    /// The blocks where a φ may stand, ascending. Together with the blocks that write the variable,
-    /// these are all its sites.
+    /// The blocks that may begin with a φ, ascending. These blocks and the blocks that write the
+    /// variable are all its sites.
     phis: Vec<BlockId>,
     /// Ascending preorder numbers in the dominator tree, each with the nearest dominating site from
     /// that number on.
@@ -67,8 +67,8 @@ impl Sites {
         self.of(variable).phis.binary_search(&block).is_ok()
     }
 
-    /// The nearest site of a variable that dominates a block or is the block itself. Returns the
-    /// root if there is no other site.
+    /// Returns the nearest site of a variable that dominates a block or is the block itself.
+    /// Returns the root if there is no other site.
     pub(super) fn nearest(&mut self, block: BlockId, variable: Variable) -> Option<BlockId> {
         let (number, _) = self.dominators.preorder_interval(block);
         let nearest = &self.of(variable).nearest;
@@ -77,8 +77,8 @@ impl Sites {
     }
 
     fn of(&mut self, variable: Variable) -> &VariableSites {
-        // Two look-ups, because the borrow checker does not see that an early return ends the
-        // first.
+        // The map is looked up twice, because the borrow checker does not see that an early return
+        // ends the first borrow.
         if !self.known.contains_key(&variable) {
             let sites = self.find(variable);
             self.known.insert(variable, sites);
@@ -145,9 +145,9 @@ impl Sites {
     }
 }
 
-/// The dominance frontiers (Cooper, Harvey and Kennedy 2001, "A simple, fast dominance algorithm",
-/// figure 5). Takes linear time in the size of the frontiers, which is about blocks × depth of
-/// loops.
+/// Computes the dominance frontiers (Cooper, Harvey and Kennedy 2001, "A simple, fast dominance
+/// algorithm", figure 5). Takes linear time in the size of the frontiers, which is about blocks ×
+/// depth of loops.
 fn frontiers(graph: &FlowGraph, dominators: &DominatorTree) -> Vec<Vec<BlockId>> {
     let mut frontiers = vec![Vec::new(); graph.vertex_count()];
     for join in graph.vertices().filter(|&v| graph.in_edges(v).len() > 1) {
@@ -156,7 +156,7 @@ fn frontiers(graph: &FlowGraph, dominators: &DominatorTree) -> Vec<Vec<BlockId>>
             let mut runner = Some(block);
             while let Some(v) = runner.filter(|_| runner != above) {
                 let frontier: &mut Vec<BlockId> = &mut frontiers[v.index()];
-                // Another way into the join already came through here and continued.
+                // Another edge into the join has already passed this block and continued.
                 if frontier.last() == Some(&join) {
                     break;
                 }

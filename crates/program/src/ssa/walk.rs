@@ -1,4 +1,4 @@
-//! The walk over the operators: blocks, frames, and the values that branches carry.
+//! Walks over the operators, and tracks blocks, frames and the values that branches carry.
 
 use std::collections::HashMap;
 
@@ -20,17 +20,17 @@ pub(super) struct Walk<'a> {
     validator: FuncValidator<ValidatorResources>,
     pub(super) walked: Walked<'a>,
     stack: StackWalk<'a>,
-    /// The code block last entered, and the next one.
+    /// The last entered code block, and the next code block.
     block: BlockId,
     next_block: BlockId,
-    /// For each variable: the block that last used it, and the variable's value there.
+    /// For each variable, the block that last used it, and its value there.
     current: Vec<(BlockId, ValueId)>,
-    /// The variables that the block wrote, with repetitions.
+    /// The variables that the block wrote, possibly repeated.
     written: Vec<Variable>,
 }
 
 impl<'a> Walk<'a> {
-    /// Starts at the function's first operator.
+    /// Creates a walk at the function's first operator.
     pub(super) fn new(
         program: &'a Program,
         function: &'a Function,
@@ -68,7 +68,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Processes the next operator. `None` if the operator cannot belong to the program.
+    /// Processes the next operator. Returns `None` if the operator cannot belong to the program.
     pub(super) fn operator(
         &mut self,
         op: OpId,
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
         Some(Ok(()))
     }
 
-    /// The result of the walk, after the last operator.
+    /// Returns the result of the walk, after the last operator.
     pub(super) fn finish(self) -> Walked<'a> {
         Walked {
             carried: self.stack.carried,

@@ -1,4 +1,4 @@
-;; Calls end a block; tail calls leave the function.
+;; Calls end a block, and tail calls leave the function.
 (module
   (import "env" "f" (func $import))
   (type $t (func))

@@ -1,4 +1,4 @@
-;; Dispatch vertices exist where an exception can get to, and nowhere else.
+;; Dispatch vertices exist exactly where an exception can arrive.
 (module
   (type $v (func))
   (tag $e (param i32))

@@ -1,4 +1,4 @@
-;; Edges keep their kind where they meet a join with no operator of their own.
+;; Edges keep their kind at a join without an operator of its own.
 (module
   (func $empty)
   (func $if_without_else (param i32)

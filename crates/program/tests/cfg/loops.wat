@@ -1,5 +1,5 @@
-;; A loop at the very start gives the root no operators; one that nothing
-;; branches back to does not split a block.
+;; A loop at the start of a function leaves the root without operators.
+;; A loop without a branch back to it does not split a block.
 (module
   (func $starts_with_loop (param i32)
     (loop $again

@@ -1,4 +1,4 @@
-//! Reading long input on several threads gives the same as reading it on one.
+//! Tests that reading long input on several threads gives the same result as on one thread.
 
 use afterimage_ids::FuncId;
 use afterimage_program::{ParseError, Program, SourceMap};
@@ -31,8 +31,8 @@ fn list(items: impl ExactSizeIterator<Item = Vec<u8>>) -> Vec<u8> {
     bytes
 }
 
-/// The operators of a function with a number as parameter: one that branches, one that loops, and
-/// one that calls another.
+/// Returns the operators of a function with a number as parameter. One function branches, one
+/// loops, and one calls another.
 fn operators(function: u32) -> Vec<u8> {
     let callee = wide((function * 7 % COUNT) as usize);
     match function % 3 {
@@ -42,8 +42,8 @@ fn operators(function: u32) -> Vec<u8> {
     }
 }
 
-/// A module with these functions, and a last one with `nops` operators that do nothing. Some
-/// functions are not valid.
+/// Returns a module with these functions, and a last function with `nops` operators that do
+/// nothing. Some functions are not valid.
 fn module(nops: usize, invalid: &[u32]) -> Vec<u8> {
     let bodies = (0..=COUNT).map(|function| {
         let mut body = vec![0];
@@ -97,22 +97,23 @@ fn of_functions_that_are_not_valid_the_first_is_told() {
     }
 }
 
-/// Debug information with a unit and a line table for each function, and `padding` bytes after the
-/// last table. Some tables end in the middle.
+/// Returns debug information with a unit and a line table for each function, and `padding` bytes
+/// after the last table. Some tables end in the middle.
 fn with_lines(padding: usize, cut: &[u32]) -> Vec<u8> {
     let mut module = module(1, &[]);
     let program = Program::parse(&module).unwrap();
     let bodies = (0..COUNT).map(|at| program.function(FuncId::from_u32(at)).unwrap());
     let bodies = Vec::from_iter(bodies.map(|function| function.body.clone()));
-    // Addresses count from where the Code section's payload begins: before the number of functions,
-    // and the size and the locals of the first.
+    // Addresses count from the beginning of the Code section's payload, which is before the number
+    // of functions, and the size and the locals of the first function.
     let payload = bodies[0].start.0 - 10;
     let mut tables = Vec::new();
     let mut info = Vec::new();
     for (function, body) in (0..).zip(&bodies) {
         let mut run = vec![0, 5, 2];
         run.extend((body.start.0 - payload).to_le_bytes());
-        // The first file, a line for the first two bytes, and the next one for the rest.
+        // The program selects the first file, a line for the first two bytes, and the next line for
+        // the rest.
         run.extend([4, 0, 3, (function % 50) as u8, 1, 2, 2, 3, 1, 1]);
         if cut.contains(&function) {
             run.extend([0, 5, 2])
@@ -136,14 +137,14 @@ fn with_lines(padding: usize, cut: &[u32]) -> Vec<u8> {
     module
 }
 
-/// A unit with nothing but its line table.
+/// Returns a unit with only a line table.
 fn unit(table: u32) -> Vec<u8> {
     let unit = [&[5, 0, 1, 4, 0, 0, 0, 0, 1][..], &table.to_le_bytes()].concat();
     [&(unit.len() as u32).to_le_bytes()[..], &unit].concat()
 }
 
 fn debug(info: &[u8], lines: &[u8]) -> Vec<u8> {
-    // A compilation unit without children, with DW_AT_stmt_list as a DW_FORM_sec_offset.
+    // This is a compilation unit without children, with DW_AT_stmt_list as a DW_FORM_sec_offset.
     let abbreviations = [1, 0x11, 0, 0x10, 0x17, 0, 0, 0];
     [
         custom(".debug_info", info),
@@ -169,7 +170,8 @@ fn line_tables() {
     }
 }
 
-/// Nested headers of line tables: each lists all the zeros after it as directories without a name.
+/// Returns nested headers of line tables. Each header lists all the zeros after it as directories
+/// without a name.
 fn nested(count: usize, zeros: usize) -> Vec<u8> {
     const HEADER: usize = 4 + 2 + 1 + 1 + 4 + 6 + 1 + 2 + 5;
     let end = [1, 1, 8, 0];
@@ -204,12 +206,12 @@ fn directories_of_headers_that_lie_within_each_other_are_counted() {
         said.count()
     };
     assert_eq!(left_out(2), 0);
-    // Each header lists everything that the later ones list, half of the section on average.
-    // Sixty-four times the section is read, and one warning says that this was not enough.
+    // Each header lists everything that the later headers list, on average half of the section.
+    // Sixty-four times the section is read, and one warning reports the rest.
     assert_eq!(left_out(2000), 1);
 }
 
-/// A line table with files that are all in one folder.
+/// Returns a line table with files that are all in one folder.
 fn in_folder(folder: usize, files: usize) -> Vec<u8> {
     let mut behind = vec![1, 1, 1, 0xfb, 14, 1];
     behind.extend([1, 1, 8]);
@@ -248,10 +250,11 @@ fn paths_that_are_far_longer_than_their_table_are_left_out() {
     assert_eq!(said, 1);
 }
 
-/// Names do not need lines.
+/// Checks that names do not need lines.
 #[test]
 fn names_are_there_without_line_tables() {
-    // A compilation unit; in it a function with DW_AT_linkage_name, low_pc and high_pc.
+    // This is a compilation unit that contains a function with DW_AT_linkage_name, low_pc and
+    // high_pc.
     let abbreviations = [
         1, 0x11, 1, 0, 0, 2, 0x2e, 0, 0x6e, 0x08, 0x11, 0x01, 0x12, 0x06, 0, 0, 0,
     ];

@@ -1,5 +1,5 @@
-//! Control-flow graphs of hand-written modules, compared with the files beside them. `BLESS=1 cargo
-//! test` writes the builder's output; read it before committing it.
+//! Compares control-flow graphs of hand-written modules with the files next to the modules.
+//! `BLESS=1 cargo test` writes the builder's output to these files. Read it before you commit it.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Every control-flow graph equals the one given by the definition.
+//! Checks that every control-flow graph equals the graph from the definition.
 
 use std::collections::BTreeSet;
 use std::path::Path;

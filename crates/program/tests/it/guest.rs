@@ -1,4 +1,4 @@
-//! Names and lines of a guest that the Rust compiler makes, with addr2line as second opinion.
+//! Compares names and lines of a guest from the Rust compiler with addr2line.
 
 use afterimage_program::{LineError, Location, NameError, Names, Program, SourceMap};
 
@@ -104,7 +104,7 @@ fn rows_ascend_and_lie_in_functions() {
     );
 }
 
-/// For every operator of every function, our frames equal those of addr2line.
+/// Checks that the frames of every operator of every function equal addr2line's frames.
 #[test]
 fn inlined_frames_are_those_of_addr2line() {
     let program = Program::parse(guest()).unwrap();
@@ -148,7 +148,7 @@ fn inlined_frames_are_those_of_addr2line() {
             while let Some(frame) = frames.next().unwrap() {
                 let name = frame.function.map(|f| f.raw_name().unwrap().into_owned());
                 let location = frame.location.and_then(|l| {
-                    // A file that is an address is absolute, though addr2line joins it to the
+                    // A file name that is a URL is absolute, though addr2line joins it to the
                     // folder.
                     let path = l.file?;
                     let path = &path[path.rfind("wasisdk://").unwrap_or(0)..];

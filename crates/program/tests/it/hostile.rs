@@ -1,4 +1,4 @@
-//! Bytes that are not modules, and modules that are not supported.
+//! Tests bytes that are not modules, and modules that are not supported.
 
 #[path = "../../../../fuzz/bodies/module_parser.rs"]
 mod body;
@@ -16,7 +16,7 @@ fn refused(text: &str) -> (String, u32) {
     }
 }
 
-/// A damaged copy: cut off, with some bits flipped, or with a part of it repeated elsewhere.
+/// Returns a damaged copy, which is cut off, has some flipped bits, or repeats a part elsewhere.
 fn damaged(bytes: &[u8], random: &mut SplitMix64) -> Vec<u8> {
     let mut copy = bytes.to_vec();
     if copy.is_empty() {
@@ -139,7 +139,8 @@ fn what_is_not_supported_is_refused_by_name_and_place() {
         assert!(offset >= 8, "{text}: at {offset}");
     }
     let (_, offset) = refused("(module (func nop) (func (drop (ref.i31 (i32.const 1)))))");
-    // Magic and version 8, types 6, functions 5, code 3 + 4, size and locals 2, i32.const 2.
+    // The bytes are 8 for magic and version, 6 for types, 5 for functions, 3 + 4 for code, 2 for
+    // size and locals, and 2 for i32.const.
     assert_eq!(offset, 30);
 }
 
@@ -211,7 +212,7 @@ fn damaged_debug_information_never_panics() {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(2) {
         let mut copy = guest.to_vec();
-        // The debug sections are most of the module; the code stays valid most of the time.
+        // The debug sections are most of the module, so the code mostly stays valid.
         for _ in 0..=random.below(200) {
             let at = guest.len() / 4 + random.below(guest.len() * 3 / 4);
             copy[at] ^= 1 << random.below(8);

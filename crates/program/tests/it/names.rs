@@ -1,4 +1,4 @@
-//! The sources of names, and the fallbacks.
+//! Tests the sources of names, and the fallbacks.
 
 use afterimage_ids::FuncId;
 use afterimage_program::{NameError, Names, Program, SourceMap};
@@ -41,7 +41,7 @@ fn name_section_then_exports_then_imports_then_index() {
         ]
     );
     assert_eq!(names.raw(id(4)), None);
-    // Whatever else it is called, a function answers to the names that it is exported by.
+    // A function is also found by its export names.
     assert_eq!(find(&names, "exported_too"), Ok(id(2)));
     assert_eq!(find(&names, "again"), Ok(id(3)));
     assert_eq!(names.raw(id(5)), Some("_ZN5space3fooEibc"));
@@ -94,7 +94,8 @@ fn name_section_then_exports_then_imports_then_index() {
 #[test]
 fn a_broken_name_section_gives_what_came_before_and_a_warning() {
     let mut bytes = wat::parse_str("(module (func (export \"e\")))").unwrap();
-    // Custom section "name": functions (1), 4 bytes: two names, 0 → "a", then the end is missing.
+    // The custom section "name" has functions (1) in 4 bytes. They are two names, 0 → "a", and then
+    // the end is missing.
     bytes.extend(b"\0\x0b\x04name\x01\x04\x02\0\x01a");
     let (_, names) = names(&bytes);
     assert_eq!(names.function(FuncId::from_u32(0)), "a");
@@ -142,7 +143,7 @@ fn main_is_what_compilers_call_it() {
         let (_, names) = names(&wat::parse_str(text).unwrap());
         assert_eq!(names.function(FuncId::from_u32(0)), "main", "{called}");
     }
-    // Rust has a `main` of its own in the crate.
+    // In Rust, the crate has its own `main`.
     let rust = "(module (func $__main_argc_argv) (func $_ZN3app4main17h0123456789abcdefE))";
     let (_, of_rust) = names(&wat::parse_str(rust).unwrap());
     assert_eq!(of_rust.function(FuncId::from_u32(0)), "__main_argc_argv");
@@ -261,7 +262,7 @@ fn an_exact_name_goes_before_what_else_may_be_meant_and_blanks_do_not_matter() {
             "{query}"
         );
     }
-    // With other arguments it is there.
+    // The function exists with other arguments.
     let error = find(&names, "W<u8>::get").unwrap_err().to_string();
     assert!(
         error.ends_with("did you mean <app::W<f32>>::get, <app::W<f64>>::get?"),

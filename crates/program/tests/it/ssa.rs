@@ -1,4 +1,5 @@
-//! Checks statements by definition, and against executions on a machine that does not know them.
+//! Checks statements by their definition, and against executions on a machine that does not use
+//! them.
 
 use std::path::Path;
 
@@ -87,7 +88,8 @@ fn who_takes_a_constant() {
     let ssa = Ssa::build(&program, &bytes, &program.functions[0]).unwrap();
     let takers = (0..8).map(|op| ssa.taker_of(OpId::from_u32(op)));
     let takers = Vec::from_iter(takers.map(|taker| taker.map(OpId::as_u32)));
-    // local.get, i32.const, i32.add, local.set; i32.const twice, i32.store; and the returned value.
+    // The operators are local.get, i32.const, i32.add, local.set, i32.const twice, i32.store, and
+    // those of the returned value.
     let (sum, store) = (Some(2), Some(6));
     assert_eq!(takers, [None, sum, None, None, store, store, None, None]);
 }

@@ -8,7 +8,7 @@
     (i32.mul (local.get $n) (i32.const 3))
     (loop $again (local.set $n (i32.sub (local.get $n) (i32.const 1))) (br_if $again (local.get $n)))
     (i32.add (local.get $n)))
-  ;; Branches that carry more than one value and drop what is below them.
+  ;; Branches carry more than one value and drop the values below.
   (func $carries (param i32) (result i32 i32)
     (block $out (result i32 i32)
       (i32.const 9) (call $two) (br_if $out (local.get 0)) (drop) (drop) (drop)
@@ -22,7 +22,7 @@
         (br_if $inner (local.get 0))
         (i32.const 7)
         (br $outer))))
-  ;; A loop with parameters swaps them: neither φ may see the other's new value.
+  ;; A loop with parameters swaps them, so neither φ may see the other's new value.
   (func $swaps (param $n i32) (result i32)
     (i32.const 1) (i32.const 2)
     (loop $again (param i32 i32) (result i32 i32)
@@ -37,7 +37,7 @@
       (return))
     (local.set $seen)
     (i32.add (i32.wrap_i64 (local.get $seen))))
-  ;; Caught straight into the function's results.
+  ;; An exception is caught directly into the function's results.
   (func $caught_out (result i32 i64)
     (try_table (catch $pair 0) (drop (call $throws (i32.const 1))))
     (i32.const 0) (i64.const 0))

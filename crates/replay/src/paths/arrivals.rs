@@ -1,4 +1,4 @@
-//! Finds the arrivals at a source line, represented as marks on a path.
+//! Finds the arrivals at a source line, as marks on a path.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,7 @@ use afterimage_profile::{Line, OperatorCount, ProfileError, Source, Stop};
 /// The places where a function arrives at a line, except by an exception.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineArrivals {
-    /// The function.
+    /// The function that contains the line.
     pub function: FuncId,
     /// The blocks that contain arrivals, and the number of arrivals in each.
     pub inside: Vec<(BlockId, u64)>,
@@ -30,12 +30,12 @@ pub struct LineArrivals {
     pub over: Vec<(BlockId, BlockId)>,
 }
 
-/// Finds where a function arrives at a line. `None` if the executed blocks do not determine this,
-/// because exceptions arrive there or because two edges join the same blocks. Linear in the
-/// function's body.
+/// Finds the places where a function arrives at a line. Returns `None` if the executed blocks do
+/// not determine them, because exceptions arrive there or because two edges join the same blocks.
+/// Takes time linear in the function's body.
 ///
 /// # Errors
-/// If the module's bytes are not those of the program.
+/// If the module's bytes do not match the program.
 pub fn line_arrivals(
     program: &Program,
     module: &[u8],
@@ -85,11 +85,11 @@ struct Places<'a> {
     /// Whether the beginning of an activation is an arrival.
     entry: bool,
     /// The pairs of vertices joined by an edge that is an arrival. `not_over` has the pairs joined
-    /// by an edge that is not.
+    /// by any other edge.
     over: HashSet<(BlockId, BlockId)>,
     not_over: HashSet<(BlockId, BlockId)>,
     /// The first operator of each block that has a position. A block with only a skipped jump has
-    /// none.
+    /// no such operator.
     first: HashMap<BlockId, OpId>,
     /// The operators, except jumps, of each block that has code of the line, and whether each
     /// operator belongs to the line.
@@ -102,12 +102,12 @@ pub(super) struct Arrivals<'a, S> {
     places: HashMap<FuncId, Places<'a>>,
     /// The positions of arrivals in nodes that have any.
     inside: HashMap<NodeId, Vec<u64>>,
-    /// Whether a question depended on something that the path does not show.
+    /// Whether a question depended on facts that the path does not show.
     ambiguous: Cell<bool>,
 }
 
 impl<'a, S: Segments> Arrivals<'a, S> {
-    /// Marks without any arrivals yet.
+    /// Creates marks without any arrivals.
     pub(super) fn new(path: &'a WholePath<S>) -> Self {
         Self {
             path,
@@ -117,7 +117,8 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         }
     }
 
-    /// Adds the arrivals of a function. Linear in its body and in the blocks of all nodes.
+    /// Adds the arrivals of a function. Takes time linear in its body and in the blocks of all
+    /// nodes.
     pub(super) fn add(
         &mut self,
         program: &'a Program,
@@ -158,10 +159,10 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         Ok(())
     }
 
-    /// The positions of all marks in nodes, including marks between two nodes. Such a mark is
-    /// placed after the first node if that node always leads to it. Otherwise, the executed nodes
-    /// do not determine the marks, and the result is `None`. Linear in the blocks of all nodes and
-    /// the edges at their ends.
+    /// Returns the positions of all marks in nodes, including marks between two nodes. Such a mark
+    /// is placed after the first node if that node always leads to it. Otherwise, the executed
+    /// nodes do not determine the marks, and the result is `None`. Takes time linear in the blocks
+    /// of all nodes and the edges at their ends.
     pub(super) fn by_nodes(&self) -> Option<ByNodes> {
         let mut ends: HashMap<FuncId, Ends<'_>> = HashMap::new();
         for (id, node) in self.path.nodes().iter() {
@@ -218,12 +219,12 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         nodes.any(|node| node.left_out > 0 && self.places.contains_key(&node.function))
     }
 
-    /// Whether a question depended on something that the path does not show.
+    /// Whether a question depended on facts that the path does not show.
     pub(super) fn is_ambiguous(&self) -> bool {
         self.ambiguous.get()
     }
 
-    /// Returns the number of arrivals in the last block that the run did not reach before it ended.
+    /// Returns the number of arrivals in the last block that come after the run's end.
     pub(super) fn unreached(&self, stops: &[Stop]) -> u64 {
         let mut sum = 0;
         for stop in stops {
@@ -238,7 +239,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
     fn over(&self, places: &Places<'_>, from: BlockId, to: BlockId) -> u64 {
         let over = places.over.contains(&(from, to));
         let not_over = places.not_over.contains(&(from, to));
-        // An exception goes from the block to a dispatch vertex first.
+        // An exception first goes from the block to a dispatch vertex.
         let thrown = places.throws(from).then(|| places.caught(to)).flatten();
         let ways = [over.then_some(true), not_over.then_some(false), thrown];
         let mut ways = ways.into_iter().flatten();
@@ -265,7 +266,7 @@ struct Ends<'a> {
     lasts: HashSet<BlockId>,
 }
 
-/// Says when control arrives at a line at the beginning of a node.
+/// The condition for an arrival at a line at the beginning of a node.
 enum Joins {
     Never,
     Always,
@@ -274,12 +275,12 @@ enum Joins {
 }
 
 impl<'a> Places<'a> {
-    /// Says when control arrives at the line at the beginning of a node with this first block,
-    /// given that its activation last executed one of `lasts`. `None` if these blocks do not decide
-    /// it.
+    /// Returns the condition for an arrival at the line at the beginning of a node with this first
+    /// block, given that its activation last executed one of `lasts`. Returns `None` if these
+    /// blocks do not decide it.
     fn joins(&self, first: BlockId, lasts: &HashSet<BlockId>) -> Option<Joins> {
         let graph = &self.cfg.graph;
-        // The beginning of an activation, and the dispatch of an exception.
+        // Control comes from the beginning of an activation, or from the dispatch of an exception.
         let entered = (first == graph.root()).then_some(self.entry);
         let mut others = entered.into_iter().chain(self.caught(first));
         let (mut yes, mut no) = (Vec::new(), false);
@@ -307,8 +308,8 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Whether a node that ends with `last` is always followed directly by one that begins with
-    /// `first`.
+    /// Whether a node that begins with `first` always directly follows a node that ends with
+    /// `last`.
     fn only_leads(&self, last: BlockId, first: BlockId, firsts: &HashSet<BlockId>) -> bool {
         let graph = &self.cfg.graph;
         let is_plain = matches!(
@@ -390,7 +391,8 @@ impl<'a> Places<'a> {
         edges.any(|&edge| self.is_dispatch(graph.to(edge)))
     }
 
-    /// Whether catching an exception in this block is an arrival; `None` if the block catches none.
+    /// Returns whether catching an exception in this block is an arrival, or `None` if the block
+    /// catches none.
     fn caught(&self, block: BlockId) -> Option<bool> {
         let graph = &self.cfg.graph;
         let edges = graph.in_edges(block).iter().copied();
@@ -439,7 +441,7 @@ struct Last<'a, S: Segments> {
     time: Option<(u64, u64)>,
 }
 
-/// How arrivals are found.
+/// The method that finds arrivals.
 pub(super) enum Times<'a, S> {
     /// The nodes determine the arrivals. Opens only segments that contain the requested nodes.
     Nodes {
@@ -453,7 +455,7 @@ pub(super) enum Times<'a, S> {
 }
 
 impl<S: Segments> Times<'_, S> {
-    /// The number of arrivals.
+    /// Returns the number of arrivals.
     pub(super) fn count(&self) -> Result<u64, PathError<S::Error>> {
         Ok(match self {
             Self::Nodes { all, behind } => {
@@ -474,12 +476,12 @@ impl<S: Segments> Times<'_, S> {
     }
 }
 
-/// An arrival at a line: the moment before its first operator is executed.
+/// An arrival at a line, which is the moment before its first operator is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrivedAt {
     /// The time of the operator's block. This is later than the arrival if jumps lead to the line.
     pub time: u64,
-    /// The operator; `None` if the run ended on the way to it. The time is then that of the
+    /// The operator, or `None` if the run ended on the way to it. The time is then the time of the
     /// arrival.
     pub op: Option<OpId>,
 }
@@ -487,16 +489,16 @@ pub struct ArrivedAt {
 /// An operator that was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The time of its block.
+    /// The time of the operator's block.
     pub time: u64,
-    /// Its function.
+    /// The function that contains the operator.
     pub function: FuncId,
-    /// The operator.
+    /// The operator that was executed.
     pub op: OpId,
 }
 
 impl<'a, S: Segments> ArrivalTimes<'a, S> {
-    /// The first `count` arrivals.
+    /// Creates the list of the first `count` arrivals.
     pub(super) fn new(
         path: &'a WholePath<S>,
         arrivals: Rc<Arrivals<'a, S>>,
@@ -515,13 +517,13 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         }
     }
 
-    /// The number of arrivals.
+    /// Returns the number of arrivals.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The positions of a node's blocks with arrivals, ascending, one entry per arrival. Arrivals
-    /// at the beginning of the node are not included.
+    /// Returns the positions of a node's blocks with arrivals, ascending, with one entry per
+    /// arrival. Arrivals at the beginning of the node are not included.
     pub fn inside(&self, node: NodeId) -> &[u64] {
         let inside = self.arrivals.inside.get(&node);
         inside.map_or(&[], Vec::as_slice)
@@ -533,14 +535,14 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         Shared(Rc::clone(&self.arrivals)).joining(before, node)
     }
 
-    /// The operators of a block at which control arrives, ascending.
+    /// Returns the operators of a block at which control arrives, ascending.
     pub fn operators(&self, function: FuncId, block: BlockId) -> &[OpId] {
         let places = self.arrivals.places.get(&function);
         places.map_or(&[], |places| places.inside_of(block))
     }
 
-    /// The time of the k-th arrival, from 1; `None` if there are fewer. Linear in the grammar of
-    /// its segment.
+    /// Returns the time of the k-th arrival, from 1, or `None` if there are fewer. Takes time
+    /// linear in the grammar of its segment.
     ///
     /// # Errors
     /// If the segment cannot be read.
@@ -553,7 +555,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
     }
 
     /// Returns the number of arrivals up to and including block T. Takes at most O(log arrivals)
-    /// calls of [`time`](Self::time).
+    /// calls to [`time`](Self::time).
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -572,7 +574,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         Ok(low)
     }
 
-    /// The k-th arrival, from 1; `None` if there are fewer.
+    /// Returns the k-th arrival, from 1, or `None` if there are fewer.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -600,8 +602,8 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
             (Some(block), Some(places)) => places.inside_of(block),
             _ => &[],
         };
-        // Among a block's arrivals, the one at its start comes first. Those inside follow in the
-        // order of its operators.
+        // The arrival at a block's start comes first. The arrivals inside follow in the order of
+        // the block's operators.
         let mut later = 0;
         loop {
             let after = number + later + 1;
@@ -636,11 +638,11 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
     }
 
     /// Returns the line's operators that the k-th arrival (from 1) executes, in order of time. They
-    /// end where the arrival's activation leaves the line or arrives there again; calls on the way
+    /// end where the arrival's activation leaves the line or arrives there again. Calls on the way
     /// do not matter. Each operator is listed once. If the run ended in the last block, operators
-    /// after the end are included. Empty if there are fewer arrivals, or if the run ended on the
-    /// way to the line. Takes as long as [`get`](Self::get), plus O(1) for each node of the
-    /// activation.
+    /// after the end are included. The list is empty if there are fewer arrivals, or if the run
+    /// ended on the way to the line. Takes as long as [`get`](Self::get), plus O(1) for each node
+    /// of the activation.
     ///
     /// # Errors
     /// If a segment cannot be read.

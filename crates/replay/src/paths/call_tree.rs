@@ -1,4 +1,4 @@
-//! The calls in a stretch of a run.
+//! Iterates over the calls in a stretch of a run.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_wpp::{
@@ -10,17 +10,17 @@ use super::Window;
 /// An activation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEntry {
-    /// The function.
+    /// The function of the activation.
     pub function: FuncId,
-    /// The number of activations around it.
+    /// The number of activations around this activation.
     pub depth: usize,
-    /// The time of its first block.
+    /// The time of the activation's first block.
     pub entered: u64,
-    /// The time of the last block that the activation or a callee executed; `None` if the
+    /// The time of the last block that the activation or a callee executed, or `None` if the
     /// activation was still open when the run ended.
     pub left: Option<u64>,
-    /// The function and block that made the call; `None` for the host. For a tail call, this is not
-    /// where control returns.
+    /// The function and block that made the call, or `None` for the host. After a tail call,
+    /// control returns elsewhere.
     pub site: Option<(FuncId, BlockId)>,
 }
 
@@ -40,7 +40,7 @@ impl CallEntry {
 pub struct CallTree<'a, S: Segments> {
     path: &'a WholePath<S>,
     window: Window,
-    /// Activations inside this many others, or more, are left out.
+    /// The nesting depth from which activations are left out.
     limit: usize,
     order: Order<'a, S>,
     cursor: Cursor<'a, S>,
@@ -49,15 +49,16 @@ pub struct CallTree<'a, S: Segments> {
     room: u64,
 }
 
-/// The order of activations.
+/// The order in which activations are listed.
 enum Order<'a, S: Segments> {
     Forwards(Calls<'a, S>),
     Backwards(Beginnings<'a, S>),
 }
 
 impl<'a, S: Segments> CallTree<'a, S> {
-    /// The activations that begin in a window of the run. Leaves out those inside `depth` or more
-    /// activations that began in the window or were open at its beginning.
+    /// Creates the tree of the activations that begin in a window of the run. Leaves out
+    /// activations inside `depth` or more others that began in the window or were open at its
+    /// beginning.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -110,13 +111,13 @@ impl<'a, S: Segments> CallTree<'a, S> {
         Ok(())
     }
 
-    /// The activations that are open where the window begins, or where the first of the kept
-    /// activations begins. The outermost comes first.
+    /// Returns the activations that are open at the beginning of the window, or of the first kept
+    /// activation. The outermost comes first.
     pub fn around(&self) -> &[Activation] {
         &self.around
     }
 
-    /// The next activation.
+    /// Returns the next activation.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -145,7 +146,7 @@ impl<'a, S: Segments> CallTree<'a, S> {
     }
 }
 
-/// The activations that began before block T and are open at that block.
+/// Returns the activations that began before block T and are open at that block.
 fn around<S: Segments>(
     cursor: &mut Cursor<'_, S>,
     time: u64,
@@ -163,7 +164,7 @@ struct Begun {
     entered: u64,
 }
 
-/// The next activation that begins at block `last` or before.
+/// Returns the next activation that begins at block `last` or before.
 fn next<S: Segments>(
     calls: &mut Calls<'_, S>,
     last: u64,
@@ -188,8 +189,8 @@ fn next<S: Segments>(
 
 /// The beginnings of all activations, backward.
 struct Beginnings<'a, S> {
-    /// Executions of nodes at which an activation may begin: a function's block 0, if it has no
-    /// predecessor, or a gap.
+    /// Executions of nodes at which an activation may begin. Such a node begins with a function's
+    /// block 0 without a predecessor, or is a gap.
     candidates: Occurrences<'a, S>,
     nodes: &'a PrimaryMap<NodeId, Node>,
     /// The last block that has not been examined yet.
@@ -210,8 +211,8 @@ impl<'a, S: Segments> Beginnings<'a, S> {
         })
     }
 
-    /// The preceding activation, if it begins at block `first` or later. Activations inside `limit`
-    /// or more others are skipped, including their callees.
+    /// Returns the preceding activation, if it begins at block `first` or later. Skips activations
+    /// inside `limit` or more others, including their callees.
     fn previous(
         &mut self,
         cursor: &mut Cursor<'_, S>,
@@ -229,8 +230,8 @@ impl<'a, S: Segments> Beginnings<'a, S> {
             let depth = cursor.depth().saturating_sub(1);
             if depth >= limit {
                 let stack = cursor.stack()?;
-                // The outermost activation that is too deep is examined next, and then skipped,
-                // too.
+                // The outermost activation that is too deep is examined next, and then also
+                // skipped.
                 self.last = stack.get(limit).map_or(self.last, |deep| deep.entered - 1);
                 continue;
             }
@@ -251,8 +252,8 @@ impl<'a, S: Segments> Beginnings<'a, S> {
     }
 }
 
-/// The activations of one function that begin in a window, in either direction. Each takes O(log n)
-/// for each rule on the way down to it.
+/// The activations of one function that begin in a window, in either direction. Each step takes
+/// O(log n) for each rule on the way down to the activation.
 pub struct CallsOf<'a, S: Segments> {
     path: &'a WholePath<S>,
     function: FuncId,
@@ -265,7 +266,7 @@ pub struct CallsOf<'a, S: Segments> {
 }
 
 impl<'a, S: Segments> CallsOf<'a, S> {
-    /// The activations of a function that begin in a window of the run.
+    /// Creates an iterator over the activations of a function that begin in a window of the run.
     ///
     /// # Errors
     /// If the path cannot be read, or has too many activations to count.
@@ -297,8 +298,8 @@ impl<'a, S: Segments> CallsOf<'a, S> {
         self.first = self.first.max((self.last + 1).saturating_sub(entries));
     }
 
-    /// The next activation, with its number among its function's activations in the whole path,
-    /// from 1.
+    /// Returns the next activation, with its number among its function's activations in the whole
+    /// path, from 1.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -320,9 +321,9 @@ impl<'a, S: Segments> CallsOf<'a, S> {
     }
 }
 
-/// The k-th activation of a function, from 1, preceded by the activations around it, the outermost
-/// first. Empty if there are fewer than k. O(log n) for each activation and each rule on the way
-/// down, except for activations that span several segments.
+/// Returns the k-th activation of a function, from 1, preceded by the activations around it, the
+/// outermost first. The list is empty if there are fewer than k. O(log n) for each activation and
+/// each rule on the way down, except for activations that span several segments.
 ///
 /// # Errors
 /// If the path cannot be read, or has too many activations to count.
@@ -347,7 +348,7 @@ pub fn kth_call<S: Segments>(
     Ok(calls)
 }
 
-/// The entry for an activation that begins at block T. Moves the cursor.
+/// Returns the entry for an activation that begins at block T. Moves the cursor.
 fn entry<S: Segments>(
     path: &WholePath<S>,
     cursor: &mut Cursor<'_, S>,

@@ -1,8 +1,8 @@
-//! Calling contexts: how much was executed in each chain of calls (Ammons, Ball and Larus,
+//! Calling contexts, with the blocks executed in each chain of calls (Ammons, Ball and Larus,
 //! "Exploiting Hardware Performance Counters with Flow and Context Sensitive Profiling", 1997).
 //!
-//! A context is a chain of functions: functions of the module that were called, and functions that
-//! the compiler inlined into them.
+//! A context is a chain of called functions of the module, and of functions that the compiler
+//! inlined into them.
 //!
 //! The run is not expanded. Activations that make the same calls equally often are examined
 //! together, once for each context in which they occur.
@@ -27,16 +27,16 @@ use super::Window;
 pub use self::charges::{Charge, Payer, charged};
 pub use self::inlining::{InlinedFrames, Inlinee, InlineeId, Inlining};
 
-/// Selects the contexts to sum up instead of listing them.
+/// The limits that select the contexts to sum up instead of listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextLimits {
-    /// Functions nested in this many others, called or inlined, are summed up.
+    /// The nesting depth from which functions, called or inlined, are summed up.
     pub depth: usize,
-    /// Contexts with fewer executed blocks, callees included, are summed up.
+    /// The number of executed blocks, including callees, below which contexts are summed up.
     pub min: u64,
 }
 
-/// Calls that are summed up.
+/// The sum over calls that are not listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
     /// The number of calls, including those that they make.
@@ -50,11 +50,11 @@ pub struct Rest {
 /// The owner of the code executed in a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Frame {
-    /// The host's context, the root of the tree.
+    /// The host's context, which is the root of the tree.
     Host,
     /// A function of the module.
     Function(FuncId),
-    /// A function that was inlined into the surrounding one.
+    /// A function that was inlined into the surrounding function.
     Inlined(InlineeId),
     /// A line of the surrounding function. Functions called on that line are nested in it.
     Line(Line),
@@ -63,9 +63,9 @@ pub enum Frame {
 /// A chain of calls, from the host to a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// The innermost function.
+    /// The innermost frame of the chain.
     pub frame: Frame,
-    /// The index of the context without the last call; `None` for the host.
+    /// The index of the context without the last call, or `None` for the host.
     pub parent: Option<usize>,
     /// The number of activations that begin in this context. An inlined function has none.
     pub calls: u64,
@@ -73,9 +73,9 @@ pub struct Context {
     pub own: u64,
     /// The number of blocks left out of the path while this was the innermost known context.
     pub left_out: u64,
-    /// The number of blocks executed while these calls are open.
+    /// The number of blocks executed during these calls.
     pub total: u64,
-    /// The indices of the contexts with one more call, those with the most blocks first.
+    /// The indices of the contexts with one more call, in descending order of blocks.
     pub children: Vec<usize>,
     /// Calls made in this context to functions that execute too few blocks.
     pub shorter: Rest,
@@ -87,20 +87,20 @@ pub struct Context {
 /// `left_out`, the children's `total` and the blocks of the calls summed up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextTree {
-    /// The contexts, parents before children; the host is the first.
+    /// The contexts, parents before children. The host's context is first.
     pub contexts: Vec<Context>,
-    /// The stretch.
+    /// The stretch that the contexts cover.
     pub window: Window,
-    /// Selects the contexts to sum up.
+    /// The selection of contexts to sum up.
     pub limits: ContextLimits,
 }
 
 impl ContextTree {
-    /// The contexts of a window of a run. For an activation that is open at the beginning of the
-    /// window, only its blocks count, not the call. With the default `inlining`, contexts consist
-    /// of the module's functions only.
+    /// Returns the contexts of a window of a run. If an activation is open at the beginning of the
+    /// window, its blocks count, but its call does not. With the default `inlining`, contexts
+    /// consist of the module's functions only.
     ///
-    /// Linear in the grammars, plus, for each context, linear in the distinct activations that
+    /// Takes time linear in the grammars and, for each context, in the distinct activations that
     /// occur in it.
     ///
     /// # Errors
@@ -119,7 +119,8 @@ impl ContextTree {
         })
     }
 
-    /// The contexts in depth-first order, parents first, with their depths; the host's is 0.
+    /// Returns the contexts in depth-first order, parents first, with their depths. The host's
+    /// depth is 0.
     pub fn walk(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let mut open = vec![(0, 0)];
         std::iter::from_fn(move || {
@@ -132,12 +133,12 @@ impl ContextTree {
 }
 
 impl ContextTree {
-    /// The same tree, except that the blocks of some functions count for their callers. Functions
-    /// called by the host are kept. Linear.
+    /// Returns the same tree, except that the blocks of some functions count for their callers.
+    /// Functions that the host called are kept. Takes linear time.
     #[must_use]
     pub fn folding(&self, is_folded: impl Fn(Frame) -> bool) -> Self {
         let mut contexts: Vec<Context> = Vec::new();
-        // The new place of each context of this tree.
+        // This is the new place of each context of this tree.
         let mut places: Vec<usize> = Vec::with_capacity(self.contexts.len());
         let mut known = HashMap::new();
         for context in &self.contexts {
@@ -261,7 +262,7 @@ fn expand(
 }
 
 impl Expansion<'_> {
-    /// Makes contexts from the calls of some activations.
+    /// Creates contexts from the calls of some activations.
     fn look(&mut self, pending: Pending) {
         let first = self.contexts.len();
         let mut places: BTreeMap<ChainId, ContextOf> = BTreeMap::new();
@@ -303,7 +304,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Makes a context of calls to one function.
+    /// Creates a context of calls to one function.
     fn call(&mut self, from: ContextOf, function: FuncId, activations: Many) {
         let all = self.all;
         let sum = |of: &dyn Fn(u32) -> u64| -> u64 {
@@ -334,9 +335,9 @@ impl Expansion<'_> {
         }
     }
 
-    /// Returns the context in which to count a function that a context calls or that was inlined
-    /// into it, and that executes `blocks` blocks. This is a new context if the function is large
-    /// enough. Each line of a context has its own context.
+    /// Returns the context in which to count a function that executes `blocks` blocks. The parent
+    /// context calls the function, or the function was inlined into it. This is a new context if
+    /// the function is large enough. Each line of a context has its own context.
     fn place(&mut self, parent: usize, depth: usize, frame: Frame, blocks: u64) -> ContextOf {
         let is_line = matches!(frame, Frame::Line(_));
         if !is_line && depth >= self.limits.depth {
@@ -364,7 +365,7 @@ impl Expansion<'_> {
     }
 
     /// Returns the blocks that activations execute in each chain of inlined functions, including
-    /// shorter chains in which they execute none.
+    /// shorter chains without executed blocks.
     fn chains(&self, activations: Many) -> BTreeMap<ChainId, Here> {
         let all = self.all;
         let mut chains: BTreeMap<ChainId, Here> = BTreeMap::new();

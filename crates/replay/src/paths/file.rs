@@ -23,7 +23,7 @@ const DEEPEST: usize = 1 << 26;
 /// The largest total number of blocks of all nodes.
 const LONGEST_NODES: usize = 1 << 28;
 
-/// Why a file's path cannot be read.
+/// The reason why a file's path cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PathFileError {
     /// The file cannot be read.
@@ -37,9 +37,9 @@ pub enum PathFileError {
         "the directory of the path names a block that is not in the program: {function}, {block}"
     )]
     NoSuchBlock {
-        /// The function.
+        /// The function that the directory names.
         function: afterimage_ids::FuncId,
-        /// The block.
+        /// The block that is missing.
         block: afterimage_ids::BlockId,
     },
     /// The file and the directory disagree on the number of segments.
@@ -80,12 +80,12 @@ pub enum PathFileError {
 /// The stored data of a path besides its segments.
 pub type RecordedDirectory = Directory;
 
-/// Makes segments on demand that are not in a file.
+/// Builds segments that are not in a file, on demand.
 pub trait MakeSegment: std::fmt::Debug + Send + Sync {
-    /// Makes a segment. The directory summarizes what it contains.
+    /// Builds a segment. The directory summarizes its contents.
     ///
     /// # Errors
-    /// If the segment cannot be made.
+    /// If the segment cannot be built.
     fn segment(
         &self,
         directory: &Directory,
@@ -93,17 +93,17 @@ pub trait MakeSegment: std::fmt::Debug + Send + Sync {
     ) -> Result<Segment, Box<dyn std::error::Error + Send + Sync>>;
 }
 
-/// The origin of segments.
+/// The source of a path's segments.
 #[derive(Debug)]
 enum Source {
     /// Segments from the file, with the section of their opened grammars.
     File(Option<usize>),
     Memory(Vec<Arc<Segment>>),
-    /// Segments made on demand, with the limit and the number made so far.
+    /// Segments built on demand, with the limit and the number built so far.
     Made(Box<dyn MakeSegment>, usize, AtomicUsize),
 }
 
-/// A part of a path.
+/// A segment of a path.
 pub type PathSegment = Segment;
 
 /// The segments of a file's path.
@@ -117,17 +117,17 @@ pub struct FileSegments {
 }
 
 impl FileSegments {
-    /// The directory.
+    /// Returns the directory.
     pub fn directory(&self) -> &Directory {
         &self.directory
     }
 
-    /// The stored size of the segments, in bytes.
+    /// Returns the stored size of the segments, in bytes.
     pub fn stored(&self) -> u64 {
         self.reader().map_or(0, |reader| reader.stored())
     }
 
-    /// The file's section with the path's opened grammars, if any.
+    /// Returns the file's section with the path's opened grammars, if any.
     pub fn grammars(&self) -> Option<usize> {
         match self.source {
             Source::File(grammars) => grammars,
@@ -142,7 +142,7 @@ impl FileSegments {
         }
     }
 
-    /// Whether more segments were needed than may be made.
+    /// Whether more segments were needed than may be built.
     pub fn are_too_many(&self) -> bool {
         match &self.source {
             Source::Made(_, most, made) => made.load(Ordering::Relaxed) > *most,
@@ -150,7 +150,7 @@ impl FileSegments {
         }
     }
 
-    /// Whether more than half of the allowed segments were made.
+    /// Whether more than half of the allowed segments were built.
     pub fn are_many(&self) -> bool {
         match &self.source {
             Source::Made(_, most, made) => made.load(Ordering::Relaxed) > most / 2,
@@ -158,7 +158,7 @@ impl FileSegments {
         }
     }
 
-    /// A segment, decoded from its bytes in PATHS even if the file has its opened grammar.
+    /// Returns a segment, decoded from its bytes in PATHS even if the file has its opened grammar.
     ///
     /// # Errors
     /// If the segment cannot be read.
@@ -171,8 +171,8 @@ impl FileSegments {
     }
 
     /// Adds the opened grammars of all segments to a file. [`Segments::load`] then reads the opened
-    /// grammars, which is several times faster. The caller must commit the file. Linear in the
-    /// path; memory for one segment.
+    /// grammars, which is several times faster. The caller must commit the file. Takes time linear
+    /// in the path, and memory for one segment.
     ///
     /// # Errors
     /// If a segment cannot be read, or the file cannot be written.
@@ -202,8 +202,8 @@ impl FileSegments {
     }
 }
 
-/// The section with the opened grammars of the current path. This is the last such section, if it
-/// was written after the path.
+/// Returns the section with the opened grammars of the current path. This is the last section of
+/// this kind, if it was written after the path.
 fn grammars(file: &TraceFile) -> Option<usize> {
     let sections = (0..).map_while(|position| file.section(position));
     let mut found = None;
@@ -253,7 +253,7 @@ impl Segments for FileSegments {
     }
 }
 
-/// The path of a file; `None` if the file has no path yet.
+/// Returns the path of a file, or `None` if the file has no path yet.
 ///
 /// # Errors
 /// If the path is damaged, or does not belong to this program.
@@ -264,8 +264,8 @@ pub fn recorded_path(
     recorded_path_of(file, program, recorded_directory(file)?)
 }
 
-/// The directory of a file's path; `None` if there is no path yet. Reading it is most of the work
-/// of opening a path, and needs no program. Linear in the directory's size.
+/// Returns the directory of a file's path, or `None` if there is no path yet. Reading it is most of
+/// the work of opening a path, but needs no program. Takes time linear in the directory's size.
 ///
 /// # Errors
 /// If the directory is damaged.
@@ -291,8 +291,8 @@ fn decoded<T>(
     directory.map(Some).map_err(PathFileError::Directory)
 }
 
-/// The stretches of a file's path; `None` if the file has no stretches, or an earlier version wrote
-/// them.
+/// Returns the stretches of a file's path. Returns `None` if the file has no stretches, or if an
+/// earlier version wrote them.
 ///
 /// # Errors
 /// If their directory is damaged.
@@ -305,12 +305,12 @@ pub fn stretches_of_path(file: &TraceFile) -> Result<Option<StretchDirectory>, P
     })
 }
 
-/// The number of functions that a path may have in a file without a program.
+/// The maximum number of functions of a path in a file without a program.
 const WITHOUT_PROGRAM: u32 = 1 << 12;
 
-/// An upper bound on the number of functions in a file's program: the module's size in bytes, since
-/// each function takes at least one byte. Whether the named functions exist is checked once the
-/// program is available.
+/// Returns an upper bound on the number of functions in a file's program. This is the module's size
+/// in bytes, since each function takes at least one byte. The names of functions are checked once
+/// the program is available.
 fn most_functions(file: &TraceFile) -> Result<u32, PathFileError> {
     let sections = file.sections()?;
     let module = sections.iter().find(|one| one.kind == Kind::MODULE);
@@ -318,7 +318,7 @@ fn most_functions(file: &TraceFile) -> Result<u32, PathFileError> {
     Ok(bytes.unwrap_or(WITHOUT_PROGRAM))
 }
 
-/// Like [`recorded_path`], but takes the file's directory, as returned by [`recorded_directory`].
+/// Like [`recorded_path`], but takes the file's directory from [`recorded_directory`].
 ///
 /// # Errors
 /// As for [`recorded_path`].
@@ -332,7 +332,7 @@ pub fn recorded_path_of(
         .transpose()
 }
 
-/// Like [`recorded_path`], but reads only PATHS. This serves to rewrite the opened grammars, which
+/// Like [`recorded_path`], but reads only PATHS. This is used to rewrite the opened grammars, which
 /// may be damaged.
 ///
 /// # Errors
@@ -370,7 +370,7 @@ fn opened(
     whole(segments)
 }
 
-/// The path of a run whose stretches are made on demand, up to a limit.
+/// Returns the path of a run, with stretches that are built on demand, up to a limit.
 ///
 /// # Errors
 /// If the stretches do not belong to this program.
@@ -418,7 +418,7 @@ fn checked(
     })
 }
 
-/// The path that consists of the given segments, which are not in the file.
+/// Returns the path that consists of these segments, which are not in the file.
 ///
 /// # Errors
 /// If the segments do not follow each other.

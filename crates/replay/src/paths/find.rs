@@ -1,4 +1,4 @@
-//! Block sequences as users write them, and where they occur.
+//! Parses the user's notation for block sequences, and finds their occurrences.
 //!
 //! ```text
 //! 2.3.4              blocks that an activation of a function executes one after the other,
@@ -22,10 +22,10 @@ use afterimage_wpp::{
 
 use super::Numbering;
 
-/// Why a text is not a pattern of a program.
+/// The reason why a text is not a pattern of a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternTextError {
-    /// The text is not written as a pattern.
+    /// The text does not have the form of a pattern.
     #[error(
         "\"{0}\" is not a sequence of blocks: write numbers with dots between them, as in \
          2.3.4, main:2.3, main:2.3>f:0.1 for a call, or f:0.1<main:4 for a return"
@@ -37,7 +37,7 @@ pub enum PatternTextError {
          main:{0}"
     )]
     Whose(String),
-    /// A name in the text fits no function, or several.
+    /// A name in the text fits no function or several functions.
     #[error(transparent)]
     Name(#[from] NameError),
     /// The function is imported, so it has no blocks.
@@ -46,7 +46,7 @@ pub enum PatternTextError {
     /// The function does not have this block.
     #[error("{function} has no block {block}: its blocks are 0 to {last}")]
     NoBlock {
-        /// The function's name.
+        /// The name of the function.
         function: String,
         /// The requested block.
         block: u64,
@@ -56,9 +56,9 @@ pub enum PatternTextError {
     /// The vertex has no code, so it is not in a trace.
     #[error("vertex {block} of {function} is not code: nothing is executed there")]
     NoCode {
-        /// The function's name.
+        /// The name of the function.
         function: String,
-        /// The vertex.
+        /// The vertex without code.
         block: u32,
     },
     /// No edge leads from one block to the next.
@@ -67,11 +67,11 @@ pub enum PatternTextError {
         followed(next)
     )]
     NoEdge {
-        /// The function's name.
+        /// The name of the function.
         function: String,
-        /// The block before.
+        /// The first of the two blocks.
         from: u32,
-        /// The block after.
+        /// The second of the two blocks.
         to: u32,
         /// The blocks that may follow.
         next: Vec<u32>,
@@ -79,13 +79,13 @@ pub enum PatternTextError {
     /// The block does not call that function.
     #[error("block {block} of {function} does not call {callee}: it {end}")]
     NoCall {
-        /// The function's name.
+        /// The name of the function.
         function: String,
-        /// The block.
+        /// The block that should call the function.
         block: u32,
         /// The name of the alleged callee.
         callee: String,
-        /// How the block ends.
+        /// The end of the block.
         end: String,
     },
     /// The block cannot be the last of a call.
@@ -94,35 +94,35 @@ pub enum PatternTextError {
         ending(ends)
     )]
     NoEnd {
-        /// The function's name.
+        /// The name of the function.
         function: String,
-        /// The block.
+        /// The block that should end the call.
         block: u32,
-        /// The blocks that can be.
+        /// The blocks that can end a call.
         ends: Vec<u32>,
     },
-    /// The callee returns to its caller, not to another function.
+    /// The pattern lets a callee return to a function that did not call it.
     #[error("{callee} is called by {caller} there, so it does not return to {function}")]
     NotCaller {
         /// The function that returns.
         callee: String,
-        /// The function that called it.
+        /// The function that called the callee.
         caller: String,
-        /// The function that it should return to.
+        /// The function to which the callee should return.
         function: String,
     },
     /// No call continues with the block.
     #[error("no call in {function} continues with its block {block}, so nothing returns there")]
     NotBehind {
-        /// The function's name.
+        /// The name of the function.
         function: String,
-        /// The block.
+        /// The block that should follow a call.
         block: u32,
     },
     /// The block is not the function's first, with which each call begins.
     #[error("{function} begins with block {root}, so no call begins with block {block}")]
     NotFirst {
-        /// The function's name.
+        /// The name of the function.
         function: String,
         /// The block with which the function begins.
         root: u32,
@@ -167,7 +167,7 @@ pub fn pattern(
     source: &SourceMap<'_>,
 ) -> Result<Pattern, PatternTextError> {
     let mut parts: Vec<Part> = Vec::new();
-    // The last part of each activation that is known to be open, the innermost last.
+    // This is the last part of each activation that is known to be open, the innermost last.
     let mut open: Vec<usize> = Vec::new();
     for (link, name, blocks) in pieces(text)? {
         let own = match name {
@@ -202,12 +202,12 @@ pub fn pattern(
     Ok(Pattern::new(parts)?)
 }
 
-/// A part of a pattern: its link to the previous part, the name of its function if given, and its
-/// blocks.
+/// A part of a pattern, with its link to the previous part, the name of its function if given, and
+/// its blocks.
 type Piece<'t> = (Link, Option<&'t str>, &'t str);
 
-/// Splits a pattern into parts. Names may contain `<`, `>`, `:` and dots. So a part ends only where
-/// blocks are followed by `<`, by `>` or by the end.
+/// Splits a pattern into parts. Names may contain `<`, `>`, `:` and dots. So a part ends only if
+/// `<`, `>` or the end follows blocks.
 fn pieces(text: &str) -> Result<Vec<Piece<'_>>, PatternTextError> {
     let wrong = || PatternTextError::Form(text.to_owned());
     let mut pieces = Vec::new();
@@ -270,8 +270,8 @@ fn blocks_of(
     Ok(blocks)
 }
 
-/// The blocks that may be executed right after `from`, ascending. Vertices without code are passed
-/// through.
+/// Returns the blocks that may be executed right after `from`, ascending. Passes through vertices
+/// without code.
 fn successors(function: &Function, from: BlockId) -> Vec<BlockId> {
     let cfg = &function.cfg;
     let mut found = Vec::new();
@@ -321,8 +321,7 @@ fn check_call(
     else {
         return Ok(());
     };
-    // Only the run shows which function a call through a table reaches, and where imports and tail
-    // calls lead.
+    // Only the run shows the functions that calls through tables, imports and tail calls reach.
     let end = match function.cfg.blocks[last].end {
         BlockEnd::Call(Callee::Direct(called)) if called == callee => return Ok(()),
         BlockEnd::Call(Callee::Direct(called))
@@ -346,8 +345,8 @@ fn check_call(
     })
 }
 
-/// Checks that a part can follow the return of the previous part. `caller` called that part, if
-/// known.
+/// Checks that a part can follow the return of the previous part. `caller` is the part that called
+/// the previous part, if known.
 fn check_return(
     program: &Program,
     names: &Names,
@@ -421,7 +420,7 @@ fn check_edge(
     })
 }
 
-/// Whether an activation may end with a block: by a return, a tail call, a throw, or an exception
+/// Whether an activation may end with a block, by a return, a tail call, a throw, or an exception
 /// that passes through.
 fn ends(function: &Function, block: BlockId) -> bool {
     let cfg = &function.cfg;
@@ -452,25 +451,25 @@ fn tail_calls(function: &Function) -> bool {
 pub struct Occurrence {
     /// The place of the occurrence.
     pub at: Match,
-    /// The number, from 1, of the call that contains it, among the calls of the first part's
-    /// function.
+    /// The number, from 1, of the call that contains the occurrence, among the calls to the first
+    /// part's function.
     pub call: u64,
 }
 
 /// The occurrences of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrences {
-    /// The pattern.
+    /// The pattern that was searched for.
     pub pattern: Pattern,
     /// The number of occurrences.
     pub count: u64,
     /// The first occurrences, in the order of their last blocks.
     pub first: Vec<Occurrence>,
-    /// The number of calls of the first part's function.
+    /// The number of calls to the first part's function.
     pub calls: u64,
 }
 
-/// Why occurrences cannot be found. `E` says why a segment cannot be loaded.
+/// The reason why occurrences cannot be found. `E` is the reason why a segment cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OccurrencesError<E> {
     /// The path cannot be searched.
@@ -487,7 +486,7 @@ pub enum OccurrencesError<E> {
 }
 
 /// Counts the occurrences of a pattern and lists the first `most`, as [`WholePath::find`] does.
-/// `numbering` says for which functions code was left out.
+/// `numbering` has the functions with left-out code.
 ///
 /// # Errors
 /// If the path cannot be read, or blocks of the pattern's functions were left out of it.

@@ -10,7 +10,7 @@ const LONGEST: usize = 64;
 /// A part of a folded sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fold {
-    /// A block, or a dynamic basic block by its first block.
+    /// A block, or the first block of a dynamic basic block.
     Block(BlockId),
     /// These parts, repeated at least twice.
     Repeat(Rc<[Fold]>, u64),
@@ -19,7 +19,7 @@ pub enum Fold {
 /// The beginning of a sequence, folded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folded {
-    /// Its parts.
+    /// The parts of the folded sequence.
     pub parts: Vec<Fold>,
     /// The number of elements of the sequence that the parts represent.
     pub length: u64,
@@ -44,7 +44,7 @@ impl Fold {
 }
 
 /// Folds the first `most` elements of a sequence from left to right, the shortest repetition first.
-/// O(1) per element, and linear in the lengths of the repetitions found.
+/// Takes O(1) per element, and time linear in the lengths of the repetitions found.
 pub fn fold(sequence: impl IntoIterator<Item = BlockId>, most: usize) -> Folded {
     let mut parts: Vec<Fold> = Vec::new();
     let mut length = 0;
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(folded(&[1, 2, 3]), "1.2.3");
         assert_eq!(folded(&[7, 7, 7, 8]), "(7)*3.8");
         assert_eq!(folded(&[1, 2, 3, 2, 3, 2, 3, 6]), "1.(2.3)*3.6");
-        // A loop inside a loop.
+        // A loop is inside a loop.
         assert_eq!(folded(&[0, 1, 2, 2, 3, 1, 2, 2, 3, 4]), "0.(1.(2)*2.3)*2.4");
         // Folding goes from left to right, and folded parts stay folded.
         assert_eq!(folded(&[1, 2, 2, 1, 2, 2, 2]), "(1.(2)*2)*2.2");

@@ -1,11 +1,12 @@
-//! Facts about a segment's grammar that several questions need.
+//! Computes the facts about a segment's grammar that several questions need.
 
 use std::sync::Arc;
 
 use afterimage_ids::{PrimaryMap, RuleId};
 use afterimage_wpp::{Grammar, Kind, PathError, Root, Segment, Segments, Symbol, WholePath};
 
-/// Loads a segment, and checks everything on which a walk over its grammar relies. Linear.
+/// Loads a segment, and checks all properties on which a walk over its grammar relies. Takes linear
+/// time.
 pub(super) fn checked<S: Segments>(
     path: &WholePath<S>,
     number: usize,
@@ -27,7 +28,7 @@ pub(super) fn checked<S: Segments>(
     Ok(segment)
 }
 
-/// Returns the number of executions of each rule. Linear. The segment must be sound.
+/// Returns the number of executions of each rule. Takes linear time. The segment must be sound.
 pub(super) fn multiplicities(segment: &Segment) -> PrimaryMap<RuleId, u64> {
     let run = segment.root.iter().filter_map(|item| match *item {
         Root::Run(symbol) => Some((symbol, 1)),
@@ -37,13 +38,13 @@ pub(super) fn multiplicities(segment: &Segment) -> PrimaryMap<RuleId, u64> {
 }
 
 /// Returns the number of executions of each rule, from the numbers of executions of some symbols.
-/// Linear.
+/// Takes linear time.
 pub(super) fn executions(
     grammar: &Grammar,
     executed: impl IntoIterator<Item = (Symbol, u64)>,
 ) -> PrimaryMap<RuleId, u64> {
     let mut times: PrimaryMap<RuleId, u64> = grammar.rules.keys().map(|_| 0).collect();
-    // The total number of executions fits in 64 bits; rules that are never executed do not matter.
+    // The total number of executions fits in 64 bits, except for rules that are never executed.
     let add = |times: &mut PrimaryMap<RuleId, u64>, symbol: Symbol, more: u64| {
         if let Some(rule) = symbol.as_rule() {
             times[rule] = times[rule].saturating_add(more);

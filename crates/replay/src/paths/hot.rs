@@ -1,4 +1,4 @@
-//! Hot paths: the Ball–Larus paths that were executed, and how often.
+//! Hot paths, which are the executed Ball–Larus paths with their numbers of executions.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -15,26 +15,26 @@ use afterimage_profile::{Line, ProfileError, Source, Stop, walk};
 pub struct HotPath {
     /// The node of the whole path.
     pub node: NodeId,
-    /// The function that executed it.
+    /// The function that executed the path.
     pub function: FuncId,
-    /// Its blocks.
+    /// The blocks of the path, in order.
     pub blocks: Box<[BlockId]>,
-    /// The place where its activation continues.
+    /// The place where the path's activation continues.
     pub then: Continuation,
     /// The number of executions.
     pub count: u64,
-    /// The number of blocks executed in all its executions.
+    /// The number of blocks executed in all executions of the path.
     pub executed: u64,
-    /// The number of instructions executed in all its executions.
+    /// The number of instructions executed in all executions of the path.
     pub instructions: u64,
-    /// The source lines of its code, ascending.
+    /// The source lines of the path's code, ascending.
     pub lines: Vec<Line>,
 }
 
 /// The hot paths of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HotPaths {
-    /// The hottest first.
+    /// The paths, the hottest first.
     pub rows: Vec<HotPath>,
     /// The number of distinct executed paths.
     pub paths: u64,
@@ -46,7 +46,7 @@ pub struct HotPaths {
     pub instructions: u64,
 }
 
-/// Why hot paths cannot be found. `E` says why a segment cannot be loaded.
+/// The reason why hot paths cannot be found. `E` is the reason why a segment cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum HotError<E> {
     /// The path cannot be read.
@@ -67,25 +67,25 @@ fn add<E>(a: u64, b: u64) -> Result<u64, HotError<E>> {
     a.checked_add(b).ok_or(HotError::TooMany)
 }
 
-/// A program: its graphs, the bytes from which it was parsed, and the source of its code.
+/// A program, with its graphs, the bytes from which it was parsed, and the source of its code.
 #[derive(Clone, Copy)]
 pub struct Code<'a> {
-    /// The graphs.
+    /// The parsed program, with its graphs.
     pub program: &'a Program,
-    /// The bytes.
+    /// The bytes from which the program was parsed.
     pub module: &'a [u8],
     /// The source of its code.
     pub source: &'a dyn Source,
 }
 
 impl HotPaths {
-    /// The `top` paths in which the most instructions were executed, for one function or all. The
-    /// sums are over all paths of these functions. `stops` lists where the open activations were at
-    /// the end of the run; the code after these places was not executed. `continuations` says where
+    /// Returns the `top` paths with the most executed instructions, for one function or all. The
+    /// sums are over all paths of these functions. `stops` lists the places of the open activations
+    /// at the end of the run, after which no code was executed. `continuations` has the place where
     /// each node's activation continues.
     ///
-    /// Linear in the number of nodes and segments, and in the bodies of executed functions. Opens
-    /// one segment.
+    /// Takes time linear in the number of nodes and segments, and in the bodies of executed
+    /// functions. Opens one segment.
     ///
     /// # Errors
     /// If the path or a body cannot be read, or the two do not match.
@@ -116,7 +116,7 @@ impl HotPaths {
         let mut hot = Self::default();
         let mut body = Vec::new();
         let missed = missed(path, program, module, stops)?;
-        // The current function, and the number of instructions in each of its blocks.
+        // These are the current function, and the number of instructions in each of its blocks.
         let mut lengths: (Option<FuncId>, SecondaryMap<BlockId, u64>) = Default::default();
         for (function, id) in order {
             if lengths.0 != Some(function) {
@@ -191,8 +191,8 @@ impl HotPaths {
     }
 }
 
-/// Returns the path executed last, and the number of instructions of its last block that were not
-/// executed, if the run ended in that block.
+/// If the run ended in the last block of a path, returns the path executed last, and the number of
+/// instructions of this block that were not executed.
 ///
 /// All other open activations wait for calls, which end their blocks.
 fn missed<S: Segments>(
@@ -210,7 +210,7 @@ fn missed<S: Segments>(
     let node = &path.nodes()[visit.node];
     let own =
         |stop: &&Stop| stop.function == node.function && node.blocks.last() == Some(&stop.block);
-    // If the block has several stops, only that of the innermost activation is not after a call.
+    // If the block has several stops, only the innermost activation's stop is not after a call.
     let Some(stop) = stops.iter().filter(own).min_by_key(|stop| stop.next) else {
         return Ok(None);
     };

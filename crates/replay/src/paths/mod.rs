@@ -1,4 +1,4 @@
-//! The whole path of a recorded run, as stored in a file.
+//! Answers questions about the whole path of a recorded run, as stored in a file.
 
 mod arrivals;
 mod call_tree;

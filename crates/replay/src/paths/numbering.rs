@@ -15,7 +15,7 @@ pub struct Numbering {
     unknown: bool,
 }
 
-/// Why a call of the whole run cannot be found among the kept calls.
+/// The reason why a call of the whole run cannot be found among the kept calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NumberError {
     /// The call was left out.
@@ -32,12 +32,12 @@ pub enum NumberError {
     /// The function was called fewer times.
     #[error("it was called {}, so there is no call {number}; the last is call {of}", times(*of))]
     Fewer {
-        /// The requested number.
+        /// The requested number of the call.
         number: u64,
-        /// The number of calls.
+        /// The number of calls to the function.
         of: u64,
     },
-    /// It is unknown which calls were kept.
+    /// The kept calls are unknown.
     #[error(
         "which of all its calls were kept when the path was built is not in the file; name a time, or build the path again with `afterimage build --lens paths --again`"
     )]
@@ -59,7 +59,7 @@ fn times(count: u64) -> String {
 }
 
 impl Numbering {
-    /// The numbering of the calls in a stored path.
+    /// Returns the numbering of the calls in a stored path.
     pub fn of(directory: &Directory) -> Self {
         let partial = directory.partial.iter().flatten().cloned();
         Self {
@@ -68,12 +68,13 @@ impl Numbering {
         }
     }
 
-    /// Whether blocks of a function were left out, or may have been.
+    /// Whether blocks of a function were left out, or may have been left out.
     pub fn lacks(&self, function: FuncId) -> bool {
         self.unknown || self.partial.contains_key(&function)
     }
 
-    /// Returns the number of calls of a function, if `kept` of them were kept; `None` if unknown.
+    /// Returns the number of calls to a function, if `kept` of them were kept, or `None` if
+    /// unknown.
     pub fn calls(&self, function: FuncId, kept: u64) -> Option<u64> {
         let left_out = self
             .partial
@@ -82,8 +83,8 @@ impl Numbering {
         kept.checked_add(left_out).filter(|_| !self.unknown)
     }
 
-    /// The number, in the whole run, of the k-th call that was kept; `None` if unknown. Both
-    /// numbers count from 1. O(log n).
+    /// Returns the number, in the whole run, of the k-th call that was kept, or `None` if unknown.
+    /// Both numbers count from 1. O(log n).
     pub fn of_kept(&self, function: FuncId, kept: u64) -> Option<u64> {
         if self.unknown {
             return None;
@@ -97,8 +98,8 @@ impl Numbering {
         number.checked_add(kept - first)
     }
 
-    /// The position of call `number` of the whole run among the `count` kept calls of a function.
-    /// Both numbers count from 1. O(log n).
+    /// Returns the position of call `number` of the whole run among the `count` kept calls to a
+    /// function. Both numbers count from 1. O(log n).
     ///
     /// # Errors
     /// If the call was left out, or there was no such call.
@@ -134,7 +135,7 @@ impl Numbering {
         Err(NumberError::LeftOut { number, nearest })
     }
 
-    /// The position of a function's last call in the whole run among its kept calls.
+    /// Returns the position of the last call to a function in the whole run, among the kept calls.
     ///
     /// # Errors
     /// If that call was left out, or there was no call.
@@ -148,7 +149,7 @@ impl Numbering {
 mod tests {
     use super::*;
 
-    /// Whichever calls are kept, the numbers match those in a list of all calls.
+    /// For any choice of kept calls, the numbers match the numbers in a list of all calls.
     #[test]
     fn numbers_are_those_of_the_whole_run() {
         let function = FuncId::from_u32(7);

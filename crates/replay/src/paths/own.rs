@@ -2,18 +2,18 @@
 
 use afterimage_wpp::{Cursor, PathError, Segments, Visit, WholePath};
 
-/// The executions of nodes that an activation makes itself, without those of its callees.
+/// The executions of nodes in one activation, without its callees.
 pub(super) struct OwnVisits<'a, S: Segments> {
     cursor: Cursor<'a, S>,
     depth: usize,
-    /// The time of the activation's last block; `None` if the activation does not end.
+    /// The time of the activation's last block, or `None` if the activation does not end.
     end: Option<u64>,
     /// The first execution, until it is returned.
     first: Option<Visit>,
 }
 
 impl<'a, S: Segments> OwnVisits<'a, S> {
-    /// Begins with the execution that contains block T.
+    /// Creates an iterator that begins with the execution that contains block T.
     pub(super) fn from(path: &'a WholePath<S>, time: u64) -> Result<Self, PathError<S::Error>> {
         let mut cursor = path.cursor();
         let first = cursor.seek(time)?;
@@ -25,7 +25,7 @@ impl<'a, S: Segments> OwnVisits<'a, S> {
         })
     }
 
-    /// The next execution, beginning with the first. O(1) amortised, plus one
+    /// Returns the next execution, beginning with the first. O(1) amortised, plus one
     /// [`Cursor::skip_activation`] for each callee.
     pub(super) fn next(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         if let Some(first) = self.first.take() {

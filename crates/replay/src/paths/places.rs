@@ -1,4 +1,4 @@
-//! Source places of blocks.
+//! Finds the source places of blocks.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,18 +14,19 @@ use afterimage_profile::{ProfileError, Source, inlined_names};
 /// The place of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockPlace {
-    /// The offset of its first operator in the original module.
+    /// The offset of the block's first operator in the original module.
     pub offset: OrigOffset,
-    /// The source position of its first instruction that has one.
+    /// The source position of the block's first instruction with a position.
     pub position: Option<Location>,
-    /// The source position of its last instruction, which is the call if the block ends with one.
+    /// The source position of the block's last instruction, which is the call if the block ends
+    /// with one.
     pub end: Option<Location>,
-    /// The offset of its last instruction in the original module.
+    /// The offset of the block's last instruction in the original module.
     pub last: OrigOffset,
 }
 
 /// Finds the source places of blocks. The first question about a function takes time linear in its
-/// body, later ones O(1).
+/// body. Later questions take O(1).
 pub struct Places<'a> {
     program: &'a Program,
     module: &'a [u8],
@@ -34,8 +35,8 @@ pub struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Places for the blocks of a program. `module` has the bytes from which the program was
-    /// parsed.
+    /// Creates an index of the places of a program's blocks. `module` has the bytes from which the
+    /// program was parsed.
     pub fn new(program: &'a Program, module: &'a [u8], source: &'a dyn Source) -> Self {
         Self {
             program,
@@ -50,27 +51,27 @@ impl<'a> Places<'a> {
         !self.source.files().is_empty()
     }
 
-    /// The path of a source file.
+    /// Returns the path of a source file.
     pub fn file(&self, location: Location) -> &str {
         let files = self.source.files();
         let path = files.get(location.file.0 as usize);
         path.map_or("", String::as_str)
     }
 
-    /// The path of a source file as displayed.
+    /// Returns the path of a source file as displayed.
     pub fn shown(&self, location: Location) -> &str {
         self.source.short_path(location.file)
     }
 
-    /// The names of the functions inlined at an operator, the innermost first.
+    /// Returns the names of the functions inlined at an operator, the innermost first.
     pub fn inlined(&self, offset: OrigOffset) -> Vec<String> {
         inlined_names(self.source, offset)
     }
 
-    /// Returns the place of a basic block; `None` if there is no such block.
+    /// Returns the place of a basic block, or `None` if there is no such block.
     ///
     /// # Errors
-    /// If the module's bytes are not those of the program.
+    /// If the module's bytes do not match the program.
     pub fn block(
         &self,
         function: FuncId,

@@ -1,4 +1,4 @@
-//! Positions in a run, as users write them.
+//! Resolves positions in a run from the user's notation.
 //!
 //! ```text
 //! 123456, t=123,456  the block that is executed as the 123456th
@@ -10,16 +10,16 @@
 //! @0x1f3#3, f+0x2a#3 the block with this operator, executed for the 3rd time
 //! ```
 //!
-//! `#last` selects the last time; a place without `#` selects the first. Places are written as in
+//! `#last` selects the last time. A place without `#` selects the first. Places are written as in
 //! [`afterimage_profile::location`].
 //!
-//! *Arrivals at a line* are those that a profile counts as the line's executions, so `#K` goes up
-//! to that number. An arrival within a block is at the time of the block. An arrival over an edge
-//! is at the time of the first block after the edge, even if that is an unconditional jump on the
-//! way to the line.
+//! A profile counts *arrivals at a line* as the line's executions, so `#K` goes up to that number.
+//! An arrival within a block is at the time of the block. An arrival over an edge is at the time of
+//! the first block after the edge, even if this block is an unconditional jump on the way to the
+//! line.
 //!
-//! For values *at* a place, a position becomes a [moment](Positions::moment) within a block: right
-//! before the first operator of the line, right before the operator, or after the function's
+//! For values *at* a place, a position becomes a [moment](Positions::moment) within a block. It is
+//! right before the first operator of the line, right before the operator, or after the function's
 //! prologue. `func+0` is a function's very first operator.
 
 use std::collections::HashSet;
@@ -40,12 +40,12 @@ use afterimage_profile::location::{
 };
 use afterimage_profile::{Line, ProfileError, PrologueEnd, Remarks, Resolver, Stop, prologue_end};
 
-/// A moment of a run: right before something is executed.
+/// A moment of a run, right before an operator or a block is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     /// The time of the block.
     pub time: u64,
-    /// The operator within the block; `None` for its start.
+    /// The operator within the block, or `None` for its start.
     pub op: Option<OpId>,
 }
 
@@ -55,17 +55,17 @@ impl At {
     }
 }
 
-/// Where the prologue ends in activations of a function.
+/// The end of the prologue in activations of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prologue {
     end: Option<PrologueEnd>,
-    /// The last block in which an activation may have reached the end of the prologue.
+    /// The time of the last block in which an activation may have reached the end of the prologue.
     until: u64,
 }
 
 impl Prologue {
-    /// Returns the number of blocks executed before the block in which the prologue ends; `None` if
-    /// its end is unknown.
+    /// Returns the number of blocks executed before the block in which the prologue ends, or `None`
+    /// if its end is unknown.
     pub fn blocks(&self) -> Option<u64> {
         self.end.map(|end| end.blocks)
     }
@@ -93,7 +93,8 @@ pub struct Positions<'a, S> {
     remarks: Option<&'a dyn Remarks>,
 }
 
-/// Why a text is not a position of a run. `E` says why a segment of its path cannot be loaded.
+/// The reason why a text is not a position of a run. `E` is the reason why a segment of its path
+/// cannot be loaded.
 #[derive(Debug, ThisError)]
 pub enum PositionError<E: Error + 'static> {
     /// The text does not name a place of the program.
@@ -107,7 +108,7 @@ pub enum PositionError<E: Error + 'static> {
         "the run has {length} blocks, from t=1 to t={length}; there is no {text}; the nearest is t={nearest}"
     )]
     Outside {
-        /// The position as written.
+        /// The position as the user wrote it.
         text: String,
         /// The number of executed blocks.
         length: u64,
@@ -123,9 +124,9 @@ pub enum PositionError<E: Error + 'static> {
     /// The place was never reached.
     #[error("{what} was never {happened}")]
     Never {
-        /// The place.
+        /// The place, as the user named it.
         what: String,
-        /// What is counted: "called", "executed" or "reached".
+        /// The event that is counted, as "called", "executed" or "reached".
         happened: &'static str,
     },
     /// The place was reached fewer times.
@@ -134,11 +135,11 @@ pub enum PositionError<E: Error + 'static> {
         times(*count)
     )]
     Fewer {
-        /// The place.
+        /// The place, as the user named it.
         what: String,
-        /// What is counted: "called", "executed" or "reached".
+        /// The event that is counted, as "called", "executed" or "reached".
         happened: &'static str,
-        /// The number of executions.
+        /// The number of times the place was reached.
         count: u64,
         /// The requested number.
         number: u64,
@@ -178,13 +179,13 @@ pub enum PositionError<E: Error + 'static> {
     /// The arrivals cannot be counted.
     #[error(transparent)]
     Marks(#[from] MarksError<E>),
-    /// The module's bytes are not those of the program.
+    /// The module's bytes do not match the program.
     #[error(transparent)]
     Module(#[from] ProfileError),
 }
 
-/// The time of a position that is a number or a percentage of the run; `None` if the position names
-/// a place. O(1).
+/// Returns the time of a position that is a number or a percentage of the run, or `None` if the
+/// position names a place. O(1).
 ///
 /// # Errors
 /// If a run of `length` blocks has no such time.
@@ -237,8 +238,8 @@ pub fn time_of<E: Error + 'static>(
 }
 
 impl<'a, S: Segments> Positions<'a, S> {
-    /// Positions in a path of a program. `module` has the bytes from which the program was parsed;
-    /// `stops` lists where the run ended.
+    /// Creates the positions in a path of a program. `module` has the bytes from which the program
+    /// was parsed. `stops` lists the places where the run ended.
     pub fn new(
         path: &'a WholePath<S>,
         program: &'a Program,
@@ -259,7 +260,8 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The same positions, but reports to `remarks` how a text was interpreted, if not literally.
+    /// Returns the same positions, but reports to `remarks` the interpretation of texts that are
+    /// not taken literally.
     #[must_use]
     pub fn heard_by(self, remarks: &'a dyn Remarks) -> Self {
         Self {
@@ -268,15 +270,16 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The same positions for a path with code left out. Calls keep their numbers in the whole run.
+    /// Returns the same positions for a path with code left out. Calls keep their numbers in the
+    /// whole run.
     #[must_use]
     pub fn numbered(self, numbering: Numbering) -> Self {
         Self { numbering, ..self }
     }
 
-    /// The time of a position. A number takes O(1). The k-th call or execution takes O(log n) for
-    /// each rule on the way down, plus reading the grammar of one segment. An arrival at a line
-    /// takes time linear in all grammars.
+    /// Returns the time of a position. A number takes O(1). The k-th call or execution takes O(log
+    /// n) for each rule on the way down, and the time to read the grammar of one segment. An
+    /// arrival at a line takes time linear in all grammars.
     ///
     /// # Errors
     /// If the text is not a position of this run. The error names the nearest position.
@@ -287,10 +290,10 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The moment of a position, for questions about the state. For a line or an operator, it is
-    /// right before the first operator. For a function, it is [after the
+    /// Returns the moment of a position, for questions about the state. For a line or an operator,
+    /// it is right before the first operator. For a function, it is [after the
     /// prologue](afterimage_profile::prologue_end), where debuggers also stop. The moment may lie
-    /// in a later block than [`time`](Self::time) gives: if the line begins with jumps, or if the
+    /// in a later block than [`time`](Self::time) gives, if the line begins with jumps, or if the
     /// prologue spans several blocks.
     ///
     /// # Errors
@@ -302,8 +305,8 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The arrival at a position, for ranges of lines. For a line, it is the moment right before
-    /// its first operator. For an operator, it is that operator. A number, or the call of a
+    /// Returns the arrival at a position, for ranges of lines. For a line, it is the moment right
+    /// before its first operator. For an operator, it is that operator. A number, or a call to a
     /// function, names a whole block.
     ///
     /// # Errors
@@ -319,7 +322,7 @@ impl<'a, S: Segments> Positions<'a, S> {
 
     /// Returns the exact statement of a position, for ranges of statements. For a line, it is the
     /// first statement that the arrival executes, or the moment right before its first operator if
-    /// it has no statement. For an operator, it is that operator. A number, or the call of a
+    /// it has no statement. For an operator, it is that operator. A number, or a call to a
     /// function, names a whole block.
     ///
     /// # Errors
@@ -350,7 +353,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// A place, and which occurrence of it: the first, unless the text says otherwise.
+    /// Returns a place and its selected occurrence. The default is the first.
     fn resolved(&self, text: &str) -> Result<(Place, Occurrence), ResolveError> {
         let resolver = Resolver::new(self.program, self.module, self.names, self.source);
         let resolver = resolver.heard_by(self.remarks);
@@ -395,9 +398,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The position of an operator's execution in block T, in the notation that
-    /// [`statement`](Self::statement) reads, such as `@0x1f3#3`. `None` if the operator is in no
-    /// block, or block T is not an execution of its block.
+    /// Returns the position of an operator's execution in block T, in the notation that
+    /// [`statement`](Self::statement) reads, such as `@0x1f3#3`. Returns `None` if the operator is
+    /// in no block, or block T is not an execution of its block.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -422,7 +425,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         block_at(self.program.function(function)?, op)
     }
 
-    /// All executions of an operator's block; `None` if the operator is in no block.
+    /// Returns all executions of an operator's block, or `None` if the operator is in no block.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -437,7 +440,7 @@ impl<'a, S: Segments> Positions<'a, S> {
             .transpose()
     }
 
-    /// All executions of a block.
+    /// Returns all executions of a block.
     fn executions(
         &self,
         function: FuncId,
@@ -460,10 +463,10 @@ impl<'a, S: Segments> Positions<'a, S> {
         here.filter(|stop| stop.next <= op).count() as u64
     }
 
-    /// The prologue of a function. O(log rows of the line table + size of the body).
+    /// Returns the prologue of a function. O(log rows of the line table + size of the body).
     ///
     /// # Errors
-    /// If the module's bytes are not those of the program.
+    /// If the module's bytes do not match the program.
     pub fn prologue(&self, function: FuncId) -> Result<Prologue, ProfileError> {
         let code = self.program.function(function);
         let end = match code {
@@ -525,12 +528,12 @@ impl<'a, S: Segments> Positions<'a, S> {
         }))
     }
 
-    /// Returns the operators executed at a place, in order of time. For a line, they are those
-    /// of the k-th [arrival](ArrivalTimes::executed); for a function, the first execution of each
-    /// in the k-th call; for an operator, that one.
+    /// Returns the operators executed at a place, in order of time. For a line, these are the
+    /// operators of the k-th [arrival](ArrivalTimes::executed). For a function, they are the first
+    /// execution of each operator in the k-th call. For an operator, it is this operator.
     ///
     /// This takes as long as finding the place. For a function, it also takes a step for each node
-    /// of the call, until all operators that the function ever executes have been seen.
+    /// of the call, until all operators that the function ever executes have been found.
     ///
     /// # Errors
     /// As for [`time`](Self::time). A number or percentage is not a place.
@@ -557,7 +560,8 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// The first execution of each operator of a function in the call that begins at `time`.
+    /// Returns the first execution of each operator of a function in the call that begins at
+    /// `time`.
     fn in_call(&self, function: FuncId, time: u64) -> Result<Vec<Step>, PositionError<S::Error>> {
         let mut found = Vec::new();
         let Some(code) = self.program.function(function) else {
@@ -583,8 +587,8 @@ impl<'a, S: Segments> Positions<'a, S> {
         Ok(found)
     }
 
-    /// All arrivals at a line that is in these functions. Linear in the nodes. Also linear in all
-    /// grammars, if earlier nodes decide whether a node begins with an arrival.
+    /// Returns all arrivals at a line of these functions. Takes time linear in the nodes, and in
+    /// all grammars if earlier nodes decide whether a node begins with an arrival.
     ///
     /// # Errors
     /// If the path does not determine the arrivals.
@@ -616,13 +620,13 @@ impl<'a, S: Segments> Positions<'a, S> {
         if arrivals.is_ambiguous() {
             return Err(PositionError::Ambiguous(what()));
         }
-        // Arrivals that the last block did not reach would have come last.
+        // The arrivals that the last block did not reach come last.
         let count = times.count()? - unreached;
         Ok(ArrivalTimes::new(self.path, arrivals, times, count))
     }
 }
 
-/// Refuses a column, since arrivals are counted by line.
+/// Returns an error for a column, since arrivals are counted by line.
 fn refuse_column<E: Error + 'static>(text: &str) -> Result<(), PositionError<E>> {
     let place = split_occurrence(text).map_or(text, |split| split.0);
     match form(place) {
@@ -663,8 +667,8 @@ fn number<E: Error + 'static>(
     }
 }
 
-/// A percentage of a whole, rounded down. Uses integers, because floating-point numbers do not have
-/// 64 bits of precision.
+/// Returns a percentage of a whole, rounded down. Uses integers, because floating-point numbers do
+/// not have 64 bits of precision.
 fn part(percent: &str, whole: u64) -> Option<u64> {
     const DECIMALS: usize = 9;
     let (integer, decimals) = percent.split_once('.').unwrap_or((percent, "0"));

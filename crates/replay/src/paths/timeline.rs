@@ -1,9 +1,9 @@
-//! The calls of a run in order of time, merged until there are few enough to view.
+//! Lists the calls of a run in order of time, merged until there are few enough to view.
 //!
 //! Calls that are too short or too deep are merged with their neighbours into stretches. A stretch
-//! gives the number of its calls and of the blocks they execute. Parts of the run that contain only
-//! such calls are skipped in O(1). Code that a filter left out of the path belongs to no call, so
-//! it is shown as a separate kind of stretch.
+//! has the number of its calls and of the blocks that they execute. Parts of the run that contain
+//! only such calls are skipped in O(1). Code that a filter left out of the path belongs to no call,
+//! so it is shown as a separate kind of stretch.
 
 mod known;
 mod lengths;
@@ -22,21 +22,22 @@ use super::grammar::checked;
 /// Selects the calls to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelineLimits {
-    /// Calls nested in this many others are merged.
+    /// The nesting depth from which calls are merged.
     pub depth: usize,
-    /// Calls that execute fewer than this number of blocks are merged. Exceptions are calls that
-    /// are open at the beginning or end of the window, or between two segments of the path.
+    /// The number of executed blocks below which calls are merged. Calls that are open at the
+    /// beginning or end of the window, or between two segments of the path, are never merged as
+    /// short.
     pub min: u64,
 }
 
-/// Why calls are merged.
+/// The reason why calls are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Merging {
-    /// The calls are short.
+    /// The calls are shorter than the limit.
     Shorter,
-    /// The calls are deep.
+    /// The calls are deeper than the limit.
     Deeper,
-    /// They are not calls, but code that is missing from the path.
+    /// The blocks are missing from the path, and belong to no call.
     LeftOut,
 }
 
@@ -45,7 +46,7 @@ pub enum Merging {
 pub enum TimelineEvent {
     /// An activation begins, or is open at the beginning of the window.
     Begin {
-        /// The function.
+        /// The function of the activation.
         function: FuncId,
         /// The number of blocks executed before the event.
         time: u64,
@@ -57,7 +58,7 @@ pub enum TimelineEvent {
     },
     /// Merged calls in the innermost activation.
     Merged {
-        /// Why they were merged.
+        /// The reason for merging them.
         why: Merging,
         /// The number of blocks executed before the first of these calls.
         from: u64,
@@ -77,7 +78,7 @@ pub struct Timeline<'a, S> {
     path: &'a WholePath<S>,
     window: Window,
     limits: TimelineLimits,
-    /// The next segment, and the current one.
+    /// The next segment, and the current segment.
     next: usize,
     segment: Option<Walked>,
     tasks: Vec<Task>,
@@ -101,7 +102,7 @@ struct Walked {
     item: usize,
 }
 
-/// The remaining tasks in an item of the root, the next one last.
+/// A remaining task in an item of the root. The next task is last on the stack.
 enum Task {
     Symbols(RuleId, u32),
     Repeat(Symbol, u64),
@@ -118,7 +119,7 @@ struct Merged {
 }
 
 impl<'a, S: Segments> Timeline<'a, S> {
-    /// The calls of a window.
+    /// Creates a walk through the calls of a window.
     pub fn new(path: &'a WholePath<S>, window: Window, limits: TimelineLimits) -> Self {
         let from = window.first.saturating_sub(1);
         let summaries = path.segments().summaries().iter();
@@ -140,17 +141,17 @@ impl<'a, S: Segments> Timeline<'a, S> {
         }
     }
 
-    /// The window.
+    /// Returns the window.
     pub fn window(&self) -> Window {
         self.window
     }
 
-    /// Returns the limits that decide which calls are merged.
+    /// Returns the limits that select the calls to merge.
     pub fn limits(&self) -> TimelineLimits {
         self.limits
     }
 
-    /// The next event. Every activation that begins also ends.
+    /// Returns the next event. Every activation that begins also ends.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -170,7 +171,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         Ok(self.events.pop_front())
     }
 
-    /// The number of blocks before the window.
+    /// Returns the number of blocks before the window.
     fn from(&self) -> u64 {
         self.window.first.saturating_sub(1)
     }
@@ -233,7 +234,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
             Task::Repeat(symbol, times) => {
                 let round = self.known(symbol).length;
                 let before = self.from().saturating_sub(self.at);
-                // Repetitions before the window.
+                // Skip the repetitions before the window.
                 let skipped = before.checked_div(round).unwrap_or(0).min(times);
                 self.at += skipped * round;
                 if skipped < times {
@@ -335,7 +336,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         }
     }
 
-    /// Announces the activations that are open at the beginning of the window.
+    /// Reports the activations that are open at the beginning of the window.
     fn start(&mut self) {
         if !self.started {
             self.started = true;

@@ -9,7 +9,7 @@ use afterimage_wpp::{Cursor, Occurrences, PathError, Segments, TargetError, Visi
 /// The number of paths of other functions to skip one by one before a search for the next path.
 const STEPS: u32 = 32;
 
-/// The blocks from one time to another, both included. Times count executed blocks from 1.
+/// The blocks from one time to another, including both. Times count executed blocks from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The time of the first block.
@@ -19,7 +19,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// The blocks of an executed path that are in the window, as positions in the path.
+    /// Returns the blocks of an executed path that are in the window, as positions in the path.
     pub fn part(&self, visit: Visit) -> Range<u64> {
         let first = self.first.max(visit.start);
         let last = self.last.min(visit.last());
@@ -31,8 +31,8 @@ impl Window {
     }
 }
 
-/// The paths executed in a window, forward or backward, for all functions or some. Paths that the
-/// window cuts are included.
+/// The paths executed in a window, forward or backward, for all functions or some of them. Paths
+/// that the window cuts are included.
 ///
 /// A step takes amortised O(1). If the functions are rarely executed, finding their next path takes
 /// O(log n) for each rule on the way.
@@ -52,7 +52,7 @@ struct Filter<'a, S> {
 }
 
 impl<'a, S: Segments> Filter<'a, S> {
-    /// O(nodes + rules).
+    /// Creates the filter. O(nodes + rules).
     fn new(path: &'a WholePath<S>, functions: HashSet<FuncId>) -> Result<Self, TargetError> {
         let nodes = path.nodes().iter();
         let own = nodes.filter(|(_, node)| functions.contains(&node.function));
@@ -72,8 +72,8 @@ enum State {
 }
 
 impl<'a, S: Segments> Visits<'a, S> {
-    /// The executed paths of a window, in order of time or backward. With `function`, only the
-    /// paths of that function. The window must lie within the run.
+    /// Creates an iterator over the executed paths of a window, in order of time or backward. With
+    /// `function`, returns only the paths of that function. The window must lie within the run.
     ///
     /// # Errors
     /// If the function executed 2^64 paths or more.
@@ -94,7 +94,7 @@ impl<'a, S: Segments> Visits<'a, S> {
         })
     }
 
-    /// From now on, leaves out the paths of all functions except these.
+    /// Limits the rest of the iteration to the paths of these functions.
     ///
     /// # Errors
     /// Like [`new`](Self::new).
@@ -103,7 +103,7 @@ impl<'a, S: Segments> Visits<'a, S> {
         Ok(())
     }
 
-    /// The window.
+    /// Returns the window.
     pub fn window(&self) -> Window {
         self.window
     }
@@ -113,12 +113,12 @@ impl<'a, S: Segments> Visits<'a, S> {
         self.reverse
     }
 
-    /// The number of activations around the activation of the last path.
+    /// Returns the number of activations around the activation of the last path.
     pub fn depth(&self) -> usize {
         self.cursor.depth().saturating_sub(1)
     }
 
-    /// The next path; `None` at the end.
+    /// Returns the next path, or `None` at the end.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -146,10 +146,10 @@ impl<'a, S: Segments> Visits<'a, S> {
         Ok(None)
     }
 
-    /// The number of paths that begin in the window.
+    /// Returns the number of paths that begin in the window.
     ///
     /// # Errors
-    /// If the path cannot be read. The result is `Ok(None)` if the paths cannot be counted.
+    /// If the path cannot be read. If the paths cannot be counted, the result is `Ok(None)`.
     pub fn count(&self) -> Result<Option<u64>, PathError<S::Error>> {
         let all;
         let occurrences = match &self.filter {
@@ -202,15 +202,15 @@ impl<'a, S: Segments> Visits<'a, S> {
 /// The unit in which the last entries of a window are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Executed blocks.
+    /// Entries are executed blocks.
     Block,
-    /// Executed paths.
+    /// Entries are executed paths.
     Path,
 }
 
-/// The window that contains only the last `entries` entries of a window, for all functions or one.
-/// The search goes backward, so it takes time linear in `entries`, unless blocks of all functions
-/// are counted.
+/// Returns the window that contains only the last `entries` entries of a window, for all functions
+/// or one. For blocks of all functions, this takes O(1). Otherwise, the search goes backward, and
+/// takes time linear in `entries`.
 ///
 /// # Errors
 /// If the path cannot be read.
@@ -246,7 +246,8 @@ pub fn last<S: Segments>(
     Ok(Window { first, ..window })
 }
 
-/// Why a stretch of a run cannot be shown. `E` says why a segment cannot be loaded.
+/// The reason why a stretch of a run cannot be shown. `E` is the reason why a segment cannot be
+/// loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError<E> {
     /// The path cannot be read.

@@ -1,4 +1,4 @@
-//! The path traces of functions (Zhang and Gupta 2001).
+//! Collects the path traces of functions (Zhang and Gupta 2001).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountOrder {
-    /// Most calls first, as in the paper's files.
+    /// By the number of calls, the most first, as in the paper's files.
     #[default]
     Calls,
-    /// Most executed blocks first.
+    /// By the number of executed blocks, the most first.
     Blocks,
-    /// Most unique path traces first.
+    /// By the number of unique path traces, the most first.
     Paths,
     /// In the order of the program.
     Program,
@@ -44,7 +44,7 @@ pub struct TraceCounts {
 }
 
 impl TraceCounts {
-    /// Counts like [`count_paths`]. Keeps the first `top` rows in the given order.
+    /// Counts like [`count_paths`]. Keeps the first `top` rows in this order.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -92,8 +92,8 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// The traces of a function, as [`function_paths`] finds them; none if the function was not
-    /// called. Takes additional time linear in the blocks of the traces.
+    /// Returns the traces of a function, as [`function_paths`] finds them. There are none if the
+    /// function was not called. Takes additional time linear in the blocks of the traces.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -111,7 +111,7 @@ impl Traces {
         })
     }
 
-    /// The number of traces.
+    /// Returns the number of traces.
     pub fn len(&self) -> usize {
         self.compacted.paths.len()
     }
@@ -121,7 +121,7 @@ impl Traces {
         self.compacted.paths.is_empty()
     }
 
-    /// The blocks of a trace, in the order of execution.
+    /// Returns the blocks of a trace, in the order of execution.
     ///
     /// # Panics
     /// If there is no such trace.
@@ -133,7 +133,8 @@ impl Traces {
     }
 }
 
-/// The unique path traces of a function, in descending order of the number of calls that took them.
+/// Returns the unique path traces of a function, in descending order of the number of calls that
+/// took them.
 fn in_order<S: Segments>(
     path: &WholePath<S>,
     function: FuncId,
@@ -145,17 +146,17 @@ fn in_order<S: Segments>(
     Ok(found)
 }
 
-/// The path traces of some calls of a function.
+/// The path traces of some calls to a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracesOfCalls {
     /// The traces with their numbers in [`Traces`], from 1, in descending order of the number of
-    /// these calls that took them. A trace is complete, even if its call did not return within a
+    /// these calls that took them. A trace is complete even if its call did not return within a
     /// window.
     pub traces: Vec<(usize, UniquePath)>,
 }
 
 impl TracesOfCalls {
-    /// The traces of the calls with these numbers, from 1. Examines every call.
+    /// Returns the traces of the calls with these numbers, from 1. Examines every call.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -190,24 +191,24 @@ impl TracesOfCalls {
 /// The subject of a dynamic control-flow graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// A call.
+    /// A single call to the function.
     Call {
         /// The number of the call, from 1.
         number: u64,
-        /// The number of calls.
+        /// The number of calls to the function.
         of: u64,
-        /// The time of its first block.
+        /// The time of the call's first block.
         entered: u64,
         /// Whether the call returned.
         returned: bool,
     },
-    /// A unique path trace.
+    /// A unique path trace of the function.
     Trace {
         /// The number of the trace, from 1.
         number: usize,
-        /// The number of traces.
+        /// The number of traces of the function.
         of: usize,
-        /// The number of calls that took it.
+        /// The number of calls that took the trace.
         calls: u64,
     },
 }
@@ -215,30 +216,30 @@ pub enum Whose {
 /// The nodes of a dynamic control-flow graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphNodes {
-    /// Dynamic basic blocks.
+    /// Nodes are dynamic basic blocks.
     Dynamic,
-    /// Blocks.
+    /// Nodes are single blocks.
     Blocks,
 }
 
 /// The timestamp-annotated dynamic control-flow graph of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DynamicGraph {
-    /// The function.
+    /// The function that was called.
     pub function: FuncId,
     /// The subject of the graph.
     pub whose: Whose,
-    /// The kind of its nodes.
+    /// The kind of the graph's nodes.
     pub nodes: GraphNodes,
     /// The number of executed blocks.
     pub blocks: u64,
-    /// The number of steps of the trace: the last timestamp.
+    /// The number of steps of the trace, which is the last timestamp.
     pub steps: u64,
-    /// The graph.
+    /// The graph, with its timestamps.
     pub graph: DynamicCfg,
 }
 
-/// Why there is no such graph.
+/// The reason why there is no such graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError<E> {
     /// The path cannot be read.
@@ -250,12 +251,12 @@ pub enum GraphError<E> {
     /// The function was not called.
     #[error("it was not called in this run")]
     NeverCalled,
-    /// The function has fewer calls.
+    /// The function was called fewer times.
     #[error("there is no call {number}: it was called {}", times(*.of))]
     NoCall {
-        /// The requested number.
+        /// The requested number of the call.
         number: u64,
-        /// The number of calls.
+        /// The number of calls to the function.
         of: u64,
     },
     /// The function has fewer path traces.
@@ -264,9 +265,9 @@ pub enum GraphError<E> {
          frequent first"
     )]
     NoTrace {
-        /// The requested number.
+        /// The requested number of the trace.
         number: usize,
-        /// The number of traces.
+        /// The number of traces of the function.
         of: usize,
     },
 }
@@ -279,7 +280,7 @@ fn times(count: u64) -> String {
 }
 
 impl DynamicGraph {
-    /// The graph of a function's k-th call, counted from 1.
+    /// Returns the graph of a function's k-th call, counted from 1.
     ///
     /// # Errors
     /// If there is no such call, or the path cannot be read.
@@ -319,7 +320,8 @@ impl DynamicGraph {
         Ok(Self::new(&traces, 0, whose, nodes))
     }
 
-    /// The graph of a function's i-th unique path trace, counted from 1 in the order of [`Traces`].
+    /// Returns the graph of a function's i-th unique path trace, counted from 1 in the order of
+    /// [`Traces`].
     ///
     /// # Errors
     /// If there is no such trace, or the path cannot be read.

@@ -1,8 +1,8 @@
 //! Verifies that the path in a file can be the path of the recorded run. Checks every rule that
 //! follows from the program, the counts and the recorded end.
 //!
-//! Nothing is expanded. A rule of a segment's grammar is examined once, however often it is
-//! executed, so the time is linear in the grammars, the nodes and the program.
+//! The path is not expanded. A rule of a segment's grammar is examined once, even if it is executed
+//! many times. So the time is linear in the grammars, the nodes and the program.
 
 mod counts;
 mod flow;
@@ -30,39 +30,41 @@ const MAX_FINDINGS: usize = 10;
 pub enum PathRule {
     /// The directory is readable, and names only functions and blocks that the program has.
     Index,
-    /// There are as many segments as the directory lists, each in its place, followed by an empty
-    /// chunk.
+    /// All segments that the directory lists, and no others, are in their places. An empty chunk
+    /// follows them.
     Place,
     /// Every segment is readable and consistent in itself.
     Segment,
     /// Every opened grammar is in its place and matches its segment. An empty chunk follows the
-    /// last one.
+    /// last opened grammar.
     Grammar,
     /// Every segment has the contents that the directory lists.
     Summary,
     /// Every segment begins where the previous one ends, with the same activations.
     Continuity,
-    /// The blocks of a node are joined by edges, and only the last one ends with a call.
+    /// Edges join the blocks of a node, and only the last block ends with a call.
     Edges,
-    /// A node continues where an edge from its last block leads. It is marked as calling if that
-    /// block ends with a call.
+    /// An edge leads from a node's last block to the block where the node continues. The node is
+    /// marked as calling if its last block ends with a call.
     Continuation,
     /// Every activation begins at its function's root.
     Entry,
     /// The next node of an activation begins where the previous node continues, or where an
     /// exception is handled.
     Sequel,
-    /// A call is followed by the function that it names or, through a table, by one of its type. A
-    /// node without a call is followed by no activation. The host calls only exported functions.
+    /// After a call, the next activation belongs to the function that the call names or, through a
+    /// table, to a function of its type. No activation follows a node without a call. The host
+    /// calls only exported functions.
     Callee,
     /// An activation ends only where control leaves its function.
     Return,
-    /// Every function is entered as often as COUNTS says.
+    /// The number of entries to each function equals its number in COUNTS.
     CallCounts,
-    /// Every block is executed as often as COUNTS says.
+    /// The number of executions of each block equals its number in COUNTS.
     BlockCounts,
-    /// Every edge out of a block is taken as often as COUNTS says. Edges with the same ends are
-    /// counted together. So are returns and exceptions that the path does not distinguish.
+    /// The number of times that each edge out of a block is taken equals its number in COUNTS.
+    /// Edges with the same ends are counted together, like returns and exceptions that the path
+    /// does not distinguish.
     EdgeCounts,
     /// The path ends in the activations and blocks in which the run ended according to END.
     Stack,
@@ -71,7 +73,7 @@ pub enum PathRule {
 /// A place where a rule does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathFinding {
-    /// The rule.
+    /// The rule that does not hold.
     pub rule: PathRule,
     /// A description of the fault and its place.
     pub text: String,
@@ -86,7 +88,7 @@ impl fmt::Display for PathFinding {
 /// The result of checking a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathReport {
-    /// The places where rules do not hold: at most ten for each rule.
+    /// The places where rules do not hold, at most ten for each rule.
     pub findings: Vec<PathFinding>,
     /// The number of segments read.
     pub segments: u64,
@@ -94,7 +96,7 @@ pub struct PathReport {
     pub nodes: u64,
     /// The number of executed blocks.
     pub blocks: u64,
-    /// A description of the missing parts of the path; empty if it is complete.
+    /// A description of the missing parts of the path, empty if the path is complete.
     pub left_out: String,
     /// Whether the path was compared with the counts in the file.
     pub counts: bool,
@@ -114,12 +116,12 @@ impl PathReport {
     }
 }
 
-/// Checks everything about the path in a file; `None` if the file has no path. `module` has the
-/// bytes from which the program was parsed. Other sections are assumed to be correct, because other
-/// checks cover them.
+/// Checks the path in a file against all rules. Returns `None` if the file has no path. `module`
+/// has the bytes from which the program was parsed. Other sections are assumed to be correct,
+/// because other checks cover them.
 ///
-/// Linear in the size of the grammars, the nodes and the program. Uses memory for one segment, for
-/// all nodes, and for the activations that are open between segments.
+/// Takes time linear in the size of the grammars, the nodes and the program. Uses memory for one
+/// segment, for all nodes, and for the activations that are open between segments.
 pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option<PathReport> {
     let mut report = PathReport::default();
     let path = match recorded_path(file, program) {
@@ -154,7 +156,7 @@ pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option
     let mut flow = Flow::new(&nodes);
     let mut open = Vec::new();
     for at in 0..segments.summaries().len() {
-        // Nothing after an unreadable segment is checked.
+        // The segments after an unreadable segment are not checked.
         let Some(segment) = segment(segments, at, &open, &mut report) else {
             return Some(report);
         };
@@ -179,7 +181,7 @@ pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option
     Some(report)
 }
 
-/// Checks that each chunk states correctly where in the run it begins.
+/// Checks that each chunk states the right position of its beginning in the run.
 fn places(
     section: Option<SectionReader>,
     segments: &FileSegments,

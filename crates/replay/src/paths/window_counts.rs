@@ -1,7 +1,7 @@
-//! Execution counts of blocks, and of the edges between them, in a window.
+//! Counts the executions of blocks, and of the edges between them, in a window.
 //!
 //! A window consists of a few symbols of each segment's grammar, and parts of at most two nodes. So
-//! rules are counted with multiplicities, and nothing is expanded. This takes O(grammar) for each
+//! rules are counted with multiplicities, and are not expanded. This takes O(grammar) for each
 //! segment that the window touches.
 //!
 //! An edge has the time of the block that it leaves. So the counts of the edges out of a block add
@@ -30,7 +30,7 @@ pub struct WindowCounts {
 #[derive(Clone, Copy, Default)]
 struct Facts {
     length: u64,
-    /// The first and the last node that the surrounding activation executes in the rule; none if
+    /// The first and the last node that the surrounding activation executes in the rule, or none if
     /// the rule is a call.
     first: Option<NodeId>,
     last: Option<NodeId>,
@@ -48,12 +48,12 @@ enum Task {
     Leave,
 }
 
-/// Counts of nodes.
+/// The counts of complete and partial nodes.
 #[derive(Default)]
 struct OfNodes {
     nodes: HashMap<NodeId, u64>,
     pairs: HashMap<(NodeId, NodeId), u64>,
-    /// Counts of partial nodes: the blocks in these ranges.
+    /// The partial nodes, with the ranges of the executed blocks.
     parts: Vec<(NodeId, Range<u64>)>,
     /// The node that the current activation has just completed.
     before: Option<NodeId>,
@@ -159,7 +159,7 @@ impl WindowCounts {
         let Some(next) = cursor.next()? else {
             return Ok(());
         };
-        // A block in another activation follows by a call or a return, not by an edge.
+        // A block in another activation follows a call or a return, not an edge.
         let is_same = cursor.innermost()?.map(|activation| activation.entered) == began;
         if is_same && let Some(&to) = path.nodes()[next.node].blocks.first() {
             self.beyond = Some((function, from, to));
@@ -174,21 +174,21 @@ impl WindowCounts {
     }
 
     /// Like [`after`](Self::after), but counts only if both blocks are in the window. For a call,
-    /// this is how often it also returned.
+    /// this is the number of times that it also returned.
     pub fn within(&self, function: FuncId, from: BlockId, to: BlockId) -> u64 {
         let found = self.edges.get(&(function, from, to));
         found.copied().unwrap_or(0)
     }
 
-    /// The number of times that a block of the window was followed by another block of the same
-    /// activation.
+    /// Returns the number of times that a block of the window was followed by another block of the
+    /// same activation.
     pub fn after(&self, function: FuncId, from: BlockId, to: BlockId) -> u64 {
         let beyond = u64::from(self.beyond == Some((function, from, to)));
         self.within(function, from, to) + beyond
     }
 }
 
-/// The facts of a symbol.
+/// Returns the facts of a symbol.
 fn known(
     symbol: Symbol,
     rules: &PrimaryMap<RuleId, Facts>,
@@ -205,7 +205,7 @@ fn known(
     }
 }
 
-/// The facts about a segment's rules. Each rule comes after the rules of which it consists.
+/// Returns the facts about a segment's rules. Each rule comes after the rules in it.
 fn rules(segment: &Segment, nodes: &PrimaryMap<NodeId, Node>) -> PrimaryMap<RuleId, Facts> {
     let mut found = PrimaryMap::<RuleId, Facts>::new();
     for (id, rule) in segment.grammar.rules.iter() {
@@ -336,7 +336,7 @@ fn count(
     }
 }
 
-/// The part of a symbol that lies in a range.
+/// Returns the part of a symbol that lies in a range.
 fn clipped(symbol: Symbol, at: u64, length: u64, range: &Range<u64>) -> Option<Task> {
     let (from, to) = (range.start.max(at), range.end.min(at + length));
     if from >= to {

@@ -1,4 +1,4 @@
-//! An activation at a moment, and the registers that hold its variables.
+//! Finds an activation at a moment, and the registers that hold its variables.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -28,7 +28,8 @@ pub struct Bodies<'a> {
 }
 
 impl<'a> Bodies<'a> {
-    /// The bodies of a program. `module` has the bytes from which the program was parsed.
+    /// Creates a reader for the bodies of a program. `module` has the bytes from which the program
+    /// was parsed.
     pub fn new(program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             program,
@@ -40,7 +41,7 @@ impl<'a> Bodies<'a> {
         }
     }
 
-    /// The offset of an operator. O(operators) on first use.
+    /// Returns the offset of an operator. O(operators) on first use.
     fn offset(&self, function: &Function, op: OpId) -> Option<OrigOffset> {
         let key = (function.id, op);
         if let Some(known) = self.offsets.borrow().get(&key) {
@@ -52,11 +53,11 @@ impl<'a> Bodies<'a> {
         Some(offset)
     }
 
-    /// The first operator of a block that does something, or the block's first operator if none
-    /// does. Returns `None` if there is no such block.
+    /// Returns the first operator of a block that is executed, or the block's first operator if all
+    /// are markers. Returns `None` if there is no such block.
     ///
     /// # Errors
-    /// If the module's bytes are not those of the program.
+    /// If the module's bytes do not match the program.
     pub fn first_of(&self, function: FuncId, block: BlockId) -> Result<Option<OpId>, StateError> {
         let body = self.get(function)?;
         let Some(known) = body.function.cfg.blocks.get(block) else {
@@ -67,7 +68,7 @@ impl<'a> Bodies<'a> {
         Ok(Some(first.unwrap_or(known.ops.start)))
     }
 
-    /// Compiles some blocks, of which the last only up to an operator.
+    /// Compiles some blocks, the last one only up to an operator.
     fn code(
         &self,
         body: &Body<'a>,
@@ -80,7 +81,7 @@ impl<'a> Bodies<'a> {
             return Ok(Rc::clone(code));
         }
         let code = Rc::new(compile_before(self.program, body, blocks, op)?);
-        // Usually, few nodes lead to an operator. If there are many, only the first are kept.
+        // Usually, few nodes lead to an operator. If there are many, only the first nodes are kept.
         if known.len() < PREFIXES {
             known.push((blocks.into(), Rc::clone(&code)));
         }
@@ -100,8 +101,8 @@ impl<'a> Bodies<'a> {
     }
 }
 
-/// Whether an operator does something. Markers execute nothing, so the state before a marker equals
-/// the state before the next operator.
+/// Whether an operator is executed, and is not only a marker. The state before a marker equals the
+/// state before the next operator.
 fn is_executed(body: &Body<'_>, op: OpId) -> bool {
     let height = body.slots.heights.get(op);
     height.is_some_and(|height| *height != NO_HEIGHT)
@@ -113,19 +114,19 @@ const PREFIXES: usize = 64;
 /// The blocks of a node up to an operator, and their code.
 type Prefix = (Box<[BlockId]>, Rc<NodeCode>);
 
-/// An activation at a moment: before an operator of a block.
+/// An activation at a moment, which is before an operator of a block.
 pub struct Activation<'a> {
-    /// The function.
+    /// The function of the activation.
     pub function: FuncId,
     /// The time of the block.
     pub time: u64,
-    /// The operator.
+    /// The operator before which the moment lies.
     pub op: OpId,
     /// The offset of the operator in the module.
     pub offset: OrigOffset,
-    /// The execution of its node. It has a number only if the path is complete.
+    /// The execution of the activation's node. It has a number only if the path is complete.
     pub instance: Instance,
-    /// What the activation is doing.
+    /// The activity of the activation.
     pub stands: Stands,
     body: Rc<Body<'a>>,
     /// The node up to the operator.
@@ -136,30 +137,30 @@ pub struct Activation<'a> {
     stack: OnceCell<Box<[ValType]>>,
 }
 
-/// What an activation is doing at a moment.
+/// The activity of an activation at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stands {
     /// The activation executes a node.
     Executes,
-    /// The activation waits for a call. Of its path, only the block of the call is known.
+    /// The activation waits for a call. Its path is unknown, except the block of the call.
     Waits,
-    /// The activation begins. Of its path, only the first block is known.
+    /// The activation begins. Its path is unknown, except the first block.
     Begins,
 }
 
 /// The operator of a block that a moment precedes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
-    /// The first operator: the moment is the block's start.
+    /// The first operator, so that the moment is the block's start.
     First,
     /// The last operator, which is the call in a block that ends with one.
     Last,
-    /// This operator.
+    /// This operator of the block.
     Op(OpId),
 }
 
 impl<'a> Activation<'a> {
-    /// The activation that executes block T, before the block.
+    /// Returns the activation that executes block T, before the block.
     ///
     /// # Errors
     /// If there is no such block, or the path belongs to another program.
@@ -171,8 +172,8 @@ impl<'a> Activation<'a> {
         Self::new(values, bodies, time, Before::First)
     }
 
-    /// The activation that executes block T, before the block's last operator. If the block ends
-    /// with a call, this is the moment before the call.
+    /// Returns the activation that executes block T, before the block's last operator. If the block
+    /// ends with a call, this is the moment before the call.
     ///
     /// # Errors
     /// As for [`at_block`](Self::at_block).
@@ -184,7 +185,7 @@ impl<'a> Activation<'a> {
         Self::new(values, bodies, time, Before::Last)
     }
 
-    /// The activation that executes block T, before an operator of the block.
+    /// Returns the activation that executes block T, before an operator of the block.
     ///
     /// # Errors
     /// As for [`at_block`](Self::at_block), and if the operator is not in the block.
@@ -197,7 +198,8 @@ impl<'a> Activation<'a> {
         Self::new(values, bodies, time, Before::Op(op))
     }
 
-    /// The activation that executes block T, before an operator of the block, or before the block.
+    /// Returns the activation that executes block T, before an operator of the block, or before the
+    /// block.
     ///
     /// # Errors
     /// As for [`at_operator`](Self::at_operator).
@@ -222,8 +224,8 @@ impl<'a> Activation<'a> {
         Self::in_node(bodies, (node.function, &node.blocks), at, Stands::Executes)
     }
 
-    /// The activation that executes block T, before an operator of the block, or before the block.
-    /// Uses only the path, and of that only the surroundings of the block; the rest may be missing.
+    /// Returns the activation that executes block T, before an operator of the block, or before the
+    /// block. Uses only the path around the block. The rest of the path may be missing.
     ///
     /// # Errors
     /// As for [`at_operator`](Self::at_operator).
@@ -259,8 +261,8 @@ impl<'a> Activation<'a> {
         Self::in_node(bodies, (node.function, &node.blocks), at, Stands::Executes)
     }
 
-    /// An activation that waits for the call at the end of a block, at the moment before the call.
-    /// The block was executed at `time`.
+    /// Returns an activation that waits for the call at the end of a block, at the moment before
+    /// the call. The block was executed at `time`.
     ///
     /// # Errors
     /// If the program has no such block.
@@ -274,7 +276,7 @@ impl<'a> Activation<'a> {
         Self::in_node(bodies, (function, &[block]), at, Stands::Waits)
     }
 
-    /// An activation that begins at `time`, at the moment before its first block.
+    /// Returns an activation that begins at `time`, at the moment before its first block.
     ///
     /// # Errors
     /// If the program has no such function.
@@ -325,7 +327,7 @@ impl<'a> Activation<'a> {
         self.code.insts.len()
     }
 
-    /// The types of the function's locals, parameters first.
+    /// Returns the types of the function's locals, parameters first.
     pub fn locals(&self) -> &[ValType] {
         &self.body.slots.locals
     }
@@ -340,14 +342,14 @@ impl<'a> Activation<'a> {
         ty == Some(ValType::V128)
     }
 
-    /// The number of parameters among the locals.
+    /// Returns the number of parameters among the locals.
     pub fn parameters(&self, program: &Program) -> usize {
         let ty = program.types.get(self.body.function.ty);
         ty.map_or(0, |ty| ty.params.len())
     }
 
-    /// A slot of the operand stack as a variable, with its type; `None` if the slot is not in use.
-    /// O(operators of the function) on first use.
+    /// Returns the variable for a slot of the operand stack, with its type, or `None` if the slot
+    /// is not in use. O(operators of the function) on first use.
     pub fn slot(&self, slot: u32) -> Option<(u32, ValType)> {
         let types = self.stack.get_or_init(|| {
             let found = Slots::before(self.program, self.module, self.body.function, self.op);
@@ -357,18 +359,18 @@ impl<'a> Activation<'a> {
         Some((self.body.slots.of_slot(slot), ty))
     }
 
-    /// Where a variable's value comes from in the node.
+    /// Returns the source of a variable's value in the node.
     pub fn source(&self, variable: u32) -> Operand {
         self.operand(variable).1
     }
 
-    /// The positions of the blocks of the node that moved a variable's value to its place.
+    /// Returns the positions of the blocks of the node that moved a variable's value to its place.
     pub fn moved(&self, variable: u32) -> impl Iterator<Item = usize> + use<'_, 'a> {
         let all = self.code.moved(Taker::Output(variable)).iter();
         all.map(|moved| moved.block as usize)
     }
 
-    /// The register that holds a variable's value, and where the value comes from.
+    /// Returns the register that holds a variable's value, and the value's source.
     fn operand(&self, variable: u32) -> (Register, Operand) {
         let outputs = &self.code.outputs;
         let register = match outputs.binary_search_by_key(&variable, |output| output.0) {
@@ -384,8 +386,8 @@ impl<'a> Activation<'a> {
         (low, high.map_or(0, |(_, high)| *high))
     }
 
-    /// The value of a variable, from the whole execution trace. A variable is a local or a slot of
-    /// the operand stack, as numbered by [`Slots`](afterimage_program::Slots).
+    /// Returns the value of a variable, from the whole execution trace. A variable is a local or a
+    /// slot of the operand stack, as numbered by [`Slots`](afterimage_program::Slots).
     ///
     /// # Errors
     /// If the trace is damaged, or lacks the value.
@@ -393,8 +395,8 @@ impl<'a> Activation<'a> {
         Ok(values.value(self.instance, self.register(values, variable)?)?)
     }
 
-    /// The register of the whole node that holds a variable's value. Variables are numbered as in
-    /// [`recorded`](Self::recorded).
+    /// Returns the register of the whole node that holds a variable's value. Variables are numbered
+    /// as in [`recorded`](Self::recorded).
     ///
     /// # Errors
     /// If the node cannot be compiled.
@@ -414,8 +416,9 @@ impl<'a> Activation<'a> {
         })
     }
 
-    /// The value of a variable, from the registers of the whole node, in which `first_result` is
-    /// the first result register. `None` if the registers belong to another node.
+    /// Returns the value of a variable, from the registers of the whole node, in which
+    /// `first_result` is the first result register. Returns `None` if the registers belong to
+    /// another node.
     pub fn followed(
         &self,
         low: &[u64],
@@ -433,7 +436,7 @@ impl<'a> Activation<'a> {
     }
 }
 
-/// A placeholder for the node of an activation that has no node in the path.
+/// Returns a placeholder for the node of an activation without a node in the path.
 fn nowhere(time: u64) -> Instance {
     Instance {
         time,

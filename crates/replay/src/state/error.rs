@@ -1,4 +1,4 @@
-//! Why the state at a moment is unknown.
+//! The reasons why the state at a moment is unknown.
 
 use afterimage_machine::MachineError;
 use afterimage_wpp::PathError;
@@ -7,7 +7,7 @@ use crate::paths::PathFileError;
 use crate::steps::CheckpointError;
 use crate::values::ValuesError;
 
-/// Why the state at a moment is unknown.
+/// The reason why the state at a moment is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// The whole execution trace cannot answer.

@@ -7,7 +7,7 @@ use afterimage_wpp::Segments;
 
 use crate::steps::{Follower, Paused, Run, StepsError};
 
-/// A moment to stop at, inside an execution of a node.
+/// A moment at which to stop, inside an execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Halt {
     /// The time of the execution's first block.
@@ -16,13 +16,13 @@ pub struct Halt {
     pub instructions: usize,
 }
 
-/// Follows a run once, up to the last of the given moments, which must ascend. For each moment,
-/// passes on its index, the first result register of its node, and the state. A moment that the run
-/// did not reach, because it ended just before, is left out.
+/// Follows a run once, up to the last of these moments, which must ascend. For each moment, passes
+/// on its index, the first result register of its node, and the state. Leaves out a moment that the
+/// run did not reach, because it ended just before.
 ///
-/// Time is linear in the memory that is read, and in the blocks from the previous moment, or from
-/// the last checkpoint if that is later, to each moment. Memory use is the guest's memory, plus the
-/// nodes' code and the checkpoint data that is kept.
+/// Takes time linear in the memory that is read, and in the blocks before each moment, from the
+/// previous moment or the last checkpoint on. Memory use is the guest's memory, plus the nodes'
+/// code and the cached checkpoint data.
 ///
 /// # Errors
 /// If the path, the log and the program disagree, or the path has gaps.

@@ -8,12 +8,12 @@ use crate::values::RecordedValues;
 /// An activation that is open at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The function.
+    /// The function of the activation.
     pub function: FuncId,
-    /// The time of its first block.
+    /// The time of the activation's first block.
     pub entered: u64,
-    /// The time of the block where the activation stands. For the innermost activation, this is the
-    /// block of the moment; for the others, the block of the call for which they wait.
+    /// The time of the activation's current block. For the innermost activation, this is the block
+    /// of the moment. For the others, it is the block of the pending call.
     pub time: u64,
 }
 
@@ -43,12 +43,12 @@ pub fn calls(
             time: at,
         });
         // The host made the outermost call, so the previous node belongs to an earlier activation,
-        // at any depth.
+        // which may have any depth.
         if calls.len() == most || index == 0 {
             break;
         }
         // The last node executed before the activation began contains its call. If the activation
-        // replaced others, that is a tail call, so the search continues before the replaced
+        // replaced others, this call is a tail call, so the search continues before the replaced
         // activation.
         let mut entered = open.entered;
         at = loop {

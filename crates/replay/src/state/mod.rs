@@ -1,9 +1,9 @@
-//! The values of variables at a moment of a run: variables of the source language, and the locals,
-//! globals and memories that hold them.
+//! Finds the values of source variables at a moment of a run, and of the locals, globals and
+//! memories that hold them.
 //!
 //! Locals are computed from the whole execution trace. Globals and memory are known only after the
-//! run has been followed to the moment ([`follow_to`]). So the run is followed only if the question
-//! needs them. Only the memory in question is restored from a checkpoint.
+//! run has been followed to the moment ([`follow_to`]), which happens only if the question needs
+//! them. Only the memory in question is restored from a checkpoint.
 //!
 //! ```no_run
 //! use afterimage_program::{Names, Program, SourceMap};

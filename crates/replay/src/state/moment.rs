@@ -15,16 +15,17 @@ use crate::values::{Bits, Instance, RecordedValues, ValuesError};
 
 /// The contents of variables and memory that are known at a moment.
 pub trait Contents {
-    /// The value of a variable of an activation.
+    /// Returns the value of a variable of an activation.
     fn variable(&self, activation: &Activation<'_>, variable: u32) -> Option<Bits>;
 
-    /// The value of a global.
+    /// Returns the value of a global.
     fn global(&self, index: u32) -> Option<Bits>;
 
-    /// The reference at an index of table 0: 0 for none, otherwise the function's index plus 1.
+    /// Returns the reference at an index of table 0, which is 0 for none, and otherwise the
+    /// function's index plus 1.
     fn element(&self, index: u64) -> Option<u64>;
 
-    /// Reads memory 0. `false` if some of the bytes do not exist or are unknown.
+    /// Reads memory 0. Returns `false` if some of the bytes do not exist or are unknown.
     fn memory(&self, address: u64, into: &mut [u8]) -> bool;
 }
 
@@ -43,7 +44,7 @@ pub struct Recorded<'m, 'a> {
 }
 
 impl<'m, 'a> Recorded<'m, 'a> {
-    /// Contents from this trace.
+    /// Creates contents from this trace.
     pub fn new(values: &'m RecordedValues<'a>) -> Self {
         Self {
             values,
@@ -66,7 +67,7 @@ impl<'m, 'a> Recorded<'m, 'a> {
         (self.outside.get(), self.why_outside.borrow().clone())
     }
 
-    /// The failure, if one has happened since the last call.
+    /// Returns the failure since the last call, if there was one.
     pub fn failure(&self) -> Option<StateError> {
         self.failed.take()
     }
@@ -112,7 +113,7 @@ impl Contents for Recorded<'_, '_> {
 }
 
 /// Contents that record whether a memory, table or global is requested. Every other value is 0, so
-/// this is only a guess, but finding out takes no time.
+/// the result is only a guess, but takes almost no time.
 #[derive(Default)]
 pub struct Guess {
     asked: Cell<bool>,
@@ -146,8 +147,8 @@ impl Contents for Guess {
     }
 }
 
-/// Contents from two sources. For the executing activation, they come from the machine, which has
-/// followed the run to the moment. For other activations, they come from the trace.
+/// Contents from two sources. The executing activation has its contents from the machine, which has
+/// followed the run to the moment. Other activations have theirs from the trace.
 pub struct Followed<'m, 'a> {
     /// The state of the machine.
     pub paused: &'m Paused<'m>,
@@ -189,13 +190,13 @@ impl Contents for Followed<'_, '_> {
     }
 }
 
-/// Contents at the end of a run: globals and memory 0. No activation is open.
+/// Contents at the end of a run, which are globals and memory 0. No activation is open.
 pub struct Ended<'m> {
     /// The state of the machine.
     pub paused: &'m Paused<'m>,
-    /// The program.
+    /// The program that was run.
     pub program: &'m Program,
-    /// Why a memory could not be read, if that happened.
+    /// The reason why a memory could not be read, if one could not.
     pub failed: &'m RefCell<Option<StateError>>,
 }
 
@@ -225,13 +226,13 @@ impl Machine for Ended<'_> {
 
 /// An activation at a moment.
 pub struct Moment<'m, 'a> {
-    /// The activation.
+    /// The activation that is examined at the moment.
     pub activation: &'m Activation<'a>,
     /// The contents that are known at the moment.
     pub contents: &'m dyn Contents,
     /// The same activation at its beginning, if known.
     pub entry: Option<&'m Activation<'a>>,
-    /// The program.
+    /// The program that was run.
     pub program: &'a Program,
     /// The name of a function.
     pub name: &'m dyn Fn(FuncId) -> String,

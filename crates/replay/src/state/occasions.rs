@@ -1,4 +1,4 @@
-//! All times at which the run was at a place.
+//! Lists all times at which the run was at a place.
 
 use afterimage_ids::OpId;
 use afterimage_wpp::Occurrences;
@@ -11,25 +11,25 @@ use crate::values::{Executions, RecordedValues};
 pub enum Occasions<'a> {
     /// Arrivals at a line.
     Line(ArrivalTimes<'a, FileSegments>),
-    /// Executions of an operator, the operator, and how many of these executions count.
+    /// Executions of an operator, the operator, and the number of these executions that count.
     Operator(Executions<'a>, OpId, u64),
-    /// Calls of a function, after its prologue.
+    /// Calls to a function, after its prologue.
     Calls(Occurrences<'a, FileSegments>, Prologue),
 }
 
 /// A single time at which the run was at the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occasion {
-    /// Its number, from 1.
+    /// The number of the occasion, from 1.
     pub number: u64,
     /// The time of the block.
     pub time: u64,
-    /// The operator before which the occasion lies; `None` for the start of the block.
+    /// The operator after the occasion, or `None` for the start of the block.
     pub op: Option<OpId>,
 }
 
 impl<'a> Occasions<'a> {
-    /// The number of occasions.
+    /// Returns the number of occasions.
     pub fn count(&self) -> u64 {
         match self {
             Self::Line(all) => all.count(),
@@ -50,7 +50,7 @@ impl<'a> Occasions<'a> {
         })
     }
 
-    /// Returns an occasion by its number, from 1; `None` if there are fewer occasions.
+    /// Returns an occasion by its number, from 1, or `None` if there are fewer occasions.
     ///
     /// # Errors
     /// If the path cannot be read.

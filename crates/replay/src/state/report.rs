@@ -1,4 +1,4 @@
-//! The state at a moment, ready for display.
+//! Reports the state at a moment, in a form for display.
 
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_profile::SourceLine;
@@ -7,7 +7,7 @@ use wasmparser::ValType;
 use super::Shown;
 use crate::values::Bits;
 
-/// The state at a moment: before a block, or one of its operators, is executed.
+/// The state at a moment, which is before a block or one of its operators is executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateReport {
     /// The time of the block.
@@ -27,15 +27,15 @@ pub struct StateReport {
 /// An activation with the values of its variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its position in the stack, 0 for the innermost.
+    /// The activation's position in the stack, or 0 for the innermost.
     pub number: usize,
-    /// Its function.
+    /// The function of the activation.
     pub function: FuncId,
-    /// The function's name.
+    /// The name of the function.
     pub name: String,
-    /// The time of its first block.
+    /// The time of the activation's first block.
     pub entered: u64,
-    /// The time of the block where the activation stands.
+    /// The time of the activation's current block.
     pub time: u64,
     /// The operator that the activation executes next.
     pub offset: OrigOffset,
@@ -43,19 +43,20 @@ pub struct Frame {
     pub line: Option<SourceLine>,
     /// The functions inlined at the operator, the innermost first.
     pub inlined: Vec<InlinedCall>,
-    /// The line in the function itself: the line of the operator, or of the outermost inlined call.
+    /// The line in the function itself, which is the line of the operator or of the outermost
+    /// inlined call.
     pub own_line: Option<SourceLine>,
-    /// The variables of the source, the innermost scope first; or why there are none.
+    /// The variables of the source, the innermost scope first, or the reason why there are none.
     pub variables: Result<Vec<Shown>, String>,
     /// The locals of WebAssembly, if there are no variables of the source.
     pub locals: Vec<Local>,
-    /// If the line belongs to a library: the line of the user's own code into which it was inlined.
+    /// If the line belongs to a library, the line of the user's own code into which it was inlined.
     pub around: Option<SourceLine>,
-    /// Whether the activation's code belongs to a library. Its variables are then left out unless
+    /// Whether the activation's code belongs to a library. If so, its variables are left out unless
     /// requested.
     pub library: bool,
-    /// Why some values are unknown: no values are stored for the time of the call, or for the
-    /// function.
+    /// The reason why some values are unknown. No values are stored for the time of the call, or
+    /// for the function.
     pub outside: Option<String>,
 }
 
@@ -64,7 +65,8 @@ pub struct Frame {
 pub struct InlinedCall {
     /// The name of the function.
     pub name: String,
-    /// The line in this function, if known: the line of the operator, or of the next inlined call.
+    /// The line in this function, if known. It is the line of the operator, or of the next inlined
+    /// call.
     pub line: Option<SourceLine>,
     /// Whether the function belongs to a library.
     pub library: bool,
@@ -73,25 +75,25 @@ pub struct InlinedCall {
 /// A local or a global of WebAssembly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local {
-    /// Its index.
+    /// The index of the local or global.
     pub index: u32,
-    /// Its name, if it has one.
+    /// The name of the local or global, if it has one.
     pub name: Option<String>,
-    /// Its type.
+    /// The type of the value.
     pub ty: ValType,
-    /// Whether it is a parameter.
+    /// Whether the local is a parameter.
     pub parameter: bool,
-    /// Its value, if known.
+    /// The value, if known.
     pub value: Option<Bits>,
 }
 
-/// The global variables.
+/// The values of all requested global variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Globals {
     /// The globals of WebAssembly.
     pub module: Vec<Local>,
     /// The global variables of the source.
     pub source: Vec<Shown>,
-    /// The number of further source variables that are left out.
+    /// The number of source variables that are left out.
     pub more: usize,
 }

@@ -1,4 +1,4 @@
-//! Variables with their values.
+//! Lists variables with their values.
 
 use afterimage_program::Program;
 use afterimage_variables::{
@@ -13,11 +13,11 @@ use crate::values::Bits;
 /// A variable of the source with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Its name; empty for a parameter without one.
+    /// The variable's name, or empty for a parameter without a name.
     pub name: String,
-    /// Its type's name.
+    /// The name of the variable's type.
     pub type_name: String,
-    /// Whether it is a parameter.
+    /// Whether the variable is a parameter.
     pub parameter: bool,
     /// The inlined function to which the variable belongs.
     pub inlined: Option<String>,
@@ -25,15 +25,15 @@ pub struct Shown {
     pub calls: u32,
     /// Whether a variable of an inner scope has the same name.
     pub shadowed: bool,
-    /// The line of its declaration.
+    /// The line of the variable's declaration.
     pub line: Option<u32>,
-    /// Its value in C notation, or why the value is unknown.
+    /// The variable's value in C notation, or the reason why the value is unknown.
     pub value: Result<String, String>,
-    /// For a parameter: why its place may hold something else, such as the last write to it. That
-    /// write may also be an assignment in the source.
+    /// For a parameter, the reason why its place may hold another value, such as the last write to
+    /// it. That write may also be an assignment in the source.
     pub written: Option<Written>,
-    /// Its value in brief, for a list of arguments: `…` if the value has many parts, `?` if it is
-    /// unknown or may have been overwritten.
+    /// The variable's value in brief, for a list of arguments. `…` stands for a value with many
+    /// parts. `?` stands for a value that is unknown or may have been overwritten.
     pub brief: String,
 }
 
@@ -44,11 +44,11 @@ pub type ShownObject = (Shown, Option<Object>);
 const BRIEF: usize = 32;
 const BRIEF_POINTER: usize = 64;
 
-/// The variables in scope at a moment, innermost scope first. `written` returns the last write to a
-/// local since the activation began ([`Activation::written`]).
+/// Returns the variables in scope at a moment, innermost scope first. `written` returns the last
+/// write to a local since the activation began ([`Activation::written`]).
 ///
 /// # Errors
-/// The inner error says that the debug information does not describe the function. The outer error
+/// The inner error means that the debug information does not describe the function. The outer error
 /// comes from `written`.
 pub fn variables(
     known: &Variables<'_>,
@@ -95,7 +95,7 @@ pub fn objects(
     shown.collect::<Result<_, _>>().map(Ok)
 }
 
-/// All global variables of the source that have a place, sorted by name.
+/// Returns all global variables of the source that have a place, sorted by name.
 ///
 /// # Errors
 /// If the debug information has too many global variables.
@@ -188,8 +188,8 @@ fn brief(rendered: &Rendered) -> String {
     }
 }
 
-/// The locals of an activation: the type of each, whether it is a parameter, and its value if
-/// known.
+/// Returns the locals of an activation. Each has its type, whether it is a parameter, and its value
+/// if known.
 pub fn locals(
     program: &Program,
     activation: &Activation<'_>,
@@ -205,7 +205,7 @@ pub fn locals(
         .collect()
 }
 
-/// The globals of WebAssembly: the type of each, and its value if known.
+/// Returns the globals of WebAssembly, each with its type, and its value if known.
 pub fn wasm_globals(program: &Program, contents: &dyn Contents) -> Vec<(ValType, Option<Bits>)> {
     let all = program.globals.iter().zip(0..);
     all.map(|(ty, index)| (*ty, contents.global(index)))

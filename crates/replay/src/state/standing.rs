@@ -1,4 +1,4 @@
-//! The values in all open activations at a moment, found by following the run from a snapshot. This
+//! Finds the values in all open activations at a moment, by following the run from a snapshot. This
 //! needs no stored values, and works on a single stretch of the path.
 
 use std::cell::Cell;
@@ -16,7 +16,7 @@ use crate::values::Bits;
 /// The open activations at a moment.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// When each activation began, and its arguments, the outermost first.
+    /// The time at which each activation began, and its arguments, the outermost first.
     pub open: Vec<Open>,
     /// The values in the activations that wait for a call, which are all except the last. The
     /// outermost comes first.
@@ -24,7 +24,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// A stack with a single activation, whose arguments are unknown.
+    /// Creates a stack with a single activation, which has unknown arguments.
     pub fn of(times: Opened) -> Self {
         Self {
             open: vec![Open {
@@ -35,8 +35,8 @@ impl Standing {
         }
     }
 
-    /// The innermost `most` activations, innermost first. `innermost` is the activation at the
-    /// moment.
+    /// Returns the innermost `most` activations, innermost first. `innermost` is the activation at
+    /// the moment.
     pub fn calls(&self, innermost: &Activation<'_>, most: usize) -> Vec<Call> {
         let waiting = self.waiting.iter().map(|waits| waits.function);
         let functions = waiting.chain([innermost.function]);
@@ -60,8 +60,8 @@ impl Standing {
 
 /// Follows a run to a moment, from the last snapshot before it or from the beginning. Passes the
 /// open activations, the first result register of the node, and the contents to `show`. Returns
-/// `None` if the snapshot does not say when its activations began, or if the run ended before the
-/// moment.
+/// `None` if the snapshot lacks the times at which its activations began, or if the run ended
+/// before the moment.
 ///
 /// # Errors
 /// If the path, the log and the program disagree, the path has gaps, or the snapshots are damaged.
@@ -111,7 +111,7 @@ where
         follower.execute_pausing(visit, &mut (), &[halt.instructions], |_, paused| {
             if let Some((show, mut standing)) = show.take() {
                 if let Some(open) = standing.open.last_mut().filter(|_| begins) {
-                    // If the host made the call, its arguments are known only now.
+                    // If the host made the call, its arguments are known only at this point.
                     open.arguments = Some(variables(paused.inside, parameters));
                 }
                 shown = Some(show(standing, first_result, paused));
@@ -122,7 +122,7 @@ where
     Ok(None)
 }
 
-/// The values of a node's first variables at its beginning.
+/// Returns the values of a node's first variables at its beginning.
 fn variables(inside: &Inside<'_>, count: usize) -> Box<[Bits]> {
     let high = inside.high.iter().copied().chain(std::iter::repeat(0));
     inside.low.iter().copied().zip(high).take(count).collect()
@@ -145,7 +145,7 @@ pub struct OnMachine<'m> {
 }
 
 impl OnMachine<'_> {
-    /// The arguments of an activation.
+    /// Returns the arguments of an activation.
     fn arguments(&self, open: &Open) -> Option<Box<[Bits]>> {
         match &open.arguments {
             Some(given) => Some(given.clone()),
@@ -166,13 +166,14 @@ impl OnMachine<'_> {
                 let Some(above) = (variable as usize).checked_sub(waits.len()) else {
                     return waits.get(variable as usize).copied();
                 };
-                // The arguments of the call are those of the callee's activation, unless a tail
-                // call replaced it.
+                // The arguments of the call are the arguments of the callee's activation, unless a
+                // tail call replaced it.
                 let callee = self.standing.open.get(depth + 1)?;
                 let is_it = callee.times.entered == activation.time + 1;
                 let given = is_it.then(|| self.arguments(callee)).flatten();
                 let given = given.and_then(|given| given.get(above).copied());
-                // Other operands of the call, such as the table index that `call_indirect` took.
+                // These are other operands of the call, such as the table index that
+                // `call_indirect` took.
                 given.or_else(|| (self.at_call)(activation, variable))
             }
             Stands::Begins => {

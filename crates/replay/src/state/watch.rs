@@ -31,7 +31,7 @@ pub struct Watch<'w, 'a> {
     scopes: RefCell<HashMap<FuncId, Scopes>>,
 }
 
-/// The scopes of a function, or why the function has none.
+/// The scopes of a function, or the reason why the function has none.
 type Scopes = Rc<Result<FunctionScopes, DebugError>>;
 
 /// An activation at an occasion, and the same activation at its beginning.
@@ -40,12 +40,12 @@ type Standing<'a> = (Activation<'a>, Rc<Activation<'a>>);
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worth {
-    /// Its type's name.
+    /// The name of the value's type.
     pub type_name: String,
-    /// Its value in C notation.
+    /// The value in C notation.
     pub text: String,
-    /// Why the place of the parameter with which the expression begins may hold something else, if
-    /// it may.
+    /// The reason why the place of the parameter with which the expression begins may hold another
+    /// value, if it may.
     pub written: Option<Written>,
 }
 
@@ -58,24 +58,25 @@ pub struct Evaluated<T = Worth> {
     pub time: u64,
     /// The function of the block.
     pub function: FuncId,
-    /// The result, or why there is none.
+    /// The result, or the reason why there is none.
     pub value: Result<T, PathError>,
 }
 
 /// An expression at a moment.
 pub struct Watched<'m, 'a> {
-    /// The debug information.
+    /// The debug information of the module.
     pub variables: &'m Variables<'a>,
-    /// The moment.
+    /// The moment of the evaluation.
     pub moment: &'m Moment<'m, 'a>,
-    /// The scopes of the function that is executed at the moment. `None` without debug information:
-    /// then only global variables are known.
+    /// The scopes of the function that is executed at the moment. Without debug information, this
+    /// is `None`, and only global variables are known.
     pub scopes: Option<&'m FunctionScopes>,
     /// The object that the expression denotes.
     pub object: Object,
 }
 
-/// Why an expression cannot be evaluated. `E` says why the run cannot be followed.
+/// The reason why an expression cannot be evaluated. `E` is the reason why the run cannot be
+/// followed.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError<E> {
     /// The state at a moment is unknown.
@@ -99,7 +100,7 @@ fn is_dense(occasions: &[Occasion]) -> bool {
 }
 
 impl<'w, 'a> Watch<'w, 'a> {
-    /// Watches the expression that `path` denotes.
+    /// Creates a watch for the expression that `path` denotes.
     pub fn new(
         program: &'a Program,
         bodies: &'w Bodies<'a>,
@@ -129,9 +130,9 @@ impl<'w, 'a> Watch<'w, 'a> {
         Rc::clone(known)
     }
 
-    /// Evaluates the expression at the given moments, which must ascend. If a part of it lies in
-    /// memory or in a global, or is not in the trace, calls `follow` once to follow the run to
-    /// these moments.
+    /// Evaluates the expression at these moments, which must ascend. If a part of the expression
+    /// lies in memory or in a global, or is not in the trace, calls `follow` once to follow the run
+    /// to these moments.
     ///
     /// # Errors
     /// If the state at a moment is unknown, or the run cannot be followed.
@@ -167,9 +168,9 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    /// Why the place of the parameter with which the expression begins may hold something else.
-    /// `None` if the expression does not begin with a parameter, or the place certainly holds the
-    /// parameter.
+    /// Returns the reason why the place of the parameter with which the expression begins may hold
+    /// another value. Returns `None` if the expression does not begin with a parameter, or the
+    /// place certainly holds the parameter.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -322,7 +323,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     }
 
     /// Returns the activation at an occasion, and the same activation at its beginning. `last` is
-    /// the beginning for the previous occasion; in a loop, it is often the same.
+    /// the beginning for the previous occasion. In a loop, it is often the same.
     fn recorded(
         &self,
         occasion: &Occasion,
@@ -350,8 +351,8 @@ impl<'w, 'a> Watch<'w, 'a> {
         Ok((activation, self.entry(entered, last)?))
     }
 
-    /// The state at the beginning of an activation. Reuses `last`, from the previous occasion, if
-    /// that is the same activation.
+    /// Returns the state at the beginning of an activation. Reuses `last` from the previous
+    /// occasion, if it is the same activation.
     fn entry(
         &self,
         entered: u64,

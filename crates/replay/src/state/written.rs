@@ -1,5 +1,5 @@
-//! Finds out whether a parameter's place may hold something else, because it has been written since
-//! the call began or is shared.
+//! Determines whether a parameter's place may hold another value, because the place has been
+//! written since the call began or is shared.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -18,19 +18,19 @@ use crate::values::ValuesError;
 /// The operators that write a local.
 pub(super) type Sets = Rc<[(OpId, OrigOffset)]>;
 
-/// Why a parameter's place may hold something other than the parameter.
+/// The reason why a parameter's place may hold a value other than the parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The time of the write's block; without a write, the time of the moment.
+    /// The time of the write's block or, without a write, the time of the moment.
     pub time: u64,
     /// The operator that wrote. Without a write, the first operator of the code for which the debug
     /// information names the place.
     pub offset: OrigOffset,
-    /// What wrote the place, as far as known.
+    /// The writer of the place, if known.
     pub by: Writer,
 }
 
-/// What may have put something else in a parameter's place.
+/// The possible cause of another value in a parameter's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
     /// The only operator of the function that writes the local.
@@ -43,8 +43,8 @@ pub enum Writer {
     Shared,
 }
 
-/// Contents in which all data is 0. They record which locals a location reads, and whether it reads
-/// a slot of the operand stack.
+/// Contents in which all data is 0. They record the locals that a location reads, and whether it
+/// reads a slot of the operand stack.
 #[derive(Default)]
 struct Probe {
     locals: RefCell<Vec<u32>>,
@@ -77,29 +77,28 @@ impl Machine for Probe {
     }
 }
 
-/// What a parameter's value depends on. These are the locals that hold the value or parts of it,
-/// point to it, or are used to compute it. The place in memory counts, too, if it may also belong
-/// to another variable.
+/// The places on which a parameter's value depends. These are the locals that hold the value or
+/// parts of it, point to it, or are used to compute it. The place in memory also counts if it may
+/// belong to another variable.
 pub(super) struct Doubt {
     locals: Vec<u32>,
     /// The number of the function's locals that are arguments.
     arguments: usize,
-    /// The first code for which the debug information gives the parameter a place. If the only
-    /// write to a local that is not an argument comes right before this code, the local was made
-    /// for the parameter. A local that is also written elsewhere serves another variable at other
-    /// times.
+    /// The first code for which the debug information gives the parameter a place. A local that is
+    /// not an argument belongs to the parameter alone if its only write comes right before this
+    /// code. A local that is also written elsewhere holds another variable at other times.
     start: Option<OrigOffset>,
-    /// Where doubts about the place begin, and their reason. A slot of the operand stack that holds
-    /// the parameter, or a part of it, may contain the latest result instead. Or another variable
-    /// shares the parameter's memory.
+    /// The code at which doubts about the place begin, and their reason. A slot of the operand
+    /// stack that holds the parameter, or a part of it, may contain the latest result instead. Or
+    /// another variable shares the parameter's memory.
     place: Option<(OrigOffset, Writer)>,
 }
 
-/// The doubt about a parameter at a moment. `None` if the parameter is in no local and no slot of
-/// the operand stack, and no other variable shares its memory.
+/// Returns the doubt about a parameter at a moment. Returns `None` if the parameter is in no local
+/// and no slot of the operand stack, and no other variable shares its memory.
 ///
-/// Optimised code may keep something else in a local while the debug information still names the
-/// local for the parameter, or names it again later. The source's own assignment looks the same. So
+/// Optimised code may store another value in a local while the debug information still names the
+/// local for the parameter, or names it again later. An assignment in the source looks the same. So
 /// the value after a write is shown together with the write.
 pub(super) fn doubt(
     known: &Variables<'_>,
@@ -136,7 +135,7 @@ pub(super) fn doubt(
     let place = if probe.slots.get() || pieces.iter().any(on_stack) {
         Some((here, Writer::Slot))
     } else {
-        // For a broken entry, there is no value to doubt.
+        // A broken entry has no value to doubt.
         let is_shared = known.is_shared(function, variable).unwrap_or(true);
         is_shared.then_some((here, Writer::Shared))
     };
@@ -148,16 +147,16 @@ pub(super) fn doubt(
     })
 }
 
-/// The encoded size of `local.set` and `local.tee`: the opcode, and the local in LEB128.
+/// Returns the encoded size of `local.set` and `local.tee`: the opcode, and the local in LEB128.
 fn set_bytes(local: u32) -> u32 {
     1 + (u32::BITS - local.leading_zeros()).div_ceil(7).max(1)
 }
 
 impl Doubt {
-    /// The last write since the call that may have put something else in the parameter's place, as
-    /// of a moment in block T. `written` returns the last write to a local
+    /// Returns the last write since the call that may have put another value in the parameter's
+    /// place before a moment in block T. `written` returns the last write to a local
     /// ([`Activation::written`]). A slot of the operand stack and shared memory are doubted without
-    /// a write: compilers leave the parameter in the slot when something else is computed in it.
+    /// a write, because compilers leave the parameter in a slot that holds another result later.
     ///
     /// # Errors
     /// As for `written`.
@@ -182,7 +181,8 @@ impl Doubt {
 }
 
 impl Bodies<'_> {
-    /// The operators of a function that write a local, ascending. O(operators) on first use.
+    /// Returns the operators of a function that write a local, ascending. O(operators) on first
+    /// use.
     fn sets(&self, function: FuncId, local: u32) -> Sets {
         let key = (function, local);
         if let Some(known) = self.sets.borrow().get(&key) {
@@ -206,13 +206,13 @@ impl Bodies<'_> {
 }
 
 impl Activation<'_> {
-    /// The last write to a local since the activation began with block `entered`. `None` if there
-    /// was no write; a parameter then holds its argument. The given path may number its nodes
-    /// differently from the path by which the activation was found.
+    /// Returns the last write to a local since the activation began with block `entered`. Returns
+    /// `None` if there was no write, so that a parameter holds its argument. The nodes may have
+    /// other numbers in this path than in the path by which the activation was found.
     ///
-    /// O(nodes of the path); for recursive calls, also O(nodes of the activation). Opens the
-    /// segments that execute a node with a write, and those of the moment and of the activation's
-    /// beginning.
+    /// Takes O(nodes of the path) and, for recursive calls, O(nodes of the activation). Opens the
+    /// segments that execute a node with a write, and the segments of the moment and of the
+    /// activation's beginning.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -275,8 +275,8 @@ struct Writes<'w, 'a> {
 }
 
 impl Writes<'_, '_> {
-    /// The last write in some blocks: the position of its block, and the operator's offset. With
-    /// `before`, only writes before that operator count in the last block.
+    /// Returns the position of the block with the last write among some blocks, and the operator's
+    /// offset. With `before`, only writes before that operator count in the last block.
     fn last_in(&self, blocks: &[BlockId], before: Option<OpId>) -> Option<(u64, OrigOffset)> {
         let function = self.activation.program.function(self.activation.function)?;
         for (position, block) in blocks.iter().enumerate().rev() {
@@ -298,7 +298,8 @@ impl Writes<'_, '_> {
         self.last_in(&self.path.nodes()[node].blocks, None)
     }
 
-    /// The last write before the moment, within the execution of the node that contains the moment.
+    /// Returns the last write before the moment, within the execution of the node that contains the
+    /// moment.
     fn before_moment(&self, visit: Visit) -> Option<Written> {
         let Activation { time, op, .. } = self.activation;
         let here = (time - visit.start) as usize + 1;

@@ -1,4 +1,4 @@
-//! The loads and stores of a program.
+//! Finds the loads and stores of a program.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,9 +14,9 @@ use crate::values::Types;
 /// A load or a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AccessSite {
-    /// The function.
+    /// The function that contains the operator.
     pub function: FuncId,
-    /// The operator.
+    /// The operator that loads or stores.
     pub op: OpId,
 }
 
@@ -28,7 +28,7 @@ pub fn is_access(code: Code) -> bool {
     )
 }
 
-/// The reachable loads and stores of a function, in order.
+/// Returns the reachable loads and stores of a function, in order.
 fn of_function(ssa: &Ssa, function: FuncId) -> impl Iterator<Item = AccessSite> {
     let statements = ssa.statements.values().enumerate();
     let accesses = statements.filter(|(id, statement)| match statement.effect {
@@ -43,7 +43,7 @@ fn of_function(ssa: &Ssa, function: FuncId) -> impl Iterator<Item = AccessSite> 
     })
 }
 
-/// Returns which of these operators are loads and stores, in order.
+/// Returns the loads and stores among these operators, in order.
 pub fn access_sites(types: &Types<'_>, operators: &[(FuncId, OpId)]) -> Vec<AccessSite> {
     let mut sites = Vec::new();
     for of_one in operators.chunk_by(|a, b| a.0 == b.0) {
@@ -58,7 +58,7 @@ pub fn access_sites(types: &Types<'_>, operators: &[(FuncId, OpId)]) -> Vec<Acce
     sites
 }
 
-/// The load or store of a function that is nearest to an operator, measured in operators.
+/// Returns the load or store of a function that is nearest to an operator, measured in operators.
 pub fn nearest_access(types: &Types<'_>, function: FuncId, op: OpId) -> Option<AccessSite> {
     let ssa = types.statements(function)?;
     of_function(&ssa, function).min_by_key(|site| site.op.as_u32().abs_diff(op.as_u32()))
@@ -68,7 +68,7 @@ pub fn nearest_access(types: &Types<'_>, function: FuncId, op: OpId) -> Option<A
 pub(crate) struct SiteTable {
     /// The sites, by number.
     pub sites: Vec<AccessSite>,
-    /// The types of the values that the added sites give; `None` for a store.
+    /// The types of the values that the added sites give, or `None` for a store.
     pub types: Vec<Option<ValType>>,
     numbers: HashMap<AccessSite, u32>,
     /// Whether new sites may be added.
@@ -80,7 +80,7 @@ pub(crate) struct SiteTable {
 /// The sites of a node.
 #[derive(Debug, Default)]
 pub(crate) struct NodeSites {
-    /// The site of each instruction, as its number plus one; 0 for none.
+    /// The site of each instruction, as its number plus 1, or 0 for none.
     numbers: Box<[u32]>,
     /// For each instruction, the position of its block in the node.
     blocks: Box<[u32]>,
@@ -89,7 +89,7 @@ pub(crate) struct NodeSites {
 }
 
 impl NodeSites {
-    /// The number of an instruction's site, and the position of the instruction's block.
+    /// Returns the number of an instruction's site, and the position of the instruction's block.
     #[inline]
     pub fn get(&self, inst: usize) -> Option<(usize, u32)> {
         let number = self.numbers[inst].checked_sub(1)?;
@@ -98,7 +98,7 @@ impl NodeSites {
 }
 
 impl SiteTable {
-    /// A table with exactly these sites.
+    /// Creates a table with exactly these sites.
     pub fn of(sites: &[AccessSite], nodes: usize) -> Self {
         Self {
             sites: sites.to_vec(),
@@ -110,7 +110,7 @@ impl SiteTable {
         }
     }
 
-    /// A table to which all `wanted` instructions are added.
+    /// Creates a table to which all `wanted` instructions are added.
     pub fn of_all(wanted: fn(Code) -> bool, nodes: usize) -> Self {
         Self {
             sites: Vec::new(),
@@ -126,7 +126,7 @@ impl SiteTable {
         self.nodes[node.index()].clone()
     }
 
-    /// The sites of a new node.
+    /// Adds a node, and returns its sites.
     pub fn add(&mut self, node: NodeId, code: &NodeCode, plan: &Plan) -> Rc<NodeSites> {
         let mut numbers = vec![0; code.insts.len()];
         let items = plan.of_inst.iter().map(|&item| &plan.items[item as usize]);

@@ -1,4 +1,4 @@
-//! Addresses of loads and stores, one by one or summarized.
+//! Lists or summarizes the addresses of loads and stores.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -21,9 +21,10 @@ pub struct Access {
     pub site: usize,
     /// The number of the execution, from 1.
     pub number: u64,
-    /// The time of its block.
+    /// The time of the block with the access.
     pub time: u64,
-    /// The bytes that it read or wrote, or would have if it had not trapped.
+    /// The bytes that the access read or wrote. If it trapped, the bytes that it would have read or
+    /// written.
     pub range: Range,
     /// The trap, if the access ended the run.
     pub trap: Option<Trap>,
@@ -166,7 +167,7 @@ impl<'a, S: Segments> Addresses<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Iterates over the executions of these loads and stores, in a run with this log.
+    /// Creates an iterator over the executions of these loads and stores, in a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -186,8 +187,8 @@ where
     }
 
     /// Skips to the last checkpoint before a block, so that the run need not be followed up to
-    /// there. Executions after that checkpoint are listed. O(1) without checkpoints; otherwise, it
-    /// takes one look-up in the path for each block with a site.
+    /// there. Executions after that checkpoint are listed. Takes O(1) without checkpoints, and
+    /// otherwise one look-up in the path for each block with a site.
     ///
     /// # Errors
     /// If the checkpoints or the path cannot be read.
@@ -221,7 +222,7 @@ where
         Ok(())
     }
 
-    /// The next execution; `None` at the end.
+    /// Returns the next execution, or `None` at the end.
     ///
     /// # Errors
     /// If the run cannot be followed further.
@@ -258,24 +259,24 @@ const STRETCH: usize = 256;
 /// Consecutive addresses that one load or store accessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessedAddresses {
-    /// The load or store.
+    /// The load or store that accessed the addresses.
     pub site: AccessSite,
-    /// The memory.
+    /// The index of the accessed memory.
     pub memory: u32,
     /// The number of bytes that the load or store accesses.
     pub bytes: u64,
     /// The number of the first execution, from 1.
     pub first: u64,
-    /// The addresses: 256, or fewer at the end of the run.
+    /// The addresses. There are 256, or fewer at the end of the run.
     pub addresses: Vec<u64>,
 }
 
 /// Iterates over all addresses that a run's loads and stores accessed, in stretches of one load or
 /// store each. Accesses that trapped are not included.
 ///
-/// The stretches of each load or store are in order. Stretches are returned when they are full; the
-/// remaining ones come at the end, in program order. Memory holds one stretch for each load or
-/// store that was executed.
+/// The stretches of each load or store are in order. Full stretches are returned at once. The
+/// remaining stretches come at the end, in program order. At most one stretch is in memory for each
+/// load or store.
 pub struct AccessedStretches<'a, S: Segments> {
     walk: Walk<'a, S>,
     collected: Collected,
@@ -285,11 +286,11 @@ pub struct AccessedStretches<'a, S: Segments> {
 #[derive(Default)]
 struct Collected {
     sites: Rc<NodeSites>,
-    /// For each site: the number of addresses already returned, the last access, and the addresses
+    /// For each site, the number of addresses already returned, the last access, and the addresses
     /// of the stretch in progress.
     open: Vec<(u64, Range, Vec<u64>)>,
-    /// Full stretches: the site, the number of the first execution, the last access, and the
-    /// addresses.
+    /// The full stretches, each with its site, the number of its first execution, its last access,
+    /// and its addresses.
     full: VecDeque<(usize, u64, Range, Vec<u64>)>,
 }
 
@@ -336,7 +337,7 @@ impl<'a, S: Segments> AccessedStretches<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Iterates over the stretches of a run with this log.
+    /// Creates an iterator over the stretches of a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -349,7 +350,7 @@ where
         })
     }
 
-    /// The next stretch; `None` at the end.
+    /// Returns the next stretch, or `None` at the end.
     ///
     /// # Errors
     /// If the run cannot be followed further.
@@ -430,10 +431,10 @@ pub struct AccessStats {
     pub largest: u64,
     /// The number of distinct strides.
     pub strides: Distinct,
-    /// The most frequent stride; `None` if there is no stride, or there are too many distinct
+    /// The most frequent stride, or `None` if there is no stride, or there are too many distinct
     /// strides.
     pub stride: Option<Frequent<i64>>,
-    /// The memory.
+    /// The index of the accessed memory.
     pub memory: u32,
     /// The number of bytes that the load or store accesses.
     pub bytes: u64,
@@ -493,7 +494,7 @@ impl Observer for Sums {
     }
 }
 
-/// Summarizes the addresses of all loads and stores that a run executed, or only of the given ones.
+/// Summarizes the addresses of all loads and stores that a run executed, or only of these sites.
 ///
 /// # Errors
 /// If the run cannot be followed.

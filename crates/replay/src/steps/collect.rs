@@ -1,4 +1,4 @@
-//! Turns the machine's actions into steps.
+//! Converts the machine's actions to steps.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -25,14 +25,14 @@ enum Reference {
 /// The bytes of an access, if there are few.
 type Short = Option<Box<[u8]>>;
 
-/// What the next reported bytes belong to.
+/// The owner of the next reported bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BytesOf {
-    /// Nothing, because the step is not wanted.
+    /// No owner, because the step is not wanted.
     Unwanted,
-    /// The last access.
+    /// The last memory access of the node.
     Reference,
-    /// The last step.
+    /// The last collected step.
     Step,
 }
 
@@ -59,11 +59,11 @@ pub(super) struct Collector<'a> {
     told: BytesOf,
     /// The node's last operator, if it may still trap or make a call.
     last: Option<Site>,
-    /// The memory access that would have been made by the instruction at which the node stopped.
+    /// The memory access that the instruction at which the node stopped would have made.
     tried: Option<Tried>,
     /// The imported function that was called, and the place of the call.
     host: Option<(FuncId, Site)>,
-    /// The function that returns next without executing anything more.
+    /// The function that returns next without executing another node.
     passing: Option<FuncId>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Collector<'a> {
         self.push_at((time, op), function, op, what)
     }
 
-    /// Like [`push`](Self::push), for a step at a given place in a block.
+    /// Like [`push`](Self::push), but for a step at a given place in a block.
     fn push_at(
         &mut self,
         (time, place): (u64, Option<OpId>),
@@ -232,8 +232,8 @@ impl<'a> Collector<'a> {
                     break;
                 }
                 Kind::Inst(inst) => {
-                    // An atomic operator has several instructions, more than one of which may
-                    // access memory.
+                    // An atomic operator has several instructions, and more than one may access
+                    // memory.
                     let before = self.references[reference..].iter();
                     reference += before.take_while(|(of, ..)| *of < inst).count();
                     match self.references.get_mut(reference) {
@@ -268,7 +268,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Notes an instruction that may trap, and so end the run.
+    /// Notes an instruction that may trap and end the run.
     fn tries(&mut self, code: &NodeCode, position: usize, item: &Item, bank: Bank<'_>) {
         self.last = Some(self.site(item));
         self.tried = tried(&code.insts[position], item, bank);
@@ -282,7 +282,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Whether a statement lies after the place where the run was stopped.
+    /// Whether a statement is after the place where the run was stopped.
     fn is_behind(&self, stopped: StoppedBefore, item: &Item) -> bool {
         let function = self.program.function(self.function);
         let block = function.and_then(|function| function.cfg.blocks.get(stopped.block));
@@ -301,12 +301,12 @@ impl<'a> Collector<'a> {
         self.push(self.now(), self.function, op, what);
     }
 
-    /// The time of the node's last block.
+    /// Returns the time of the node's last block.
     fn now(&self) -> u64 {
         self.start + u64::from(self.plan.blocks.saturating_sub(1))
     }
 
-    /// A function's last operator, its `end`.
+    /// Returns a function's last operator, which is its `end`.
     fn end_of(&self, function: FuncId) -> Option<OpId> {
         let operators = self.program.function(function)?.operators;
         operators.checked_sub(1).map(OpId::from_u32)
@@ -321,22 +321,22 @@ impl<'a> Collector<'a> {
         if let Some((_, types)) = self.types_of(function) {
             let what = What::Return(typed(types, values.iter().copied()));
             let op = self.end_of(function);
-            // The return comes after everything else in the block.
+            // The return is the last step in the block.
             let last = OpId::from_u32(u32::MAX - 1);
             self.push_at((time, Some(last)), function, op, what);
         }
     }
 }
 
-/// Watches a node of an unwanted function. Observes only whether activations of a wanted function
-/// return after it.
+/// Observes a node of an unwanted function, and only checks whether activations of a wanted
+/// function return after it.
 pub(super) struct Passing<'c, 'a> {
     collector: &'c mut Collector<'a>,
     time: u64,
 }
 
 impl<'c, 'a> Passing<'c, 'a> {
-    /// Watches a node whose last block is T.
+    /// Creates an observer for a node with last block T.
     pub fn new(collector: &'c mut Collector<'a>, time: u64) -> Self {
         Self { collector, time }
     }
@@ -354,7 +354,7 @@ impl Observer for Passing<'_, '_> {
     }
 }
 
-/// Values with the given types and bits.
+/// Returns values with these types and bits.
 fn typed(types: &[ValType], bits: impl Iterator<Item = GlobalBits>) -> Box<[Value]> {
     let values = types.iter().zip(bits);
     values.map(|(&ty, bits)| Value::new(ty, bits)).collect()
@@ -374,7 +374,7 @@ impl Bank<'_> {
     }
 }
 
-/// The step of an instruction that accesses memory.
+/// Returns the step of an instruction that accesses memory.
 fn accessed(
     code: &NodeCode,
     position: usize,
@@ -420,7 +420,7 @@ fn tried(inst: &Inst, item: &Item, bank: Bank<'_>) -> Option<Tried> {
     })
 }
 
-/// The step of an instruction that does not access memory.
+/// Returns the step of an instruction that does not access memory.
 fn computed(code: &NodeCode, position: usize, item: &Item, bank: Bank<'_>) -> What {
     let inst = &code.insts[position];
     let result = || {
@@ -504,7 +504,7 @@ impl Observer for Collector<'_> {
     }
 
     fn called(&mut self, function: FuncId, arguments: &[GlobalBits]) {
-        // A call by the host takes place before the node begins.
+        // A call by the host comes before the node.
         let by_host = Site {
             function,
             op: None,

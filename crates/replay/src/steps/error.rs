@@ -1,4 +1,4 @@
-//! Why a run cannot be followed.
+//! The errors that occur when a run cannot be followed.
 
 use std::error::Error;
 
@@ -9,7 +9,8 @@ use afterimage_wpp::PathError;
 
 use afterimage_profile::ProfileError;
 
-/// Why a run cannot be followed. `E` says why a segment of its path cannot be loaded.
+/// The reason why a run cannot be followed. `E` is the reason why a segment of its path cannot be
+/// loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum StepsError<E: Error + 'static> {
     /// The machine, the path and the log disagree.
@@ -32,7 +33,7 @@ pub enum StepsError<E: Error + 'static> {
         "the path lacks code of some functions, so the run cannot be followed; build the whole path with `afterimage build --lens paths --again`"
     )]
     Partial,
-    /// The module's bytes are not those of the program.
+    /// The module's bytes do not match the program.
     #[error(transparent)]
     Module(#[from] ProfileError),
     /// A function's body cannot be read.
@@ -59,7 +60,7 @@ pub enum StepsError<E: Error + 'static> {
         last = size.saturating_sub(1)
     )]
     Outside {
-        /// The memory.
+        /// The index of the memory.
         memory: u32,
         /// The size of the memory in bytes.
         size: u64,
@@ -69,9 +70,9 @@ pub enum StepsError<E: Error + 'static> {
     /// There is no such memory.
     #[error("the program has no memory {memory}; it has {count}, counted from 0")]
     NoMemory {
-        /// The requested memory.
+        /// The requested index of a memory.
         memory: u32,
-        /// The number of memories.
+        /// The number of memories in the program.
         count: usize,
     },
 }

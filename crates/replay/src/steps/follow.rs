@@ -21,7 +21,7 @@ const TELL: u32 = 1 << 14;
 
 /// A run that can be followed.
 pub struct Run<'a, S: Segments> {
-    /// The program.
+    /// The program that was run.
     pub program: &'a Program,
     /// The bytes of the program's module.
     pub module: &'a [u8],
@@ -33,8 +33,8 @@ pub struct Run<'a, S: Segments> {
     pub stopped: Option<StoppedBefore>,
     /// The checkpoints from which the run can be followed, if any.
     pub checkpoints: Option<&'a FileCheckpoints>,
-    /// The snapshots, if any. The run can be followed from each one, even along a path that lacks
-    /// everything before it.
+    /// The snapshots, if any. The run can be followed from each snapshot, even along a path that
+    /// lacks the part before it.
     pub snapshots: Option<&'a Snapshots>,
     /// Receives the number of executed blocks from time to time.
     pub progress: &'a dyn Fn(u64),
@@ -49,7 +49,8 @@ impl<S: Segments> Clone for Run<'_, S> {
 
 impl<S: Segments> Copy for Run<'_, S> {}
 
-/// The checkpoints from which the run of a file can be followed; `None` if there are none.
+/// Returns the checkpoints from which the run of a file can be followed, or `None` if there are
+/// none.
 ///
 /// # Errors
 /// If the checkpoints are damaged.
@@ -97,8 +98,8 @@ impl Paused<'_> {
     }
 }
 
-/// The size of a memory in bytes, at the end of the node that is executed at `time`. Memories only
-/// grow. Follows the run from the last checkpoint before that time.
+/// Returns the size of a memory in bytes, at the end of the node that is executed at `time`.
+/// Memories only grow. Follows the run from the last checkpoint before that time.
 ///
 /// # Errors
 /// If there is no such memory, or the run cannot be followed.
@@ -125,8 +126,8 @@ where
     Ok(known.bytes.len() as u64)
 }
 
-/// Follows a run to its end, from the last checkpoint if there is one. Passes the state to `show`:
-/// globals, tables and memories. There are no registers at the end.
+/// Follows a run to its end, from the last checkpoint if there is one. Passes the globals, tables
+/// and memories to `show`. There are no registers at the end.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -193,9 +194,9 @@ where
         })
     }
 
-    /// Goes forward to the last place before a block from which the run can be followed, unless the
-    /// follower is already near that place or past it. The follower must not have executed the
-    /// block yet.
+    /// Goes forward to the last place before a block from which the run can be followed. Does
+    /// nothing if the follower is already near or after that place. The follower must not have
+    /// executed the block yet.
     pub fn skip_to(&mut self, time: u64) -> Result<(), StepsError<S::Error>> {
         if let Some(snapshots) = self.run.snapshots
             && let Some(number) = time.checked_sub(1).and_then(|before| snapshots.at(before))
@@ -233,8 +234,8 @@ where
         self.go_through(checkpoints, interval..interval + 1)
     }
 
-    /// Goes to the beginning of the first of some intervals, in order to follow all of them.
-    /// Restores the memory for all intervals at once.
+    /// Goes to the beginning of the first of some intervals, to follow all of them. Restores the
+    /// memory for all intervals at once.
     pub fn go_through(
         &mut self,
         checkpoints: &'a FileCheckpoints,
@@ -316,7 +317,7 @@ where
         Ok(())
     }
 
-    /// Returns the next node, to be passed to [`execute`](Self::execute); `None` at the end.
+    /// Returns the next node, to be passed to [`execute`](Self::execute), or `None` at the end.
     pub fn advance(&mut self) -> Result<Option<Visit>, StepsError<S::Error>> {
         self.nodes += 1;
         if self.nodes == TELL {
@@ -334,7 +335,7 @@ where
         Ok(next)
     }
 
-    /// Returns where the run was stopped from outside, if it was stopped in this node.
+    /// Returns the place where the run was stopped from outside, if this is in the node.
     pub fn stopped(&self, visit: Visit) -> Option<StoppedBefore> {
         let last = visit.last() == self.run.path.length();
         self.run.stopped.filter(|_| last)
@@ -358,7 +359,7 @@ where
         done.map_err(|error| self.failed(visit, error))
     }
 
-    /// Why a node could not be executed.
+    /// Returns the reason why a node could not be executed.
     #[cold]
     fn failed(&self, visit: Visit, error: MachineError) -> StepsError<S::Error> {
         match self.run.path.nodes()[visit.node].left_out {
@@ -367,8 +368,8 @@ where
         }
     }
 
-    /// Executes a node, and passes on the state after each of the given numbers of its
-    /// instructions, which must ascend.
+    /// Executes a node, and passes on the state after each of these numbers of instructions, which
+    /// must ascend.
     pub fn execute_pausing<O: Observer>(
         &mut self,
         visit: Visit,
@@ -394,7 +395,7 @@ where
         Ok(())
     }
 
-    /// Makes sure that some bytes of a memory have been restored, if they exist.
+    /// Ensures that some bytes of a memory have been restored, if they exist.
     pub fn need(
         &mut self,
         memory: u32,

@@ -1,4 +1,4 @@
-//! Finds who last wrote a byte.
+//! Finds the last write to a byte.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, OpId};
 use afterimage_machine::{NodeEnd, Observer, Range};
@@ -14,21 +14,21 @@ use super::step::overlap;
 use super::{Level, Run, Step, Steps, StepsError, Wanted, What, Within};
 use crate::paths::Window;
 
-/// A write to memory.
+/// The last write to a byte of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastWrite {
-    /// The time of its block.
+    /// The time of the block that wrote.
     pub time: u64,
     /// The function whose code wrote.
     pub function: FuncId,
-    /// The operator that wrote, or that called the host function that wrote; `None` if the host
+    /// The operator that wrote, or that called the host function that wrote. `None` if the host
     /// called that function itself.
     pub op: Option<OpId>,
     /// All bytes that the write changed.
     pub range: Range,
 }
 
-/// Why the last write cannot be found.
+/// The reason why the last write cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum LastWriteError<E: std::error::Error + 'static> {
     /// The run cannot be followed, or its checkpoints cannot be read.
@@ -39,21 +39,21 @@ pub enum LastWriteError<E: std::error::Error + 'static> {
     Values(TraceError<E, EpochFileError>),
 }
 
-/// Finds who last wrote bytes, by the index of checkpoints.
+/// Finds the last writes to bytes, with the index of checkpoints.
 ///
 /// The index gives the execution of the node that wrote, unless a later execution in the same
-/// interval wrote the byte, too. In that case, the search goes back along the path, over the
-/// executions of those nodes that wrote the word at all in the interval. Many of these nodes always
-/// write to the same address. For the others, the address comes from the whole execution trace, if
-/// values are available. Where that fails, or would take long, the interval is followed. Time does
-/// not depend on the length of the run.
+/// interval also wrote the byte. In that case, the search goes back along the path, over the
+/// executions of the nodes that wrote the word in the interval. Many of these nodes always write to
+/// the same address. For the others, the address comes from the whole execution trace, if values
+/// are available. If this fails, or would take long, the interval is followed. The time does not
+/// depend on the length of the run.
 pub struct LastWrites<'a, 'v, S: Segments> {
     run: Run<'a, S>,
     checkpoints: &'a FileCheckpoints,
     values: Option<&'v WholeTrace<'v, S, FileEpochs>>,
     cursor: Cursor<'a, S>,
     steps: Steps<'a, S>,
-    /// Whether the host may call exported imports, so that it also writes at other times.
+    /// Whether the host may call exported imports. If so, it also writes at other times.
     host_calls_itself: bool,
     /// The nodes for which the search looks.
     marked: Vec<bool>,
@@ -107,8 +107,8 @@ where
         })
     }
 
-    /// The last write to a byte before block T is executed. `None` if nothing has written the byte,
-    /// so that it has its initial value.
+    /// Returns the last write to a byte before block T is executed. Returns `None` if nothing has
+    /// written the byte, so that it has its initial value.
     ///
     /// # Errors
     /// If the run cannot be followed, or the stored data is damaged.
@@ -165,8 +165,8 @@ where
         }
     }
 
-    /// The step of a write that has been found, with its value from the whole execution trace.
-    /// `None` if the trace lacks the value, or the write is not a store.
+    /// Returns the step of a write that has been found, with its value from the whole execution
+    /// trace. Returns `None` if the trace lacks the value, or the write is not a store.
     pub(super) fn step(
         &mut self,
         write: &LastWrite,
@@ -199,14 +199,14 @@ where
         }))
     }
 
-    /// The execution of a node that begins with a block.
+    /// Returns the execution of a node that begins with a block.
     fn visit(&mut self, start: u64) -> Result<Visit, StepsError<S::Error>> {
         let visit = self.cursor.seek(start)?;
         let damaged = CheckpointError::Damaged("when it was written");
         Ok(visit.filter(|visit| visit.start == start).ok_or(damaged)?)
     }
 
-    /// The last write to a byte in an interval, where this execution of a node made that write.
+    /// Returns the last write to a byte in an interval, which this execution of a node made.
     fn tell(
         &mut self,
         interval: u64,
@@ -228,7 +228,7 @@ where
         found.ok_or_else(|| StepsError::from(damaged).into())
     }
 
-    /// The last write to a byte, if the host made it.
+    /// Returns the last write to a byte, if the host made it.
     fn by_host(
         &self,
         interval: u64,
@@ -250,8 +250,9 @@ where
         }))
     }
 
-    /// The last write to a byte, if the index of write sites determines it. `None` if several sites
-    /// of the node wrote the word in the interval and the last one wrote to different addresses.
+    /// Returns the last write to a byte, if the index of write sites determines it. Returns `None`
+    /// if several sites of the node wrote the word in the interval, and the last site wrote to
+    /// different addresses.
     fn by_site(
         &mut self,
         interval: u64,
@@ -287,8 +288,8 @@ where
         Ok(found.and_then(|op| written(self.run, visit, Some(op), range)))
     }
 
-    /// The operator of a site, and the number of bytes that it writes. `None` if that number
-    /// varies, or the host writes.
+    /// Returns the operator of a site, and the number of bytes that it writes. Returns `None` if
+    /// that number varies, or the host writes.
     fn write(&mut self, site: &Site) -> Result<Option<SiteWrite>, StepsError<S::Error>> {
         let damaged = || CheckpointError::Damaged("a site that does not write");
         let Some(write) = site.write else {
@@ -309,8 +310,8 @@ where
         })
     }
 
-    /// Goes back along the path from `time` to the beginning of its interval. The index says that
-    /// the interval wrote the byte at that time or later.
+    /// Goes back along the path from `time` to the beginning of its interval. According to the
+    /// index, the interval wrote the byte at that time or later.
     fn search(
         &mut self,
         interval: u64,
@@ -388,8 +389,8 @@ where
         Ok(Search::Nothing)
     }
 
-    /// Returns the address to which an execution of a node wrote, from the whole execution trace;
-    /// `None` if the trace does not cover the execution.
+    /// Returns the address to which an execution of a node wrote, from the whole execution trace,
+    /// or `None` if the trace does not cover the execution.
     fn address(
         &self,
         visit: Visit,
@@ -412,8 +413,8 @@ where
         }
     }
 
-    /// The last write to a byte, from the whole execution trace; `None` if the trace lacks the
-    /// write.
+    /// Returns the last write to a byte, from the whole execution trace, or `None` if the trace
+    /// lacks the write.
     fn by_values(
         &self,
         byte: Range,
@@ -464,7 +465,8 @@ where
         Ok(None)
     }
 
-    /// The last write to a byte in an interval before `time`, found by following the interval.
+    /// Returns the last write to a byte in an interval before `time`, found by following the
+    /// interval.
     fn follow(
         &mut self,
         interval: u64,
@@ -499,7 +501,7 @@ where
         Ok(last)
     }
 
-    /// The last write to a byte before `time`, found by following the run from its current
+    /// Returns the last write to a byte before `time`, found by following the run from its current
     /// position, step by step.
     fn follow_steps(
         &mut self,
@@ -544,14 +546,14 @@ where
 #[derive(Clone, Copy)]
 struct SiteWrite {
     op: OpId,
-    /// The position of its instruction in the node. (Its registers differ between the code of the
-    /// follower and that of the whole execution trace.)
+    /// The position of its instruction in the node. The registers differ between the code of the
+    /// follower and the code of the whole execution trace.
     inst: usize,
     length: u64,
 }
 
-/// The write of an operator in an execution of a node. Without an operator, the write of the host
-/// function that the node called.
+/// Returns the write of an operator in an execution of a node. Without an operator, returns the
+/// write of the host function that the node called.
 fn written<S: Segments>(
     run: Run<'_, S>,
     visit: Visit,
@@ -581,7 +583,7 @@ fn written<S: Segments>(
     })
 }
 
-/// Records what writes a byte.
+/// Records the writes to a byte.
 struct Watch {
     byte: Range,
     /// The instructions, or `None` for the host, with the ranges that they wrote.

@@ -1,7 +1,7 @@
-//! Iterates over a stretch of a run by source lines: all arrivals at lines, in all functions, in
-//! order.
+//! Iterates over a stretch of a run by source lines. The steps are all arrivals at lines, in all
+//! functions, in order.
 //!
-//! Arrivals are defined in [`lines`](afterimage_profile::lines). So the steps at a line are the
+//! The module [`lines`](afterimage_profile::lines) defines arrivals. So the steps at a line are the
 //! line's [`ArrivalTimes`](crate::paths::ArrivalTimes).
 
 use std::cell::RefCell;
@@ -20,8 +20,8 @@ use afterimage_wpp::{Activation, Cursor, PathError, Segments, Visit, WholePath};
 use super::{Run, Within};
 use crate::paths::{TraceError, Visits, Window};
 
-/// The number of consecutive paths without lines to walk one by one. After that, whole functions
-/// without lines are skipped.
+/// The number of consecutive paths without lines to walk one by one. After that, functions without
+/// lines are skipped as a whole.
 const FRUITLESS: u32 = 4096;
 
 /// An arrival at a line.
@@ -29,11 +29,11 @@ const FRUITLESS: u32 = 4096;
 pub struct LineStep {
     /// The time of the block in which the line's code begins.
     pub time: u64,
-    /// The operator before which the step lies; `None` if the run ended on the way to it.
+    /// The operator after the step, or `None` if the run ended on the way to it.
     pub op: Option<OpId>,
-    /// The function.
+    /// The function that contains the line's code.
     pub function: FuncId,
-    /// The line.
+    /// The line at which control arrived.
     pub line: Line,
     /// The number of activations around the step's activation.
     pub depth: usize,
@@ -41,7 +41,7 @@ pub struct LineStep {
     pub visit: Visit,
 }
 
-/// Why there are no more steps.
+/// The reason why there are no more steps.
 #[derive(Debug, thiserror::Error)]
 pub enum LineStepsError<E: Error + 'static> {
     /// The path cannot be read.
@@ -64,44 +64,44 @@ pub enum LineStepsError<E: Error + 'static> {
 /// The calls that a walk by lines enters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Enter {
-    /// All calls.
+    /// All calls are entered.
     #[default]
     Calls,
-    /// Calls of one function.
+    /// Only calls to this function.
     Function(FuncId),
     /// No calls. The walk follows only the activation of the window's first line and the
     /// activations to which it returns. Going backward, it follows the activation of the window's
     /// last line and its callers.
     Nothing,
-    /// Only calls that leave at most this many activations open, the callee's included. When fewer
+    /// Only calls that leave at most this many activations open, including the callee's. If fewer
     /// are open, the limit drops to that number.
     UpTo(usize),
 }
 
-/// The wanted steps.
+/// The selection of steps.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedLines {
     /// The window, which must be a part of the run.
     pub window: Window,
-    /// The parts of its first and last block.
+    /// The wanted parts of the window's first and last block.
     pub within: Within,
     /// Whether to go backward.
     pub reverse: bool,
     /// The calls to enter.
     pub enter: Enter,
-    /// Only steps in this function's code; requires [`Enter::Calls`].
+    /// Only steps in this function's code. Requires [`Enter::Calls`].
     pub function: Option<FuncId>,
 }
 
 /// Iterates over the arrivals at lines in a window, in order of time or backward.
 ///
-/// A step takes O(blocks of the executed path), or O(depth of the grammar) where calls are skipped.
-/// Long stretches without lines are skipped, too. The first such stretch takes O(operators of all
+/// A step takes O(blocks of the executed path), or O(depth of the grammar) if calls are skipped.
+/// Long stretches without lines are also skipped. The first such stretch takes O(operators of all
 /// executed functions) to find the functions that have lines.
 pub struct LineSteps<'a, S: Segments> {
     run: Run<'a, S>,
     source: &'a dyn Source,
-    /// Where the run ended in its last block.
+    /// The place where the run ended in its last block.
     stop: Option<Stop>,
     wanted: WantedLines,
     tables: LineTables,
@@ -109,13 +109,13 @@ pub struct LineSteps<'a, S: Segments> {
     /// The largest number of activations around a step, if calls are skipped.
     level: usize,
     found: VecDeque<LineStep>,
-    /// The number of paths without lines since the last one with lines, and the number at which
+    /// The number of paths without lines since the last path with lines, and the number at which
     /// functions without lines are skipped.
     fruitless: u32,
     patience: u32,
 }
 
-/// The way in which the executed paths of a window are enumerated.
+/// The enumeration of the executed paths of a window.
 enum Enumeration<'a, S: Segments> {
     All(Box<Visits<'a, S>>),
     /// Callees are skipped.
@@ -125,8 +125,8 @@ enum Enumeration<'a, S: Segments> {
     },
 }
 
-/// The places where control arrives at lines, by function. They are read once for all walks that
-/// share them.
+/// The places at which control arrives at lines, by function. All walks that share the tables read
+/// them once.
 #[derive(Clone, Default)]
 pub struct LineTables(Rc<RefCell<HashMap<FuncId, Rc<Table>>>>);
 
@@ -149,7 +149,7 @@ impl LineTables {
     /// was parsed.
     ///
     /// # Errors
-    /// If the module's bytes are not those of the program.
+    /// If the module's bytes do not match the program.
     pub fn has_lines(
         &self,
         code: (&Program, &[u8]),
@@ -167,20 +167,20 @@ struct Table {
     /// The operators in each block at which control arrives, ascending.
     inside: HashMap<BlockId, Vec<(OpId, Line)>>,
     /// The pairs of blocks joined by an edge that is an arrival. `not_over` has the pairs joined by
-    /// an edge that is not.
+    /// any other edge.
     over: HashMap<(BlockId, BlockId), Line>,
     not_over: HashSet<(BlockId, BlockId)>,
     /// The first operator of each block that has a position.
     first: HashMap<BlockId, OpId>,
-    /// The blocks that an exception may leave for a dispatch vertex, and where dispatch vertices
-    /// lead.
+    /// The blocks that an exception may leave for a dispatch vertex, and the blocks to which
+    /// dispatch vertices lead.
     throws: HashSet<BlockId>,
     caught: HashMap<BlockId, Option<Line>>,
 }
 
 impl Table {
-    /// The line at which an activation arrives on its way from one block to another. `Err` with the
-    /// line if the blocks do not determine whether it does.
+    /// Returns the line at which an activation arrives on its way from one block to another.
+    /// Returns `Err` with the line if the blocks do not determine whether the activation arrives.
     fn between(&self, from: BlockId, to: BlockId) -> Result<Option<Line>, Line> {
         let over = self.over.get(&(from, to)).copied();
         let not_over = self.not_over.contains(&(from, to)).then_some(None);
@@ -199,9 +199,9 @@ impl Table {
 /// The progress of an activation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Way {
-    /// The last block.
+    /// The last block that the activation executed.
     block: Option<BlockId>,
-    /// The line at which the activation arrived, and when, until code of the line follows.
+    /// The line at which the activation arrived, with the time, until code of the line follows.
     arrived: Option<(Line, u64)>,
 }
 
@@ -228,8 +228,8 @@ impl Way {
 }
 
 impl<'a, S: Segments> LineSteps<'a, S> {
-    /// The requested steps of a run. `source` maps code to lines; `stop` says where the run ended
-    /// in its last block.
+    /// Creates an iterator over the requested steps of a run. `source` maps code to lines. `stop`
+    /// is the place where the run ended in its last block.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -242,8 +242,8 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         Self::sharing(LineTables::default(), run, source, stop, wanted)
     }
 
-    /// Like [`new`](Self::new), with tables that are shared with other walks over the same program
-    /// and the same source.
+    /// Like [`new`](Self::new), but shares the tables with other walks over the same program and
+    /// the same source.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -306,14 +306,14 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         })
     }
 
-    /// Sets the number of paths without lines to pass before functions without lines are skipped,
-    /// instead of 4,096. This does not change the steps.
+    /// Sets the number of paths without lines to pass before functions without lines are skipped.
+    /// The default is 4,096. This does not change the steps.
     pub fn with_patience(mut self, paths: u32) -> Self {
         self.patience = paths;
         self
     }
 
-    /// The next step; `None` at the end.
+    /// Returns the next step, or `None` at the end.
     ///
     /// # Errors
     /// If the path cannot be read, or does not determine an arrival.
@@ -367,7 +367,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         Ok(())
     }
 
-    /// The next executed path, and the number of open activations, including its own.
+    /// Returns the next executed path, and the number of open activations, including its own.
     fn next_visit(&mut self) -> Result<Option<(Visit, usize)>, LineStepsError<S::Error>> {
         match &mut self.visits {
             Enumeration::All(visits) => {
@@ -457,14 +457,14 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         Ok(true)
     }
 
-    /// The progress of an activation before a path.
+    /// Returns the progress of an activation before a path.
     fn before(&self, visit: Visit, table: &Table) -> Result<Way, LineStepsError<S::Error>> {
         let nodes = self.run.path.nodes();
         let function = nodes[visit.node].function;
         let known = self.run.program.function(function);
         let root = known.map(|known| known.cfg.graph.root());
         let begins = |visit: Visit| nodes[visit.node].blocks.first() == root.as_ref();
-        // The blocks executed since the last code with a position, the last block first.
+        // These are the blocks executed since the last code with a position, the last block first.
         let mut blocks: Vec<(u64, BlockId)> = Vec::new();
         let mut begun = begins(visit).then_some(visit.start);
         if begun.is_none() {
@@ -566,7 +566,7 @@ fn before_activation<S: Segments>(
     }
 }
 
-/// The activation that contains a step.
+/// Returns the activation that contains a step.
 ///
 /// # Errors
 /// If the path cannot be read.

@@ -1,4 +1,4 @@
-//! A summary of the values that loads read.
+//! Summarizes the values that loads read.
 
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ pub struct LoadValues {
     pub smallest: Value,
     /// The largest value.
     pub largest: Value,
-    /// The most frequent value; `None` if there were too many distinct values.
+    /// The most frequent value, or `None` if there were too many distinct values.
     pub most: Option<Frequent<Value>>,
 }
 
@@ -139,7 +139,7 @@ where
     Ok(loads)
 }
 
-/// The rank of a value: an integer with the same order as the values of the type.
+/// Returns the rank of a value, which is an integer with the same order as the values of the type.
 fn rank(ty: ValType, bits: u128) -> u128 {
     let Some(sign) = sign(ty) else {
         return bits;
@@ -152,7 +152,7 @@ fn rank(ty: ValType, bits: u128) -> u128 {
     }
 }
 
-/// The value that has a rank.
+/// Returns the value that has a rank.
 fn unrank(ty: ValType, rank: u128) -> u128 {
     let Some(sign) = sign(ty) else {
         return rank;
@@ -164,7 +164,7 @@ fn unrank(ty: ValType, rank: u128) -> u128 {
     }
 }
 
-/// The sign bit of a type.
+/// Returns the sign bit of a type.
 fn sign(ty: ValType) -> Option<u128> {
     match ty {
         ValType::I32 | ValType::F32 => Some(1 << 31),

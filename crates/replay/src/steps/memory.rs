@@ -1,4 +1,4 @@
-//! The contents of memory at a time, and who wrote and read them.
+//! Finds the contents of memory at a time, with their writers and readers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -19,8 +19,8 @@ use super::{
 use crate::Writers;
 use crate::paths::{At as Moment, Window};
 
-/// The largest number of bytes whose last writes are searched for one by one. Also the largest
-/// number of stretches to search.
+/// The largest number of bytes for which last writes are searched one by one. It is also the
+/// largest number of stretches to search.
 const FEW: usize = 64;
 /// The largest number of regions in which last writes are found by executing the run again, once
 /// for each region.
@@ -31,9 +31,9 @@ pub const LARGEST_RANGE: u64 = 1 << 16;
 /// The time of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// Right before something is executed.
+    /// Right before a block or an operator is executed.
     Before(Moment),
-    /// When the run has ended.
+    /// After the end of the run.
     End,
 }
 
@@ -45,13 +45,13 @@ pub enum NearestAccess {
     Never,
     /// The access is this step.
     Step(Rc<Step>),
-    /// The search ended at this time. An access may exist before it or, for the next access, after
-    /// it.
+    /// The search ended at this time. An access may exist before this time or, for the next access,
+    /// after it.
     Beyond(u64),
 }
 
 impl NearestAccess {
-    /// The step of the access, if known.
+    /// Returns the step of the access, if known.
     pub fn step(&self) -> Option<&Step> {
         match self {
             Self::Step(step) => Some(step),
@@ -75,7 +75,7 @@ impl NearestAccess {
 /// Adjacent bytes with the same history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPart {
-    /// The bytes.
+    /// The range of these bytes in memory.
     pub range: Range,
     /// The last write before the time. If there was none, the bytes have their initial values.
     pub written: NearestAccess,
@@ -88,7 +88,7 @@ pub struct MemoryPart {
 /// The contents of memory at a time, and the nearest accesses before and after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryAnswer {
-    /// The bytes.
+    /// The contents of the requested range.
     pub bytes: Vec<u8>,
     /// The size of the memory in bytes.
     pub size: u64,
@@ -110,20 +110,20 @@ struct Byte {
 /// An index of the parts of a run in which bytes were written. It supplements the run's
 /// checkpoints.
 pub enum WriteIndex<'v, S: Segments> {
-    /// No index.
+    /// No index is available.
     None,
-    /// The whole execution trace.
+    /// The whole execution trace names the last writers.
     Values(&'v WholeTrace<'v, S, FileEpochs>),
     /// An index of the stretches that wrote bytes. The path consists of these stretches. The run
-    /// has no checkpoints, but a snapshot at the beginning of each stretch.
+    /// has no checkpoints, but has a snapshot at the beginning of each stretch.
     Stretches {
         /// Finds the stretches that wrote a byte.
         writers: &'v Writers,
-        /// Opens the run's log anew.
+        /// Opens the run's log again.
         log: &'v dyn Fn() -> Result<LogReader, TraceError>,
         /// The approximate number of blocks to follow in search of the next accesses. The search
-        /// for the last writer follows four times as many, mostly without observing them. Once the
-        /// writing stretches are known, it follows another eight times as many.
+        /// for the last writer follows four times this number, mostly without observation. Once the
+        /// writing stretches are known, it follows another eight times this number.
         most: u64,
     },
 }
@@ -136,13 +136,13 @@ impl<S: Segments> Clone for WriteIndex<'_, S> {
 
 impl<S: Segments> Copy for WriteIndex<'_, S> {}
 
-/// The contents of at most [`LARGEST_RANGE`] bytes at a time, the last writer of each byte, and the
-/// next accesses to it.
+/// Returns the contents of at most [`LARGEST_RANGE`] bytes at a time, the last writer of each byte,
+/// and the next accesses to it.
 ///
-/// With checkpoints, only the intervals with these accesses are followed. Without them, the whole
-/// run up to the accesses is followed. With values, even the intervals of last writes need not be
-/// followed in most cases. With stretches, the run is followed as far as [`WriteIndex::Stretches`]
-/// allows; earlier last writes of a few bytes are found by executing the run again.
+/// With checkpoints, only the intervals with these accesses are followed. Without checkpoints, the
+/// whole run up to the accesses is followed. With values, most intervals of last writes also need
+/// not be followed. With stretches, the run is followed as far as [`WriteIndex::Stretches`] allows.
+/// For a few bytes, earlier last writes are found by executing the run again.
 ///
 /// # Errors
 /// If the bytes do not exist at that time, the run cannot be followed, or the stored data is
@@ -237,9 +237,9 @@ where
     Ok((search, held))
 }
 
-/// Returns the last writer of each byte of a range within the first `before` blocks, as far as it
-/// shows when the run is followed from one snapshot. This is the last snapshot before a stretch
-/// that may have written one of the bytes.
+/// Returns the last writer of each byte of a range within the first `before` blocks, if following
+/// the run from one snapshot finds the writer. This is the last snapshot before a stretch that may
+/// have written one of the bytes.
 ///
 /// # Errors
 /// If the run cannot be followed, or the stored data is damaged.
@@ -316,7 +316,7 @@ where
 
     /// Follows the run from its current position until all accesses after the moment are known.
     fn follow(&mut self) -> Result<(), StepsError<S::Error>> {
-        // The time at which to look for the next interval to follow.
+        // This is the time at which to look for the next interval to follow.
         let mut until = 0;
         loop {
             let now = self.steps.follower.machine.time();
@@ -346,7 +346,7 @@ where
                 self.execute_at(visit)?;
             } else {
                 match self.steps.execute(visit) {
-                    // The recording was cut off, so nothing is known about later events.
+                    // The recording was cut off, so later events are unknown.
                     Err(StepsError::Machine(MachineError::LogEnds { .. }))
                         if self.held.is_some() =>
                     {
@@ -396,7 +396,7 @@ where
             Some(first) if first > here => self.steps.follower.go_to(checkpoints, first)?,
             Some(_) => {}
             None if checkpoints.end() >= self.run.path.length() => return Ok(true),
-            // The index knows nothing about the run after the last checkpoint.
+            // The index does not cover the run after the last checkpoint.
             None => {
                 let last = checkpoints.intervals().saturating_sub(1);
                 if last > here {
@@ -427,8 +427,8 @@ where
         Ok(())
     }
 
-    /// Finds the last writers before `first` of bytes without a known writer, as far as the index
-    /// and the values show them.
+    /// Finds the last writers before `first` of bytes without a known writer, if the index and the
+    /// values show them.
     fn find_indexed(
         &mut self,
         mut writes: LastWrites<'a, '_, S>,
@@ -500,9 +500,8 @@ where
         Ok(())
     }
 
-    /// Marks bytes without a known access after the moment as not fully searched. The exception is
-    /// bytes that nothing writes any more according to the written lines: their search for writes
-    /// is complete.
+    /// Marks bytes without a known access after the moment as not fully searched. According to the
+    /// written lines, some bytes are never written again, so their search for writes is complete.
     fn not_looked_at(&mut self, writers: &Writers) -> Result<(), StepsError<S::Error>> {
         let end = self.steps.follower.machine.time();
         if end >= self.run.path.length() {
@@ -511,7 +510,7 @@ where
         let all = self.run.path.segments().summaries();
         let here = all.partition_point(|stretch| stretch.before <= end);
         for at in 0..self.bytes.len() {
-            // The last followed stretch is the one before `here`.
+            // The last followed stretch is the stretch before `here`.
             if self.bytes[at].written_next.is_never()
                 && self
                     .last_stretch(writers, writers.stretches(), at)?
@@ -610,7 +609,7 @@ where
         Ok(0)
     }
 
-    /// The bytes without a known writer, by their positions in the range.
+    /// Returns the bytes without a known writer, by their positions in the range.
     fn missing(&self) -> Vec<usize> {
         let all = 0..self.bytes.len();
         Vec::from_iter(all.filter(|&at| self.bytes[at].written.is_never()))
@@ -641,7 +640,7 @@ where
             .all(|address| watched(address).is_some())
     }
 
-    /// The regions that contain the bytes.
+    /// Returns the regions that contain the bytes.
     fn regions(&self, bytes: &[usize]) -> BTreeSet<u64> {
         let addresses = bytes.iter().map(|&at| self.range.address + at as u64);
         addresses.map(WatchedBytes::region).collect()
@@ -656,7 +655,7 @@ where
         }
     }
 
-    /// The last stretch, among the first `end`, that may have written a byte.
+    /// Returns the last stretch, among the first `end`, that may have written a byte.
     fn last_stretch(
         &self,
         writers: &Writers,
@@ -666,7 +665,7 @@ where
         writers.last_before(end, self.range.memory, self.range.address + at as u64)
     }
 
-    /// Returns those of the given stretches that may have written one of the bytes. `None` if there
+    /// Returns the stretches among these that may have written one of the bytes, or `None` if there
     /// are more than [`FEW`].
     fn all_stretches(
         &self,
@@ -748,7 +747,7 @@ fn note(bytes: &mut [Byte], range: Range, step: Step, before: bool) {
     }
 }
 
-/// The bytes of a range that are also in another range.
+/// Returns the bytes of a range that are also in another range.
 fn touched(bytes: &mut [Byte], range: Range, by: Range) -> &mut [Byte] {
     if !overlap(range, by) {
         return &mut [];
@@ -759,7 +758,7 @@ fn touched(bytes: &mut [Byte], range: Range, by: Range) -> &mut [Byte] {
     &mut bytes[first as usize..end as usize]
 }
 
-/// The contents of a range, and the size of the memory.
+/// Returns the contents of a range, and the size of the memory.
 fn contents<E: std::error::Error + 'static>(
     state: &State,
     range: Range,

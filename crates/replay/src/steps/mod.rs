@@ -1,10 +1,10 @@
-//! The statements and memory references of a run, in order. They are exact, and found without an
-//! engine by following the run on the machine.
+//! Finds the statements and memory references of a run, in order and exactly, by following the run
+//! on the machine instead of an engine.
 //!
 //! A run is followed from its beginning or, if the file has checkpoints, from the last checkpoint
-//! before the part in question. With checkpoints, time does not depend on the length of the run.
-//! Only the guest's memory, the code of the path's nodes, the effects of one node, and parts of
-//! checkpoints are kept in memory.
+//! before the part in question. With checkpoints, the time does not depend on the length of the
+//! run. Only the guest's memory, the code of the path's nodes, the effects of one node, and parts
+//! of checkpoints are kept in memory.
 
 mod accesses;
 mod addresses;

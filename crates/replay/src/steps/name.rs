@@ -1,16 +1,16 @@
-//! The names of operators.
+//! Names operators as in the text format.
 
 use wasmparser::Operator;
 
-/// Prefixes of names, which a dot separates from the rest.
+/// The prefixes of names that a dot separates from the rest.
 const SPACES: [&str; 19] = [
     "i32", "i64", "f32", "f64", "v128", "i8x16", "i16x8", "i32x4", "i64x2", "f32x4", "f64x2",
     "memory", "table", "global", "local", "ref", "data", "elem", "atomic",
 ];
 
-/// The name of an operator in the text format, without its immediates.
+/// Returns the name of an operator in the text format, without its immediates.
 pub fn name(operator: &Operator<'_>) -> String {
-    // The visitor's method is named after the operator.
+    // The visitor's method has the name of the operator.
     macro_rules! visited {
         ($(@$proposal:ident $op:ident $({ $($field:ident: $ty:ty),* })? => $visit:ident ($($arity:tt)*))*) => {
             match operator {
@@ -50,7 +50,7 @@ mod tests {
 
     use super::name;
 
-    /// The first words of all lines of a module in the text format.
+    /// Returns the first words of all lines of a module in the text format.
     fn words(module: &[u8]) -> BTreeSet<String> {
         let text = wasmprinter::print_bytes(module).expect("a module");
         let words = text

@@ -1,13 +1,13 @@
-//! Tracks when the open activations began, and their arguments.
+//! Tracks the times at which open activations began, and their arguments.
 
 use afterimage_ids::FuncId;
 use afterimage_machine::{Caller, GlobalBits, Observer, Opened, Restored};
 use afterimage_wpp::Visit;
 
-/// An open activation.
+/// An open activation, with its times and arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// When the activation began, and when it made the call for which it waits.
+    /// The time at which the activation began, and the time of its pending call.
     pub times: Opened,
     /// The arguments of the activation, if it began while the run was followed.
     pub arguments: Option<Box<[GlobalBits]>>,
@@ -27,8 +27,8 @@ pub struct OpenActivations {
 }
 
 impl OpenActivations {
-    /// Begins at the start of a run, or at a snapshot. Returns `None` if the snapshot does not say
-    /// when its activations began.
+    /// Begins at the start of a run, or at a snapshot. Returns `None` if the snapshot lacks the
+    /// times at which its activations began.
     pub fn at(restored: Restored) -> Option<Self> {
         let known = restored.opened?.into_iter().map(|times| Open {
             times,
@@ -57,7 +57,7 @@ impl OpenActivations {
         });
     }
 
-    /// The times of all open activations, the outermost first.
+    /// Returns the times of all open activations, the outermost first.
     pub fn times(&self) -> Vec<Opened> {
         self.open.iter().map(|open| open.times).collect()
     }

@@ -1,4 +1,4 @@
-//! Names and source positions of operators.
+//! Finds the names and source positions of operators.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,14 +12,14 @@ use afterimage_profile::body::decode;
 use afterimage_profile::walk::positions;
 use afterimage_profile::{ProfileError, Source};
 
-/// An operator.
+/// The name and the place of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorPlace {
     /// The operator's name in the text format, without immediates.
     pub name: Rc<str>,
-    /// Its offset in the original module.
+    /// The operator's offset in the original module.
     pub offset: OrigOffset,
-    /// Its source position.
+    /// The operator's source position.
     pub position: Option<Location>,
 }
 
@@ -36,7 +36,8 @@ pub struct Operators<'a> {
 }
 
 impl<'a> Operators<'a> {
-    /// The operators of a program. `module` has the bytes from which the program was parsed.
+    /// Creates an index of the operators of a program. `module` has the bytes from which the
+    /// program was parsed.
     pub fn new(program: &'a Program, module: &'a [u8], source: &'a dyn Source) -> Self {
         Self {
             program,
@@ -46,24 +47,24 @@ impl<'a> Operators<'a> {
         }
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &'a Program {
         self.program
     }
 
-    /// Returns an operator; `None` if there is no such operator.
+    /// Returns an operator, or `None` if there is no such operator.
     ///
     /// # Errors
-    /// If the module's bytes are not those of the program.
+    /// If the module's bytes do not match the program.
     pub fn get(&self, function: FuncId, op: OpId) -> Result<Option<OperatorPlace>, ProfileError> {
         let operators = self.of(function)?;
         Ok(operators.get(op.as_u32() as usize).cloned())
     }
 
-    /// The operators of a function; empty for an import.
+    /// Returns the operators of a function, or an empty list for an import.
     ///
     /// # Errors
-    /// If the module's bytes are not those of the program.
+    /// If the module's bytes do not match the program.
     pub fn of(&self, function: FuncId) -> Result<FunctionOperators, ProfileError> {
         if let Some(known) = self.known.borrow().get(&function) {
             return Ok(Rc::clone(known));

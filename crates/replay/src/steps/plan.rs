@@ -1,4 +1,4 @@
-//! The statements of a node, in order.
+//! Lists the statements of a node, in order.
 
 use std::error::Error;
 use std::ops::Range;
@@ -14,11 +14,11 @@ use super::{Level, StepsError, Value};
 /// A statement of a node.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// The operator.
+    /// The operator of the statement.
     pub op: OpId,
     /// The position of the operator's block in the node.
     pub block: u32,
-    /// Its kind for the machine.
+    /// The statement's kind for the machine.
     pub kind: Kind,
     /// Whether the statement reads or writes memory.
     pub memory: bool,
@@ -39,7 +39,7 @@ pub enum Kind {
     Call,
     /// The throw that ends the node.
     Throw,
-    /// A trap.
+    /// An `unreachable`, which always traps.
     Unreachable,
 }
 
@@ -67,15 +67,15 @@ impl Item {
         self.types.get(self.operands).copied()
     }
 
-    /// The value that a store wrote.
+    /// Returns the value that a store wrote.
     pub fn stored(&self, bits: GlobalBits) -> Value {
         Value::new(self.operand(1).unwrap_or(ValType::I32), bits)
     }
 }
 
 impl Plan {
-    /// The statements of a node with this code. O(statements of the node × log(statements of the
-    /// function)).
+    /// Creates the list of the statements of a node with this code. O(statements of the node ×
+    /// log(statements of the function)).
     pub fn new<E: Error + 'static>(
         program: &Program,
         ssa: &Ssa,
@@ -154,8 +154,8 @@ impl Plan {
         self.of_inst.partition_point(before)
     }
 
-    /// Returns the number of statements in the given blocks of the node: of all statements, or of
-    /// those that access memory.
+    /// Returns the number of statements in these blocks of the node. Counts all statements, or only
+    /// statements that access memory.
     pub fn count(&self, blocks: Range<u64>, level: Level) -> u64 {
         let before = |block| {
             self.items

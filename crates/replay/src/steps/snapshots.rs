@@ -1,4 +1,4 @@
-//! Takes snapshots by following a run. This is slow; it serves as an oracle for snapshots that are
+//! Takes snapshots by following a run. This is slow, and serves as an oracle for snapshots that are
 //! taken during execution.
 
 use std::error::Error;
@@ -10,7 +10,7 @@ use afterimage_wpp::Segments;
 use super::{Follower, OpenActivations, Run, StepsError};
 
 /// Follows a run to its end and takes a snapshot every `every` blocks, or less often if there is
-/// not enough room. Linear in the run.
+/// not enough room. Takes time linear in the run.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -48,9 +48,10 @@ where
 }
 
 /// Follows a run from its last snapshot before block `from` until block `until` is executed. Takes
-/// a snapshot where it begins, and whenever `every` blocks have been executed since the previous
-/// one. Each snapshot is complete by itself. No snapshots are taken if the existing snapshot does
-/// not say when its activations began. Linear in the blocks that are followed.
+/// a snapshot at its own beginning, and whenever `every` blocks have been executed since the
+/// previous snapshot. Each snapshot is complete by itself. Takes no snapshots if the existing
+/// snapshot lacks the times at which its activations began. Takes time linear in the blocks that
+/// are followed.
 ///
 /// # Errors
 /// If the run cannot be followed.

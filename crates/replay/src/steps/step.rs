@@ -4,17 +4,17 @@ use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::{GlobalBits, Range, Trap};
 use wasmparser::ValType;
 
-/// A value.
+/// A value of a run, with its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Value {
-    /// Its type.
+    /// The type of the value.
     pub ty: ValType,
-    /// Its bits, including the upper half of a vector.
+    /// The bits of the value, including the upper half of a vector.
     pub bits: GlobalBits,
 }
 
 impl Value {
-    /// A value of this type. For types other than vectors, the upper half is ignored.
+    /// Creates a value of this type. For types other than vectors, the upper half is ignored.
     pub fn new(ty: ValType, (low, high): GlobalBits) -> Self {
         let high = if ty == ValType::V128 { high } else { 0 };
         let bits = (low, high);
@@ -27,12 +27,12 @@ impl Value {
 pub struct Step {
     /// The time of the step's block. Times never decrease from step to step.
     pub time: u64,
-    /// The function whose code made the step, or the imported function if the host called that
+    /// The function whose code made the step, or the imported function if the host called it
     /// itself.
     pub function: FuncId,
-    /// The operator; `None` if the host acted on its own.
+    /// The operator, or `None` if the host acted on its own.
     pub op: Option<OpId>,
-    /// What happened.
+    /// The event of the step.
     pub what: What,
     /// The bytes of a copy, of an initialization, or of a read or write by the host. `None` if
     /// there are more than [`SHORT`](Self::SHORT) bytes.
@@ -44,7 +44,7 @@ impl Step {
     pub const SHORT: usize = 32;
 }
 
-/// What happened in a step.
+/// The event of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     /// A value was computed, or read from a global, a table or a size.
@@ -53,57 +53,57 @@ pub enum What {
     Load(Range, Value),
     /// This value was written to memory. An integer contains only the bytes that were written.
     Store(Range, Value),
-    /// Memory was copied.
+    /// Bytes were copied within or between memories.
     Copy {
-        /// The bytes read.
+        /// The range of bytes read.
         from: Range,
-        /// The bytes written.
+        /// The range of bytes written.
         to: Range,
     },
     /// Memory was set to one byte.
     Fill(Range, u8),
     /// A data segment was copied to memory.
     Init {
-        /// The bytes written.
+        /// The range of bytes written.
         to: Range,
-        /// The segment.
+        /// The data segment that was read.
         segment: u32,
         /// The offset of the first byte in the segment.
         from: u64,
     },
-    /// A memory was asked to grow, and grew or not.
+    /// The code requested the growth of a memory, which may have failed.
     Grow {
-        /// The memory.
+        /// The memory that should grow.
         memory: u32,
         /// The number of pages to add.
         by: u64,
         /// The number of pages before, or -1 if it did not grow.
         result: Value,
     },
-    /// A global was set.
+    /// A global was set to a value.
     SetGlobal(u32, Value),
     /// A table or a segment was changed, with these operands.
     Changed(Box<[Value]>),
-    /// Control took one of several directions, decided by this value.
+    /// Control took one of several directions, which this value decided.
     Branch(Value),
     /// Control took the only possible direction.
     Jump,
     /// A call began. The host's calls have no operator.
     Call {
-        /// The callee.
+        /// The function that was called.
         callee: FuncId,
-        /// The arguments.
+        /// The arguments of the call.
         arguments: Box<[Value]>,
     },
-    /// The function returned these values. The function may have executed nothing after a call, or
-    /// after an exception that its own label caught. Then the step is at the function's end, and
-    /// its time is that of the last executed block.
+    /// The function returned these values. If the function executed nothing after a call, or after
+    /// an exception that its own label caught, the step is at the function's end. Its time is then
+    /// the time of the last executed block.
     Return(Box<[Value]>),
-    /// The host returned these values from the call of an import.
+    /// The host returned these values from the call to an import.
     HostReturn(FuncId, Box<[Value]>),
-    /// The host read memory during a call of this import.
+    /// The host read memory during a call to this import.
     HostRead(FuncId, Range),
-    /// The host wrote to memory during a call of this import.
+    /// The host wrote to memory during a call to this import.
     HostWrite(FuncId, Range),
     /// An exception was thrown, with these values or by this reference.
     Throw(Box<[Value]>),
@@ -131,7 +131,7 @@ pub enum Tried {
     Init {
         /// The bytes that would have been written.
         to: Range,
-        /// The segment.
+        /// The data segment that would have been read.
         segment: u32,
         /// The offset of the first byte in the segment.
         from: u64,
@@ -139,7 +139,7 @@ pub enum Tried {
 }
 
 impl What {
-    /// The memory that the step read.
+    /// Returns the memory that the step read.
     pub fn read(&self) -> Option<Range> {
         match *self {
             What::Load(range, _) | What::HostRead(_, range) => Some(range),
@@ -148,7 +148,7 @@ impl What {
         }
     }
 
-    /// The memory that the step wrote.
+    /// Returns the memory that the step wrote.
     pub fn written(&self) -> Option<Range> {
         match *self {
             What::Store(range, _)

@@ -15,7 +15,7 @@ use super::{Step, StepsError};
 use crate::paths::{At, Visits, Window};
 use crate::values::Types;
 
-/// The kinds of steps.
+/// The selection of the kinds of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Every statement, calls by the host, and actions of the host.
@@ -24,7 +24,7 @@ pub enum Level {
     Memory,
 }
 
-/// The wanted parts of a window's first and last blocks; by default, the whole blocks.
+/// The wanted parts of a window's first and last blocks. By default, these are the whole blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Within {
     /// In the block at this time, only the operators from this one on.
@@ -34,7 +34,8 @@ pub struct Within {
 }
 
 impl Within {
-    /// The parts from one moment to another, both inclusive. Each is an operator or a whole block.
+    /// Returns the parts from one moment to another, including both. Each moment is an operator or
+    /// a whole block.
     pub fn between(from: At, to: At) -> Self {
         let edge = |at: At| Some((at.time, at.op?));
         Self {
@@ -51,12 +52,12 @@ impl Within {
     }
 }
 
-/// The wanted steps.
+/// The selection of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// The kinds of steps.
+    /// The wanted kinds of steps.
     pub level: Level,
-    /// The window.
+    /// The window in which steps are wanted.
     pub window: Window,
     /// The wanted parts of the window's first and last blocks.
     pub within: Within,
@@ -83,7 +84,7 @@ impl Wanted {
     };
 }
 
-/// The plans of nodes. Each is made when its node is first executed.
+/// The plans of nodes. Each plan is created when its node is first executed.
 pub struct Plans<'a, S: Segments> {
     run: Run<'a, S>,
     types: Types<'a>,
@@ -103,7 +104,7 @@ where
         }
     }
 
-    /// The plan of a node.
+    /// Returns the plan of a node.
     ///
     /// # Errors
     /// If the node's code cannot be read.
@@ -131,7 +132,7 @@ where
 /// It is not followed beyond the end of the window.
 pub struct Steps<'a, S: Segments> {
     run: Run<'a, S>,
-    /// Follows the run.
+    /// The follower of the run.
     pub follower: Follower<'a, S>,
     plans: Plans<'a, S>,
     collector: Collector<'a>,
@@ -142,7 +143,7 @@ impl<'a, S: Segments> Steps<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The requested steps of a run with this log.
+    /// Creates an iterator over the requested steps of a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -171,7 +172,7 @@ where
         })
     }
 
-    /// The next step; `None` at the end.
+    /// Returns the next step, or `None` at the end.
     ///
     /// # Errors
     /// If the run cannot be followed further.
@@ -220,7 +221,7 @@ where
     }
 
     /// Executes a node and collects its steps. Also shows the state at a moment in the node, if the
-    /// run gets that far.
+    /// run reaches the moment.
     pub(super) fn execute_until(
         &mut self,
         visit: Visit,
@@ -242,28 +243,28 @@ where
         Ok(())
     }
 
-    /// The steps that have been collected and not yet taken.
+    /// Takes the collected steps.
     pub fn taken(&mut self) -> impl Iterator<Item = Step> + use<'_, 'a, S> {
         self.collector.steps.drain(..)
     }
 
-    /// The statements of a node.
+    /// Returns the statements of a node.
     pub(super) fn plan(&mut self, node: NodeId) -> Result<Rc<Plan>, StepsError<S::Error>> {
         self.follower.compile(node)?;
         self.plans.of(node, &self.follower)
     }
 
-    /// Changes which steps are wanted from here on.
+    /// Changes the steps that are wanted from this point on.
     pub(super) fn want(&mut self, wanted: Wanted) {
         self.collector.wanted = wanted;
     }
 }
 
-/// The last `count` requested steps, in order. All of them are kept in memory.
+/// Returns the last `count` requested steps, in order. All of them are in memory at once.
 ///
 /// The run before these steps is followed without collecting steps, because the number of
-/// statements in each node is known beforehand. (Actions of the host, and accesses of no bytes,
-/// come in addition.) The request must not name a range of bytes.
+/// statements in each node is known beforehand. Actions of the host, and accesses of no bytes, come
+/// in addition. The request must not name a range of bytes.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -294,7 +295,7 @@ where
     Ok(kept)
 }
 
-/// A time after which there are at least `count` of the requested steps, or the beginning of the
+/// Returns a time after which there are at least `count` requested steps, or the beginning of the
 /// window. Does not follow the run.
 ///
 /// # Errors
@@ -314,15 +315,15 @@ where
 
 /// Iterates over the steps of a run backward. Among steps with the same time, the last comes first.
 ///
-/// Stretches of the run are followed from the last checkpoint before them, and their steps are kept
-/// and reversed. A stretch has few statements at first, later up to 2¹⁸. Without checkpoints, the
-/// run is followed from its beginning for each stretch.
+/// Each stretch of the run is followed from the last checkpoint before it, and its steps are stored
+/// and reversed. The first stretches have few statements, and later stretches have up to 2¹⁸.
+/// Without checkpoints, the run is followed from its beginning for each stretch.
 pub struct ReverseSteps<'a, S: Segments, L> {
     run: Run<'a, S>,
-    /// Opens the run's log anew.
+    /// Opens the run's log again.
     log: L,
     wanted: Wanted,
-    /// Finds where stretches begin.
+    /// Finds the beginnings of stretches.
     planned: Steps<'a, S>,
     /// The number of steps that the next stretch should have.
     size: usize,
@@ -341,7 +342,8 @@ where
     S::Error: std::error::Error + 'static,
     L: FnMut() -> Result<LogReader, StepsError<S::Error>>,
 {
-    /// The requested steps of a run. Each call of `log` opens the run's log at its beginning.
+    /// Creates an iterator over the requested steps of a run. Each call to `log` opens the run's
+    /// log at its beginning.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -358,7 +360,7 @@ where
         })
     }
 
-    /// The previous step; `None` at the beginning.
+    /// Returns the previous step, or `None` at the beginning.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -395,7 +397,8 @@ where
     }
 }
 
-/// A time after which there are at least `count` steps in the window, or the window's beginning.
+/// Returns a time after which there are at least `count` steps in the window, or the window's
+/// beginning.
 fn begin_of_last<'a, S: Segments>(
     run: Run<'a, S>,
     steps: &mut Steps<'a, S>,
@@ -420,8 +423,8 @@ where
         steps.follower.compile(visit.node)?;
         let plan = steps.plans.of(visit.node, &steps.follower)?;
         let mut part = wanted.window.part(visit);
-        // If only a part of the last block is wanted, its steps are not counted. This way, there
-        // are enough steps.
+        // If only a part of the last block is wanted, its steps are not counted, so that there are
+        // enough steps.
         let is_cut = |to: (u64, OpId)| visit.start + part.end == to.0 + 1;
         part.end -= u64::from(wanted.within.to.is_some_and(is_cut) && !part.is_empty());
         let found = plan.count(part, wanted.level);

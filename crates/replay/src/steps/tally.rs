@@ -16,7 +16,7 @@ pub enum Distinct {
     MoreThan(u64),
 }
 
-/// The most frequent value.
+/// The most frequent value, and its number of occurrences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequent<T> {
     /// The value. If several are equally frequent, this is the smallest.
@@ -25,13 +25,12 @@ pub struct Frequent<T> {
     pub times: u64,
 }
 
-/// Counts how often each of up to [`BOUND`] values occurs. Gives up when there are more distinct
-/// values.
+/// Counts the occurrences of up to [`BOUND`] distinct values. Gives up when there are more.
 #[derive(Clone, Debug)]
 pub(super) struct Tally<T> {
     /// Values chosen to collide would slow this map down, but it holds only a few values.
     counts: Option<FxHashMap<T, u64>>,
-    /// The latest value, and how often in a row it has come. These are not yet in `counts`.
+    /// The latest value, and the number of its occurrences in a row. These are not yet in `counts`.
     run: Option<(T, u64)>,
 }
 
@@ -70,7 +69,8 @@ impl<T: Copy + Eq + Hash + Ord> Tally<T> {
         }
     }
 
-    /// The number of distinct values, and the most frequent value unless there were too many.
+    /// Returns the number of distinct values, and the most frequent value unless there were too
+    /// many.
     pub fn finish(mut self) -> (Distinct, Option<Frequent<T>>) {
         if let Some((last, times)) = self.run.take() {
             self.settle(last, times);

@@ -19,9 +19,9 @@ use crate::values::TypedValue;
 /// A statement and a range of its executions, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExecutionRange {
-    /// The function.
+    /// The function that contains the statement.
     pub function: FuncId,
-    /// The operator.
+    /// The operator of the statement.
     pub op: OpId,
     /// The first and the last execution.
     pub executions: (u64, u64),
@@ -38,10 +38,11 @@ struct Pick {
     ty: ValType,
 }
 
-/// The distinct values of a statement, in the order of their bits, and how often each occurs.
+/// The distinct values of a statement, in the order of their bits, each with its number of
+/// occurrences.
 pub type ValueCounts = Vec<(TypedValue, u64)>;
 
-/// Values by their bits, and how often each occurs.
+/// Values by their bits, each with its number of occurrences.
 type Counts = HashMap<GlobalBits, (TypedValue, u64)>;
 
 struct Counted {
@@ -94,12 +95,11 @@ fn is_store(code: Code) -> bool {
 }
 
 /// Counts the values of [`Types::results_of`](crate::values::Types::results_of) for these
-/// executions. Returns for each statement the distinct values, in the order of their bits, and how
-/// often each occurs. The result is `None` for a statement whose value does not follow from
-/// instructions alone, such as a call.
+/// executions. Returns, for each statement, the distinct values in the order of their bits, each
+/// with its number of occurrences. The result is `None` for a statement such as a call, whose value
+/// does not follow from instructions alone.
 ///
-/// Follows the run once, whatever the number of questions. Memory use is linear in the distinct
-/// values.
+/// Follows the run once for any number of questions. Memory use is linear in the distinct values.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -148,7 +148,7 @@ where
     Ok(counts.collect())
 }
 
-/// The picks of a node. Statements that are not instructions have no pick.
+/// Returns the picks of a node. Statements that are not instructions have no pick.
 fn picks(asked: &[ExecutionRange], code: &NodeCode, plan: &Plan, told: &mut [bool]) -> Vec<Pick> {
     let mut picks = Vec::new();
     for (site, asked) in asked.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! All values that loads read, grouped by load.
+//! Lists all values that loads read, grouped by load.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -19,19 +19,18 @@ const STRETCH: usize = 256;
 /// Consecutive values that one load read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedValues {
-    /// The load.
+    /// The load that read the values.
     pub site: AccessSite,
     /// The number of the first execution, from 1.
     pub first: u64,
-    /// The values, all of the load's type: 256, or fewer at the end of the run.
+    /// The values, which all have the load's type. There are 256, or fewer at the end of the run.
     pub values: Vec<Value>,
 }
 
 /// Iterates over all values that the loads of a run read, in stretches of one load each.
 ///
-/// The stretches of each load are in order. Stretches are returned when they are full; the
-/// remaining ones come at the end, in program order. Memory holds one stretch for each load that
-/// was executed.
+/// The stretches of each load are in order. Full stretches are returned at once. The remaining
+/// stretches come at the end, in program order. At most one stretch is in memory for each load.
 pub struct LoadedStretches<'a, S: Segments> {
     follower: Follower<'a, S>,
     plans: Plans<'a, S>,
@@ -85,7 +84,7 @@ impl<'a, S: Segments> LoadedStretches<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Iterates over the stretches of a run with this log.
+    /// Creates an iterator over the stretches of a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -100,7 +99,7 @@ where
         })
     }
 
-    /// The next stretch; `None` at the end.
+    /// Returns the next stretch, or `None` at the end.
     ///
     /// # Errors
     /// If the run cannot be followed further.

@@ -1,4 +1,4 @@
-//! Verifies that snapshots are the states that the run reaches.
+//! Verifies that snapshots equal the states of the run.
 
 use std::error::Error;
 
@@ -11,9 +11,10 @@ use afterimage_wpp::{OpenActivation, Segments, StretchDirectory, Summary};
 
 use super::{Follower, OpenActivations, Run, StepsError};
 
-/// Follows a run to each of its snapshots and to its end, and compares everything in the snapshots.
-/// With `lines`, also compares which lines of memory each segment of the path writes. Returns a
-/// description of the fault, if any. Linear in the run and, for each snapshot, in its memories.
+/// Follows a run to each of its snapshots and to its end, and compares all data in the snapshots.
+/// With `lines`, also compares the lines of memory that each segment of the path writes. Returns a
+/// description of the fault, if any. Takes time linear in the run and, for each snapshot, in its
+/// memories.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -68,7 +69,7 @@ where
         if !goes_on(place, own.log, stored.log).map_err(MachineError::from)? {
             return wrong("continues elsewhere in the log");
         }
-        // The number of exceptions kept depends on when unreachable exceptions were last removed.
+        // The number of exceptions depends on the last removal of unreachable exceptions.
         let stored = Snapshot {
             log: own.log,
             room: own.room,
@@ -107,7 +108,7 @@ where
     Ok(written.until(u64::MAX))
 }
 
-/// The times of the open activations, the outermost first.
+/// Returns the times of the open activations, the outermost first.
 fn times_of(open: &OpenActivations, stands: &Snapshot) -> Vec<Opened> {
     let mut times = open.times();
     if let (Some(last), Next::Block(_)) = (times.last_mut(), stands.next) {
@@ -116,7 +117,7 @@ fn times_of(open: &OpenActivations, stands: &Snapshot) -> Vec<Opened> {
     times
 }
 
-/// Compares the activations that are open at the beginning of each stretch with those in the file.
+/// Compares the activations that are open at the beginning of each stretch with the file.
 struct Begun<'a> {
     stretches: Option<&'a StretchDirectory>,
     /// The number of the stretch that begins next.
@@ -157,7 +158,7 @@ impl Begun<'_> {
     }
 }
 
-/// Compares the lines of memory that are written in the segments of a path with those in the file.
+/// Compares the lines of memory that the segments of a path write with the file.
 struct Written<'a> {
     lines: Option<&'a WrittenLines>,
     segments: &'a [Summary],
@@ -217,8 +218,8 @@ impl Observer for Written<'_> {
     }
 }
 
-/// Whether two places in the log are equivalent. Between them may lie only memory that the engine
-/// allocated for itself.
+/// Whether two places in the log are equivalent. Only allocations that the engine made for itself
+/// may lie between equivalent places.
 fn goes_on(mut log: LogReader, own: LogPlace, stored: LogPlace) -> Result<bool, TraceError> {
     log.go(own)?;
     while log.events() < stored.events {

@@ -1,4 +1,5 @@
-//! Direct control dependences: the predicates that caused statements to be executed.
+//! Finds direct control dependences, which are the predicates that caused statements to be
+//! executed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,14 +11,14 @@ use afterimage_program::{BlockKind, Cfg, Program};
 
 use super::{Execution, RecordedValues, ValuesError};
 
-/// What caused a block to be executed.
+/// The cause of a block's execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Controller {
     /// A branch of the same activation, which ended a block.
     Branch {
         /// The time of the block.
         time: u64,
-        /// The block.
+        /// The block that ends with the branch.
         block: BlockId,
     },
     /// The call that began the activation.
@@ -41,7 +42,7 @@ pub enum Controller {
 /// artificial exit, traps do not count, and a call is a predicate only if an exception may leave
 /// it. The last execution of such an edge before the block decides. A block that depends on no edge
 /// depends on the call of its activation. A block may depend on whether an exception is handled, or
-/// on which one. If an exception was handled after that last edge, such a block also depends on the
+/// on which one. If an exception was handled after the deciding edge, the block also depends on the
 /// throw.
 pub struct Controllers<'a> {
     pub(super) program: &'a Program,
@@ -57,7 +58,7 @@ pub(super) struct FunctionControl {
 }
 
 impl<'a> Controllers<'a> {
-    /// The control dependences of a program.
+    /// Creates an index of the control dependences of a program.
     pub fn new(program: &'a Program) -> Self {
         Self {
             program,
@@ -87,10 +88,10 @@ impl<'a> Controllers<'a> {
         found
     }
 
-    /// Returns what caused an execution: a branch, a call or the host, followed by throws, the last
-    /// first. Looks back through the activation, in time linear in the nodes that it has executed
-    /// since. If none of its branches decides, the time is linear in its nodes in the segment in
-    /// which it begins.
+    /// Returns the causes of an execution. A branch, a call or the host comes first, followed by
+    /// throws, the last first. Looks back through the activation, in time linear in the nodes that
+    /// it has executed since the cause. If none of its branches decides, the time is linear in its
+    /// nodes in the segment in which it begins.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -131,7 +132,7 @@ impl<'a> Controllers<'a> {
         let cfg = &code.cfg;
         let known = self.of(function, cfg);
         let controllers = known.dependence.controllers(block);
-        // Returns whether a controlling edge is taken on the way from one block to another.
+        // This closure returns whether control takes a controlling edge from one block to another.
         let decides = |from: BlockId, to: BlockId| {
             let mut edges = controllers.iter();
             edges.any(|&edge| takes(cfg, edge, from, to))
@@ -151,7 +152,7 @@ impl<'a> Controllers<'a> {
                 }
                 follower = candidate;
             }
-            // If nothing in the activation decides, the cause is its beginning.
+            // If no branch in the activation decides, the cause is the activation's beginning.
             let is_open = !controllers.is_empty();
             let previous = cursor.previous_in_activation_among(|_| is_open);
             let Some(visit) = previous.map_err(ValuesError::Path)? else {
@@ -190,8 +191,9 @@ impl<'a> Controllers<'a> {
 }
 
 impl FunctionControl {
-    /// The edges over which an exception may reach a handler: edges into the vertices that dispatch
-    /// exceptions to it, and edges from these vertices to it.
+    /// Returns the edges over which an exception may reach a handler. These are edges into the
+    /// vertices that dispatch exceptions to the handler, and edges from these vertices to the
+    /// handler.
     pub(super) fn handled(&self, cfg: &Cfg, handler: BlockId) -> Vec<EdgeId> {
         let before = |v: BlockId| cfg.graph.predecessors(v).filter(|&v| is_dispatch(cfg, v));
         let mut dispatches = Vec::from_iter(before(handler));
@@ -221,8 +223,8 @@ impl FunctionControl {
     }
 }
 
-/// Whether control that goes from one block to another in an activation takes an edge: directly, or
-/// through vertices that dispatch an exception and execute nothing.
+/// Whether control takes an edge on its way from one block to another in an activation. The way is
+/// direct, or leads through vertices that dispatch an exception and execute nothing.
 fn takes(cfg: &Cfg, edge: EdgeId, from: BlockId, to: BlockId) -> bool {
     let source = cfg.graph.from(edge);
     let is_left =
@@ -234,7 +236,7 @@ fn is_dispatch(cfg: &Cfg, vertex: BlockId) -> bool {
     matches!(cfg.blocks[vertex].kind, BlockKind::Dispatch(_))
 }
 
-/// The vertices that may dispatch an exception thrown in a block.
+/// Returns the vertices that may dispatch an exception thrown in a block.
 pub(super) fn dispatches(cfg: &Cfg, from: BlockId) -> Vec<BlockId> {
     let mut found: Vec<BlockId> = Vec::new();
     let mut work = vec![from];

@@ -1,4 +1,5 @@
-//! Control dependences in reverse: the executions that a predicate or a call allowed.
+//! Finds control dependences in reverse, which are the executions that a predicate or a call
+//! caused.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -17,9 +18,9 @@ use crate::paths::FileSegments;
 pub struct Controlled {
     /// The time of the execution.
     pub time: u64,
-    /// The function.
+    /// The function that contains the block.
     pub function: FuncId,
-    /// The block.
+    /// The block that was executed.
     pub block: BlockId,
 }
 
@@ -29,12 +30,12 @@ pub struct Controlled {
 ///
 /// Goes through the callee's activation and then through the operator's own activation, without
 /// their callees, as long as a block may depend on the operator. In the operator's own activation,
-/// it goes at most to the closest post-dominator of the operator's block. Linear in the executed
-/// nodes of these activations.
+/// it goes at most to the closest post-dominator of the operator's block. Takes time linear in the
+/// executed nodes of these activations.
 pub struct ControlledBlocks<'v, 'a> {
     values: &'v RecordedValues<'a>,
     cursor: Cursor<'a, FileSegments>,
-    /// The remaining walks; the current one is the last.
+    /// The remaining walks. The current walk is the last.
     walks: Vec<Walk<'a>>,
 }
 
@@ -43,7 +44,7 @@ struct Walk<'a> {
     function: FuncId,
     cfg: &'a Cfg,
     known: Rc<FunctionControl>,
-    /// The number of open activations during the walk, its own included.
+    /// The number of open activations during the walk, including its own.
     depth: usize,
     /// The time of the last block before the activation's end.
     last: u64,
@@ -53,15 +54,16 @@ struct Walk<'a> {
     /// The current execution of a node, and the position of the next block in it.
     visit: Visit,
     at: usize,
-    /// The previous block.
+    /// The block before the current block, if any.
     before: Option<BlockId>,
-    /// For each pair of blocks, the blocks that depend on going from one to the other.
+    /// For each pair of blocks, the blocks that depend on the transfer of control from one to the
+    /// other.
     decided: HashMap<(BlockId, BlockId), Rc<[BlockId]>>,
 }
 
-/// Which blocks depend on the operator if they are executed next.
+/// The blocks that depend on the operator if they are executed next.
 enum Waits {
-    /// Those that depend on the way that control takes next.
+    /// The blocks that depend on the edge that control takes next.
     Decided,
     /// These blocks. No other decision on which they depend has come in between.
     These(HashSet<BlockId>),
@@ -112,8 +114,8 @@ impl Walk<'_> {
 }
 
 impl<'a> Controllers<'a> {
-    /// Returns the executions that depend on an operator in an execution of a node. Empty if the
-    /// operator does not end its block.
+    /// Returns the executions that depend on an operator in an execution of a node. There are none
+    /// if the operator does not end its block.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -202,8 +204,8 @@ impl<'a> Controllers<'a> {
         let dependents = walk.known.dependents.values().flatten();
         let handled = dependents.filter(|(edge, _)| edges.contains(edge));
         let mut waits = HashSet::from_iter(handled.map(|&(_, block)| block));
-        // If the throwing activation itself handles the exception, everything that the throw
-        // decides depends on it.
+        // If the throwing activation itself handles the exception, all blocks that the throw
+        // decides depend on it.
         if let Some(thrower) = thrower.filter(|_| own == walk.depth) {
             waits.extend(walk.decided(thrower, block).iter().copied());
         }
@@ -211,7 +213,7 @@ impl<'a> Controllers<'a> {
         Ok(Some(walk))
     }
 
-    /// A walk along the activation at the cursor.
+    /// Creates a walk along the activation at the cursor.
     fn walk(
         &self,
         cursor: &Cursor<'a, FileSegments>,
@@ -239,7 +241,7 @@ impl<'a> Controllers<'a> {
 }
 
 impl ControlledBlocks<'_, '_> {
-    /// The next controlled execution.
+    /// Returns the next controlled execution.
     ///
     /// # Errors
     /// If the path cannot be read.

@@ -1,5 +1,5 @@
-//! Direct data dependences of a statement's execution: the producer of each operand, and the
-//! writers of the data that it reads.
+//! Finds direct data dependences of a statement's execution, which are the producer of each
+//! operand, and the writers of the data that the statement reads.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, Register, Taker};
@@ -16,9 +16,9 @@ pub enum Origin {
     Constant,
     /// An operator of the guest.
     Operator {
-        /// The execution of its node.
+        /// The execution of the node that contains the operator.
         instance: Instance,
-        /// The operator.
+        /// The operator that gave the value.
         op: OpId,
     },
     /// The initial zero of a local that nothing wrote.
@@ -37,7 +37,7 @@ pub enum Origin {
         /// The number of the result.
         index: u32,
     },
-    /// The module: a data segment, zeroed memory, or the initial value of a global.
+    /// The module, by a data segment, zeroed memory, or the initial value of a global.
     Initial,
     /// A write by the host during a call that the guest made.
     Host {
@@ -52,18 +52,18 @@ pub struct Dependence {
     /// The dependent part. For an operand, this is its role. For a read, it is "memory", "global",
     /// "element" (of a table) or "size" (of a table or a memory).
     pub role: &'static str,
-    /// The value of the operand; `None` for a read.
+    /// The value of the operand, or `None` for a read.
     pub value: Option<Bits>,
-    /// The number of bytes read from memory; 0 for all.
+    /// The number of bytes read from memory, or 0 for all.
     pub bytes: u64,
-    /// The number of elements taken from a table; otherwise 0.
+    /// The number of elements taken from a table, and otherwise 0.
     pub elements: u64,
-    /// Its origin.
+    /// The origin of the value or of the data that was read.
     pub origin: Origin,
 }
 
-/// Returns the direct data dependences of a statement's execution: of its operands in order, then
-/// of its reads, part by part.
+/// Returns the direct data dependences of a statement's execution. The dependences of its operands
+/// come first, in order, and then those of its reads, part by part.
 ///
 /// # Errors
 /// If the trace is damaged or holds too little.
@@ -77,7 +77,7 @@ pub fn dependences(
     }
 }
 
-/// The direct data dependences of a statement in an execution of its node.
+/// Returns the direct data dependences of a statement in an execution of its node.
 ///
 /// # Errors
 /// If the trace is damaged or holds too little.
@@ -104,8 +104,8 @@ pub fn of_statement(
     Ok(found)
 }
 
-/// The roles and origins of a statement's operands, in order. Because it leaves out their values,
-/// this takes a tenth of the time of [`of_statement`].
+/// Returns the roles and origins of a statement's operands, in order. Because it leaves out their
+/// values, this takes a tenth of the time of [`of_statement`].
 ///
 /// # Errors
 /// If the trace is damaged or holds too little.
@@ -123,7 +123,8 @@ pub fn operands(
     origins.collect()
 }
 
-/// The dependences on data that a statement's execution reads besides its operands, part by part.
+/// Returns the dependences on data that a statement's execution reads in addition to its operands,
+/// part by part.
 ///
 /// # Errors
 /// If the trace is damaged or holds too little.
@@ -167,7 +168,7 @@ pub fn reads(
     Ok(found)
 }
 
-/// The origin of the value in a register of an execution.
+/// Returns the origin of the value in a register of an execution.
 pub fn origin_of(
     values: &RecordedValues<'_>,
     instance: Instance,
@@ -194,10 +195,10 @@ pub fn origin_of(
     })
 }
 
-/// The blocks through which operands were moved before a statement took them, in the order of the
-/// operands. These blocks determined which values the statement got. So the statement depends on
-/// whatever caused them to run. Each is returned as an execution without a statement. `is_taken`
-/// selects operands by number and role.
+/// Returns the blocks that moved operands before a statement took them, in the order of the
+/// operands. These blocks selected the values that the statement got, so the statement depends on
+/// the causes of their executions. Each block is returned as an execution without a statement.
+/// `is_taken` selects operands by number and role.
 ///
 /// # Errors
 /// If the trace is damaged or holds too little.
@@ -222,8 +223,8 @@ pub fn moves(
     Ok(moves)
 }
 
-/// Like [`moves`], for a register of an execution, and for the operand that takes the register's
-/// value, if any.
+/// Like [`moves`], but for a register of an execution, and for the operand that takes the
+/// register's value, if any.
 pub fn moves_of(
     values: &RecordedValues<'_>,
     instance: Instance,
@@ -258,7 +259,7 @@ fn written(values: &RecordedValues<'_>, writer: Writer) -> Result<Origin, Values
     })
 }
 
-/// The operator that ends an execution of a node.
+/// Returns the operator that ends an execution of a node.
 pub fn end_of(values: &RecordedValues<'_>, instance: Instance) -> Result<OpId, ValuesError> {
     let node = values.path().nodes().get(instance.node);
     let op = node.and_then(|node| {
@@ -285,8 +286,8 @@ pub(super) fn role_of_place(place: TableOrSize) -> &'static str {
     }
 }
 
-/// Returns the role of what an instruction reads besides its operands, if something can have
-/// written it.
+/// Returns the role of the data that an instruction reads in addition to its operands, if the data
+/// may have been written.
 pub(super) fn role_of_read(code: Code) -> Option<&'static str> {
     match (read_from(code), write_to(code)) {
         (Some(ReadFrom::Memory), _) | (_, Some(WriteTo::Copy)) => Some("memory"),

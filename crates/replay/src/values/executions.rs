@@ -1,4 +1,4 @@
-//! All executions of an operator, in order of time.
+//! Finds all executions of an operator, in order of time.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, OpId};
 use afterimage_program::{BlockKind, Function, Program};
@@ -14,30 +14,31 @@ pub struct Executions<'a> {
     program: &'a Program,
 }
 
-/// A single execution.
+/// A single execution of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Execution {
-    /// Its number, from 1.
+    /// The number of the execution, from 1.
     pub number: u64,
-    /// The time of its block.
+    /// The time of the operator's block.
     pub time: u64,
-    /// The execution of its node.
+    /// The execution of the node that contains the operator.
     pub instance: Instance,
-    /// The operator's statement in the node; `None` if the operator is no statement in this node.
+    /// The operator's statement in the node, or `None` if the operator is not a statement in this
+    /// node.
     pub statement: Option<Statement>,
 }
 
-/// The block of an operator. If the operator comes first in a function whose root block has no
-/// operators, this is the root.
+/// Returns the block of an operator. For the first operator of a function with an empty root block,
+/// this is the root.
 pub fn block_at(function: &Function, op: OpId) -> Option<BlockId> {
     let (root, block) = function.cfg.blocks.iter().next()?;
     let empty = block.kind == BlockKind::Code && block.ops.is_empty() && block.ops.start == op;
     function.block_of(op).or(empty.then_some(root))
 }
 
-/// The executions of an operator's block; none if the block cannot be reached. If the run ended
-/// before the operator, the last execution of the block does not include the operator; the caller
-/// must check this. O(nodes of the path).
+/// Returns the executions of an operator's block. There are none if the block cannot be reached. If
+/// the run ended before the operator, the last execution of the block does not include the
+/// operator. The caller must check this. O(nodes of the path).
 ///
 /// # Errors
 /// If the executions cannot be counted.
@@ -57,7 +58,8 @@ pub fn block_executions<'a, S: Segments>(
 }
 
 impl<'a> Executions<'a> {
-    /// The executions of an operator; none if the operator cannot be reached. O(nodes of the path).
+    /// Returns the executions of an operator. There are none if the operator cannot be reached.
+    /// O(nodes of the path).
     ///
     /// # Errors
     /// If the executions cannot be counted.
@@ -74,7 +76,7 @@ impl<'a> Executions<'a> {
         })
     }
 
-    /// The number of executions.
+    /// Returns the number of executions.
     pub fn count(&self) -> u64 {
         self.occurrences.count()
     }
@@ -87,7 +89,7 @@ impl<'a> Executions<'a> {
         self.occurrences.rank(time).map_err(ValuesError::Path)
     }
 
-    /// Returns an execution by its number, from 1; `None` if there are fewer executions.
+    /// Returns an execution by its number, from 1, or `None` if there are fewer executions.
     ///
     /// # Errors
     /// If the path cannot be read.

@@ -1,4 +1,5 @@
-//! Values of statements, by execution, and their origins: the whole execution trace of a file.
+//! Finds the values of statements, by execution, and their origins, in the whole execution trace of
+//! a file.
 //!
 //! ```no_run
 //! use afterimage_ids::{FuncId, OpId};
@@ -65,10 +66,10 @@ use crate::paths::{FileSegments, PathFileError, RecordedPath};
 /// The whole execution trace of a file, open for questions.
 pub type RecordedValues<'a> = WholeTrace<'a, FileSegments, FileEpochs>;
 
-/// Why a question about values cannot be answered.
+/// The reason why a question about values cannot be answered.
 pub type ValuesError = TraceError<PathFileError, EpochFileError>;
 
-/// The epochs of a file's whole execution trace; `None` if the file has none.
+/// Returns the epochs of a file's whole execution trace, or `None` if the file has none.
 ///
 /// # Errors
 /// If the trace is damaged, or does not belong to the file's path.

@@ -1,4 +1,4 @@
-//! Computes how large a run would be in the original form of the papers.
+//! Computes the size of a run in the original form of the papers.
 
 use afterimage_ids::{NodeId, SecondaryMap};
 use afterimage_machine::{NodeCode, Operand};
@@ -7,7 +7,7 @@ use afterimage_wpp::Segments;
 
 use super::{Kind, RecordedValues, Statement, ValuesError};
 
-/// What carries a control dependence.
+/// The item that carries a control dependence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlOf {
     /// Each statement, as in the paper.
@@ -17,22 +17,23 @@ pub enum ControlOf {
 }
 
 /// The parts of the original form of a whole execution trace (Zhang and Gupta 2005, section 2),
-/// before anything is inferred or compressed. `docs/VALUES.md` explains how statements, values and
-/// dependences are counted here.
+/// before inference and compression. `docs/VALUES.md` defines the counts of statements, values and
+/// dependences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Original {
-    /// Executed statements, each with a time and a control dependence.
+    /// The number of executed statements, each with a time and a control dependence.
     pub statements: u64,
-    /// The values that the statements gave.
+    /// The number of values that the statements gave.
     pub values: u64,
-    /// Data dependences: operands other than constants, and reads of memory and globals. A read
-    /// counts once, even if its parts have several writers. Reads by memory copies are not counted,
-    /// so this is a lower bound.
+    /// The number of data dependences, which are operands other than constants, and reads of memory
+    /// and globals. A read counts once, even if its parts have several writers. Reads by memory
+    /// copies are not counted, so this is a lower bound.
     pub data: u64,
-    /// Executed blocks. Each block, rather than each statement, could carry one control dependence.
+    /// The number of executed blocks. Each block, rather than each statement, could carry one
+    /// control dependence.
     pub blocks: u64,
-    /// Executed nodes of the path. This is the number of times if the statements of a node share
-    /// one.
+    /// The number of executed nodes of the path. This is the number of times, if the statements of
+    /// a node share one time.
     pub nodes: u64,
 }
 
@@ -42,8 +43,8 @@ impl Original {
     /// The size of a dependence in bytes.
     pub const LABEL: u64 = 8;
 
-    /// Counts a whole run: the code of every node, multiplied by the node's executions. Linear in
-    /// the code of the path's nodes, and in the nodes of its segments.
+    /// Counts a whole run, as the code of every node, multiplied by the node's executions. Takes
+    /// time linear in the code of the path's nodes, and in the nodes of its segments.
     ///
     /// # Errors
     /// If the path cannot be read, or belongs to another program.
@@ -58,8 +59,8 @@ impl Original {
     }
 
     /// Counts parts of a run, each from a first to a last block. All nodes with a block in one of
-    /// the parts count, as they do when values are stored for a window. Linear in the nodes that
-    /// are executed in the parts.
+    /// the parts count, as they do when values are stored for a window. Takes time linear in the
+    /// nodes that are executed in the parts.
     ///
     /// # Errors
     /// As for [`of`](Self::of).
@@ -87,8 +88,8 @@ impl Original {
         Self::of_nodes(values, &counts, counted == values.path().length())
     }
 
-    /// Counts nodes with the numbers of their executions. `ends` says whether the run's last node
-    /// is among them.
+    /// Counts nodes with the numbers of their executions. `ends` is true if the run's last node is
+    /// among them.
     fn of_nodes(
         values: &RecordedValues<'_>,
         counts: &SecondaryMap<NodeId, u64>,
@@ -154,17 +155,18 @@ impl Original {
         add(&mut self.nodes, once.nodes);
     }
 
-    /// The size of all times in bytes.
+    /// Returns the size of all times in bytes.
     pub fn of_times(&self) -> u64 {
         self.statements.saturating_mul(Self::WORD)
     }
 
-    /// The size of all values in bytes.
+    /// Returns the size of all values in bytes.
     pub fn of_values(&self) -> u64 {
         self.values.saturating_mul(Self::WORD)
     }
 
-    /// The size of all dependences in bytes. `control` says what carries a control dependence.
+    /// Returns the size of all dependences in bytes. `control` is the item that carries a control
+    /// dependence.
     pub fn of_dependences(&self, control: ControlOf) -> u64 {
         let control = match control {
             ControlOf::Statements => self.statements,
@@ -175,7 +177,7 @@ impl Original {
             .saturating_mul(Self::LABEL)
     }
 
-    /// The total size in bytes.
+    /// Returns the total size in bytes.
     pub fn bytes(&self, control: ControlOf) -> u64 {
         let rest = self.of_times().saturating_add(self.of_values());
         rest.saturating_add(self.of_dependences(control))

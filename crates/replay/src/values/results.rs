@@ -1,4 +1,4 @@
-//! The results of statements: typed values, values that were stored, and decisions.
+//! Finds the results of statements, which are typed values, stored values, and decisions.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,11 +16,11 @@ use super::{Bits, Execution, Kind, RecordedValues, Statement, ValuesError};
 /// A value of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypedValue {
-    /// Its role in the statement; empty for the only result.
+    /// The value's role in the statement, or empty for the only result.
     pub role: &'static str,
-    /// Its type.
+    /// The type of the value.
     pub ty: ValType,
-    /// Its bits.
+    /// The bits of the value.
     pub bits: Bits,
 }
 
@@ -32,9 +32,10 @@ pub struct Effect {
     /// and lengths, which are in `accesses`. For a store that trapped, this is the value that it
     /// would have written.
     pub values: Vec<TypedValue>,
-    /// The memory that the execution read and wrote, or would have if it had not trapped.
+    /// The memory that the execution read and wrote. If it trapped, the memory that it would have
+    /// read and written.
     pub accesses: Accesses,
-    /// Whether the execution trapped, and so had no effect.
+    /// Whether the execution trapped. If so, it had no effect.
     pub trapped: bool,
 }
 
@@ -46,7 +47,8 @@ pub struct Types<'a> {
 }
 
 impl<'a> Types<'a> {
-    /// The types of a program. `module` has the bytes from which the program was parsed.
+    /// Creates an index of the types of a program. `module` has the bytes from which the program
+    /// was parsed.
     pub fn new(program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             program,
@@ -55,7 +57,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// The statements of a function; `None` if there is no such function.
+    /// Returns the statements of a function, or `None` if there is no such function.
     pub fn statements(&self, function: FuncId) -> Option<Rc<Ssa>> {
         let mut known = self.known.borrow_mut();
         let found = known.entry(function).or_insert_with(|| {
@@ -66,8 +68,8 @@ impl<'a> Types<'a> {
         found.clone()
     }
 
-    /// The types of a statement's operands, the topmost of the stack last, and the types of its
-    /// results.
+    /// Returns the types of a statement's operands, the topmost of the stack last, and the types of
+    /// its results.
     pub fn of(&self, function: FuncId, op: OpId) -> Option<(Vec<ValType>, Vec<ValType>)> {
         let ssa = self.statements(function)?;
         let statement = ssa.statement_at(op)?;
@@ -79,7 +81,7 @@ impl<'a> Types<'a> {
         Some((operands, results.collect()))
     }
 
-    /// The type of a constant. O(values of its function).
+    /// Returns the type of a constant. O(values of its function).
     pub fn constant(&self, function: FuncId, op: OpId) -> Option<ValType> {
         let ssa = self.statements(function)?;
         let mut values = ssa.values.values();
@@ -87,8 +89,8 @@ impl<'a> Types<'a> {
         Some(found.ty)
     }
 
-    /// Returns the results of an execution: the results of an instruction or a call, the value of a
-    /// store, or the condition of a branch. Empty if the execution gave no value, or trapped.
+    /// Returns the results of an instruction or a call, the value of a store, or the condition of a
+    /// branch. The list is empty if the execution gave no value, or trapped.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -162,8 +164,8 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// Returns the effect of an execution: its results and its memory accesses. Includes the values
-    /// that it took if it is a call, or if there is nothing else to report.
+    /// Returns the results and the memory accesses of an execution. Includes the values that it
+    /// took if it is a call, or if it has no results.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -213,7 +215,7 @@ impl<'a> Types<'a> {
         Ok(effect)
     }
 
-    /// The values that an execution took, except addresses and lengths of memory.
+    /// Returns the values that an execution took, except addresses and lengths of memory.
     fn taken(
         &self,
         values: &RecordedValues<'_>,

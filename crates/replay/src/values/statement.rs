@@ -1,4 +1,4 @@
-//! Statements of nodes: the instruction of an operator in a node, and its operands.
+//! Finds the statements of nodes, which are the instructions of operators, with their operands.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ pub enum Kind {
     Inst(usize),
     /// The call that ends the node.
     Call(Callee),
-    /// The return, or the end of the function, that ends the node.
+    /// The return that ends the node, or the function's end.
     Return,
     /// The throw that ends the node.
     Throw,
@@ -22,24 +22,24 @@ pub enum Kind {
 /// A statement in a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// Its kind.
+    /// The form of the statement in the node.
     pub kind: Kind,
-    /// The position of its block in the node, from 0.
+    /// The position of the statement's block in the node, from 0.
     pub block: u64,
 }
 
 /// An operand of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// Its role in the statement. For a load or store, this is "address", or "base address" if the
-    /// operator adds an offset.
+    /// The role of the operand in the statement. For a load or store, this is "address", or "base
+    /// address" if the operator adds an offset.
     pub role: &'static str,
-    /// Its register.
+    /// The register that holds the operand.
     pub register: Register,
 }
 
 impl Statement {
-    /// How the statement takes one of its operands, which are numbered from 0.
+    /// Returns the taker for one of the statement's operands, which are numbered from 0.
     pub fn taker(&self, code: &NodeCode, operand: usize) -> Taker {
         match self.kind {
             Kind::Inst(inst) => {
@@ -56,8 +56,8 @@ impl Statement {
         }
     }
 
-    /// The statement of an operator in a node that contains the operator's block at `position`.
-    /// `None` if the operator only moves values, or is a constant.
+    /// Returns the statement of an operator in a node that contains the operator's block at
+    /// `position`. Returns `None` if the operator only moves values, or is a constant.
     pub fn find(
         program: &Program,
         code: &NodeCode,
@@ -88,8 +88,8 @@ impl Statement {
         Some(Self { kind, block })
     }
 
-    /// The statements of a node that has these blocks, in the order of execution, each with its
-    /// operator.
+    /// Returns the statements of a node that has these blocks, in the order of execution, each with
+    /// its operator.
     pub fn all(program: &Program, code: &NodeCode, blocks: &[BlockId]) -> Vec<(OpId, Self)> {
         let mut all = Vec::new();
         let Some(function) = program.function(code.function) else {
@@ -119,7 +119,7 @@ impl Statement {
         all
     }
 
-    /// The operands of the statement, with their registers.
+    /// Returns the operands of the statement, with their registers.
     pub fn operands(self, code: &NodeCode) -> Vec<Operand> {
         let many = |role, registers: &[Register]| {
             let operands = registers.iter();
@@ -158,12 +158,12 @@ impl Statement {
     }
 }
 
-/// Returns the further operands of an operator that has several instructions, the first of which is
-/// at `position`. For each operand: the instruction, the operand's number there, and the register.
+/// Returns the further operands of an operator that has several instructions. The first instruction
+/// is at `position`. Each operand has its instruction, its number there, and its register.
 fn more(code: &NodeCode, position: usize) -> impl Iterator<Item = (usize, usize, Register)> {
     let op = code.insts[position].op;
-    // The results of the operator's own instructions, and the address that they share, are not
-    // further operands.
+    // The results of the operator's own instructions, and their shared address, are not further
+    // operands.
     let own = code.first_result() + position as u32;
     let following = code.insts.iter().enumerate().skip(position + 1);
     let following = following.take_while(move |(_, inst)| inst.op == op);
@@ -197,7 +197,7 @@ fn of_inst(code: &NodeCode, position: usize) -> Vec<Operand> {
         .collect()
 }
 
-/// The roles of an instruction's operands.
+/// Returns the roles of an instruction's operands.
 fn roles(inst: &Inst) -> &'static [&'static str] {
     // The operator may add an offset.
     let (one, lanes, stored): (&'static [_], &'static [_], &'static [_]) = match inst.immediate {

@@ -1,4 +1,4 @@
-//! Values of the stretches of a run. Each stretch is built separately, when an answer needs it.
+//! Builds the values of single stretches of a run, when an answer needs them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -36,8 +36,7 @@ struct Stretches {
     stopped: Option<StoppedBefore>,
     /// For each global, the functions that write it.
     global_writers: OnceLock<Vec<BTreeSet<FuncId>>>,
-    /// The variables that the nodes of functions may write, for each function for which they have
-    /// been computed.
+    /// The variables that the nodes of a function may write, for each function examined so far.
     outputs: Mutex<HashMap<FuncId, Arc<Outputs>>>,
     /// The results of following the run, for adjacent bytes that were looked up together.
     followed: Mutex<HashMap<FollowedKey, [Followed; TOGETHER as usize]>>,
@@ -46,10 +45,10 @@ struct Stretches {
 /// The stretch before which to search, the memory, and the first address in units of [`TOGETHER`].
 type FollowedKey = (usize, u32, u64);
 
-/// Who last wrote a byte, according to following the run from a snapshot.
+/// The last writer of a byte, found by following the run from a snapshot.
 #[derive(Clone, Copy, Debug)]
 enum Followed {
-    /// Nothing wrote the byte.
+    /// No instruction or host call wrote the byte.
     Nobody,
     /// The last write is in this stretch.
     In(usize),
@@ -59,10 +58,10 @@ enum Followed {
 
 /// The cost of following the run from a snapshot, in units of building a stretch.
 const FOLLOWING: usize = 3;
-/// The number of stretches that can be executed again in the time that it takes to build one.
+/// The number of stretches that can be executed again in the time to build one stretch.
 const EXECUTED: usize = 1 << 10;
 
-/// The number of bytes whose last writers are searched for together: the size of a vector.
+/// The number of bytes for which last writers are searched together, which is the size of a vector.
 const TOGETHER: u64 = 16;
 
 impl fmt::Debug for Stretches {
@@ -77,13 +76,13 @@ impl fmt::Debug for Stretches {
 struct Damaged(&'static str);
 
 /// The activations that are open at the beginning of each stretch. There is a list for each depth,
-/// outermost first. It contains the stretches whose activation at that depth differs from the
-/// previous stretch's.
+/// outermost first. It contains the stretches in which the activation at that depth differs from
+/// the previous stretch.
 #[derive(Default)]
 struct OpenWhere(Vec<Vec<(usize, OpenActivation)>>);
 
 impl OpenWhere {
-    /// Converts the lists of [`StretchDirectory::open`]. Linear in the lists.
+    /// Converts the lists of [`StretchDirectory::open`]. Takes time linear in the lists.
     fn of(stretches: &[Summary], open: &[Vec<OpenActivation>]) -> Self {
         let mut found = Self::default();
         for (number, (earlier, open)) in stretches.iter().zip(open).enumerate() {
@@ -98,7 +97,7 @@ impl OpenWhere {
         found
     }
 
-    /// The activation at a given depth at the beginning of a stretch. O(log stretches).
+    /// Returns the activation at a given depth at the beginning of a stretch. O(log stretches).
     fn at(&self, position: usize, activation: usize) -> Option<&OpenActivation> {
         let known = self.0.get(activation)?;
         let found = known.partition_point(|&(from, _)| from <= position);
@@ -106,7 +105,8 @@ impl OpenWhere {
     }
 }
 
-/// Epochs of a run, one for each of its stretches, built on demand up to a limit.
+/// Returns the epochs of a run, one for each of its stretches, which are built on demand up to a
+/// limit.
 pub fn epochs_of_stretches(
     (file, module): (&TraceFile, &Arc<Module>),
     (path, open): (Arc<RecordedPath>, &[Vec<OpenActivation>]),
@@ -133,7 +133,7 @@ pub fn epochs_of_stretches(
 }
 
 impl Stretches {
-    /// The summaries of all stretches.
+    /// Returns the summaries of all stretches.
     fn summaries(&self) -> &[Summary] {
         self.path.segments().summaries()
     }
@@ -143,8 +143,8 @@ impl Stretches {
         found.ok_or(Damaged("one is missing"))
     }
 
-    /// Returns the number of executions of each node before a stretch. Nodes that have not been
-    /// executed are left out.
+    /// Returns the number of executions of each node before a stretch. Leaves out nodes that have
+    /// not been executed.
     fn counts_before(&self, position: usize) -> Vec<(NodeId, u64)> {
         let counts = self.path.nodes().keys().map(|node| {
             let inside = self.path.segments_with(node).iter();
@@ -154,8 +154,8 @@ impl Stretches {
         counts.filter(|&(_, count)| count > 0).collect()
     }
 
-    /// The variables that the nodes of a function may write. The first call is linear in the
-    /// function and its nodes.
+    /// Returns the variables that the nodes of a function may write. The first call is linear in
+    /// the function and its nodes.
     fn outputs(&self, function: FuncId) -> Result<Arc<Outputs>, StretchError> {
         let known = || self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known().get(&function) {
@@ -165,7 +165,7 @@ impl Stretches {
         let own = program.function(function);
         let own = own.ok_or(Damaged("a function that is not in the program"))?;
         let body = Body::read(program, &self.module.bytes, own)?;
-        // A handler may lie further out.
+        // A handler may be in an enclosing block.
         let mut edges = own.cfg.edges.values();
         let catches = edges.any(|edge| edge.kind == EdgeKind::CallThrow);
         let continuations = &self.path.segments().directory().continuations;
@@ -193,7 +193,8 @@ impl Stretches {
         Ok(found)
     }
 
-    /// For each global, the functions that write it. The first call is linear in the program.
+    /// Returns, for each global, the functions that write it. The first call is linear in the
+    /// program.
     fn global_writers(&self) -> &[BTreeSet<FuncId>] {
         self.global_writers.get_or_init(|| {
             let program = &self.module.program;
@@ -270,7 +271,7 @@ impl MakeStretch for Stretches {
         if counts.iter().any(|&(node, _)| writes(node)) {
             return Ok(true);
         }
-        // The call for which the activation first waited may have given the value.
+        // The first pending call of the activation may have given the value.
         let open = self.open.at(position, activation);
         let Some(block) = open.and_then(|open| open.call) else {
             return Ok(false);
@@ -334,8 +335,8 @@ impl MakeStretch for Stretches {
 }
 
 impl Stretches {
-    /// Returns the stretch before `position` that last wrote a byte, as far as it shows when the
-    /// run is followed from one snapshot. Also returns the cost, in units of building a stretch.
+    /// Returns the stretch before `position` that last wrote a byte, if following the run from one
+    /// snapshot finds it. Also returns the cost, in units of building a stretch.
     fn follow_back(
         &self,
         position: usize,

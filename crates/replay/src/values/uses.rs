@@ -1,4 +1,5 @@
-//! Direct data dependences in reverse: the users of the results of a statement's execution.
+//! Finds direct data dependences in reverse, which are the users of the results of a statement's
+//! execution.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -20,25 +21,25 @@ use super::{
 use crate::paths::FileSegments;
 use afterimage_profile::Stop;
 
-/// A direct use: a statement's execution that depends on data from another execution.
+/// A direct use, which is a statement's execution that depends on data from another execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use {
     /// The time of the statement's block.
     pub time: u64,
     /// The time of the first block of the statement's node.
     pub begun: u64,
-    /// The node.
+    /// The node that contains the statement.
     pub node: NodeId,
-    /// The operator.
+    /// The operator of the statement.
     pub op: OpId,
     /// The operator's statement in the node.
     pub statement: Statement,
     /// The dependent part. For an operand, this is its role. For a read, it is "memory", "global",
     /// "element" (of a table) or "size" (of a table or a memory).
     pub role: &'static str,
-    /// The number of bytes read from memory; 0 for all.
+    /// The number of bytes read from memory, or 0 for all.
     pub bytes: u64,
-    /// The number of elements taken from a table; otherwise 0.
+    /// The number of elements taken from a table, and otherwise 0.
     pub elements: u64,
     /// The range that the host read, if the host is the user.
     pub read: Option<Range>,
@@ -59,14 +60,15 @@ impl Use {
 /// can go in both directions.
 ///
 /// Uses are the [`dependences`](super::dependences) of all executions, and the host's
-/// [reads](HostReads::parts), in reverse. Each dependence or read that names this execution is a
-/// use, as often as it occurs. For a call, these are the uses of its results, whoever made them,
-/// and of the host's writes during the call. For a throw, they are the uses of the reference to the
-/// exception. For a rethrow, they also include the uses of all values that the exception carries.
+/// [reads](HostReads::parts), in reverse. Each occurrence of a dependence or read that names this
+/// execution is a use. For a call, these are the uses of its results, regardless of the function
+/// that computed them, and of the host's writes during the call. For a throw, they are the uses of
+/// the reference to the exception. For a rethrow, they also include the uses of all values that the
+/// exception carries.
 ///
 /// The nearest uses are found first. A value is followed along the path as long as a variable holds
-/// it. The labels of later executions are searched in growing stretches. Some thousand uses are
-/// held at a time.
+/// it. The labels of later executions are searched in growing stretches. About a thousand uses are
+/// in memory at a time.
 pub struct Uses<'h, 'a> {
     values: &'h RecordedValues<'a>,
     program: &'a Program,
@@ -106,7 +108,7 @@ const BATCH: usize = 1 << 10;
 /// The uses of each register of a node.
 struct NodeUses {
     compiled: Rc<Compiled>,
-    /// The statements, in order, and the position of the block of each.
+    /// The statements, in order, each with the position of its block.
     statements: Vec<(OpId, Statement)>,
     /// The operands that take each register.
     operands: Vec<OfRegister>,
@@ -117,17 +119,17 @@ struct NodeUses {
 /// An operand of a statement.
 struct OfRegister {
     register: u32,
-    /// The statement.
     statement: u32,
     /// The number of the operand.
     position: u32,
     role: &'static str,
 }
 
-/// The order of uses in an execution of a node: by statement, then by operand. Reads come last.
+/// The order of uses in an execution of a node, first by statement and then by operand. Reads come
+/// last.
 type Order = (u32, u32);
 
-/// Returns what a statement's execution produces for other executions.
+/// Returns the data that a statement's execution produces for other executions.
 pub fn definition(
     compiled: &Compiled,
     instance: Instance,
@@ -151,7 +153,7 @@ pub fn definition(
     }
 }
 
-/// Returns the write of an atomic operator, besides its result.
+/// Returns the write of an atomic operator, which it makes in addition to its result.
 fn written_besides(
     values: &RecordedValues<'_>,
     definition: Definition,
@@ -171,7 +173,7 @@ fn written_besides(
 }
 
 impl<'h, 'a> Uses<'h, 'a> {
-    /// The uses of a definition; see [`definition`]. `host` provides the host's reads.
+    /// Creates an iterator over the uses of a [`definition`]. `host` provides the host's reads.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -209,8 +211,9 @@ impl<'h, 'a> Uses<'h, 'a> {
         })
     }
 
-    /// Sets where the run ended, which is the first of its [`stops`](afterimage_profile::stops). An
-    /// operator that trapped then counts as a use of its operands.
+    /// Sets the place where the run ended, which is the first of its
+    /// [`stops`](afterimage_profile::stops). An operator that trapped then counts as a use of its
+    /// operands.
     #[must_use]
     pub fn ending(mut self, stop: Option<Stop>) -> Self {
         self.stop = stop;
@@ -222,7 +225,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         self.marks.last().map_or(0, |mark| mark.before) + self.at as u64
     }
 
-    /// Moves past the next use and returns it; `None` at the end.
+    /// Moves past the next use. Returns the use, or `None` at the end.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -239,7 +242,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(Some(found))
     }
 
-    /// Moves back past the previous use and returns it; `None` at the beginning.
+    /// Moves back past the previous use. Returns the use, or `None` at the beginning.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -279,7 +282,7 @@ impl<'h, 'a> Uses<'h, 'a> {
             count += 1 + self.readers.count()?;
         }
         if let Some(taken) = &here.taken {
-            // Only the last taker may not count, if it is a call that was not attempted.
+            // The last taker does not count if it is a call that was not attempted.
             let mut rest = self.takers.clone();
             let mut next = Some(*taken);
             while let Some(taken) = next {
@@ -336,7 +339,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(())
     }
 
-    /// Fetches the next batch, before which there are `before` uses. Returns whether there is one.
+    /// Fetches the next batch, which follows `before` uses. Returns whether there is one.
     fn fill(&mut self, before: u64) -> Result<bool, HostReadsError> {
         let mark = self.mark(before);
         let mut batch = Vec::new();
@@ -366,7 +369,7 @@ impl<'h, 'a> Uses<'h, 'a> {
                 found.push(self.of_host(&read)?);
                 self.by_host = self.host.next()?;
             }
-            // The sort is stable: the parts of a read are in order.
+            // The sort is stable, so the parts of a read stay in order.
             found.sort_by_key(|&(order, _)| order);
             batch.extend(found.into_iter().map(|(_, found)| found));
         }
@@ -379,7 +382,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(true)
     }
 
-    /// The operands of an execution's statements that are in these registers.
+    /// Returns the operands of an execution's statements that are in these registers.
     fn of_held(&mut self, held: &Held) -> Result<Vec<(Order, Use)>, ValuesError> {
         let node = self.node(held.node)?;
         let last = self.executed(&node, held.node, held.time)?;
@@ -399,7 +402,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(found)
     }
 
-    /// The use by a statement that reads memory, a global or a table.
+    /// Returns the use by a statement that reads memory, a global or a table.
     fn of_read(&mut self, read: &ReadBy) -> Result<Option<(Order, Use)>, ValuesError> {
         let node = self.node(read.node)?;
         let Some(&at) = node.of_inst.get(&read.inst) else {
@@ -411,8 +414,8 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(Some(((at, u32::MAX), found)))
     }
 
-    /// The use by a statement that takes the value as an operand; `None` for a call that was not
-    /// attempted.
+    /// Returns the use by a statement that takes the value as an operand, or `None` for a call that
+    /// was not attempted.
     fn of_taken(&mut self, taken: &TakenBy) -> Result<Option<(Order, Use)>, ValuesError> {
         let node = self.node(taken.node)?;
         let last = self.executed(&node, taken.node, taken.time)?;
@@ -431,7 +434,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(Some(((at, u32::MAX), found)))
     }
 
-    /// The use by a call in which the host reads.
+    /// Returns the use by a call in which the host reads.
     fn of_host(&mut self, read: &HostUse) -> Result<(Order, Use), HostReadsError> {
         let visit = read.visit;
         let node = self.node(visit.node)?;
@@ -518,7 +521,7 @@ impl NodeUses {
         }
     }
 
-    /// The statement of the call that ends the node.
+    /// Returns the statement of the call that ends the node.
     fn call(&self) -> Option<u32> {
         let mut statements = self.statements.iter();
         let at = statements.rposition(|(_, one)| matches!(one.kind, Kind::Call(_)));

@@ -28,11 +28,11 @@ pub struct ValuesReport {
 /// A stretch of a run with stored values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowReport {
-    /// The number of statements executed in it.
+    /// The number of statements executed in the window.
     pub statements: u64,
-    /// The time of its first block.
+    /// The time of the window's first block.
     pub first: u64,
-    /// The time of its last block.
+    /// The time of the window's last block.
     pub last: u64,
 }
 
@@ -49,7 +49,7 @@ pub fn verify_values(
     mut progress: impl FnMut(u64),
 ) -> Option<ValuesReport> {
     let mut report = ValuesReport::default();
-    // Faults in the path are reported by other checks.
+    // Other checks report faults in the path.
     let path = recorded_path(file, program).ok()??;
     let epochs = match recorded_epochs(file, &path) {
         Ok(epochs) => epochs,
@@ -105,8 +105,8 @@ pub fn verify_values(
     Some(report)
 }
 
-/// Returns the fault, if any, in the call stack at the end of the run. The stack is found as in
-/// questions about a moment: call by call, back along the path.
+/// Returns the fault, if any, in the call stack at the end of the run. As in questions about a
+/// moment, the stack is found call by call, back along the path.
 fn open_calls(
     file: &TraceFile,
     program: &Program,
@@ -146,7 +146,8 @@ fn open_calls(
     }
 }
 
-/// Returns where the stack that was found, innermost call first, differs from the recorded stack.
+/// Returns the difference between the stack that was found, innermost call first, and the recorded
+/// stack.
 fn other_stack(
     found: &[(FuncId, BlockId)],
     mut said: impl ExactSizeIterator<Item = (FuncId, BlockId)>,
@@ -195,8 +196,8 @@ fn printed(
     }
 }
 
-/// The vertices of the checkpoints' tree that have been compared: the level of each, and its number
-/// within the level.
+/// The vertices of the checkpoints' tree that have been compared, each with its level and its
+/// number within the level.
 type Seen = BTreeSet<(u32, u64)>;
 
 /// A run that is followed again.

@@ -1,4 +1,4 @@
-//! Arrivals at lines, and what each executes, agree with a walk block by block.
+//! Checks that arrivals at lines, and the steps of each arrival, agree with a walk block by block.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -18,7 +18,7 @@ use wasmparser::Operator;
 
 use crate::walk::{Event, Options, Parts, walk};
 
-/// The module with a line table, in which a line has several instructions.
+/// Returns the module with a line table, in which a line has several instructions.
 fn with_lines(text: &str, random: &mut SplitMix64) -> Vec<u8> {
     let mut joined = String::new();
     for line in text.lines() {
@@ -41,7 +41,7 @@ struct Executed {
     depth: usize,
 }
 
-/// All executed blocks, in order. Number 0 has time 1.
+/// Returns all executed blocks, in order. Number 0 has time 1.
 fn executed(parts: &Parts) -> Vec<Executed> {
     let mut all = Vec::new();
     let mut open: Vec<(usize, Option<BlockId>)> = Vec::new();
@@ -89,8 +89,8 @@ impl LineOperators<'_> {
             .collect()
     }
 
-    /// Returns the times of all arrivals, computed from their places. `None` if the places do not
-    /// determine the arrivals.
+    /// Returns the times of all arrivals, computed from their places, or `None` if the places do
+    /// not determine the arrivals.
     fn times(&self, all: &[Executed]) -> Option<Vec<u64>> {
         let mut places = HashMap::new();
         for function in self.functions() {
@@ -170,7 +170,7 @@ impl Source for SomeFunctions<'_> {
 }
 
 /// Walks through the run line by line. Checks that the steps are the same backward, in parts, and
-/// without callees. `None` if the path does not determine all arrivals.
+/// without callees. Returns `None` if the path does not determine all arrivals.
 fn line_steps(
     (program, module, source): (&Program, &[u8], &SourceMap<'_>),
     path: &RecordedPath,
@@ -243,7 +243,7 @@ fn line_steps(
                 assert_eq!(found, own);
             }
         }
-        // The smallest number of activations around any block in a stretch.
+        // This is the smallest number of activations around any block in a stretch.
         let least = |from: u64, to: u64| (from..=to).map(depth).min().unwrap();
         let begin = own.first().map_or(first, |step| step.time);
         let is_over = |step: &&LineStep| depth(step.time) <= least(begin, step.time);
@@ -289,7 +289,7 @@ fn compare(module: &[u8], seed: u64, options: Options, seen: &mut Seen) {
         };
         let (line, operators) = match resolved.place {
             Place::Line(line, operators) => (line, operators),
-            // A line without code that declares a function is its entry.
+            // A line without code that declares a function means the function's entry.
             Place::Function(_) => continue,
             Place::Operator(..) => panic!("a line is no operator"),
         };

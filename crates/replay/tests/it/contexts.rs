@@ -1,4 +1,4 @@
-//! Calling contexts and timelines agree with a naive expansion.
+//! Checks that calling contexts and timelines agree with a naive expansion.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ fn inside(stretches: &[(u64, u64)], window: Window) -> u64 {
     stretches.iter().map(blocks).sum()
 }
 
-/// All activations, in the order in which they begin.
+/// Returns all activations, in the order in which they begin.
 fn calls(parts: &Parts) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
@@ -76,7 +76,7 @@ fn calls(parts: &Parts) -> Vec<Call> {
     calls
 }
 
-/// What is executed in one context.
+/// The sums of one context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Sums {
     calls: u64,
@@ -141,7 +141,8 @@ enum What {
     Call,
 }
 
-/// The inlined functions that a block comes from, and the call at its end, the outermost first.
+/// Returns the inlined functions from which a block and the call at its end come, the outermost
+/// first.
 fn inlined(guest: &Guest, function: FuncId, block: BlockId) -> [Vec<String>; 2] {
     let function = guest.program.function(function).unwrap();
     let block = &function.cfg.blocks[block];
@@ -172,10 +173,10 @@ fn inlined(guest: &Guest, function: FuncId, block: BlockId) -> [Vec<String>; 2] 
     [names(first), names(offsets.last().or(first))]
 }
 
-/// Everything that happens, in order.
+/// Returns all moments of a run, in order.
 fn moments(parts: &Parts, guest: Option<&Guest>) -> Vec<Moment> {
     let mut moments = Vec::new();
-    // The open functions, each with the inlined functions at the place of its last block.
+    // These are the open functions, each with the inlined functions at the place of its last block.
     let mut open: Vec<(String, Vec<String>)> = Vec::new();
     let mut time = 0;
     let stack = |open: &[(String, Vec<String>)]| {
@@ -222,7 +223,7 @@ fn moments(parts: &Parts, guest: Option<&Guest>) -> Vec<Moment> {
     moments
 }
 
-/// Computes the contexts, by their chains, the slow way.
+/// Computes the contexts by their chains, slowly.
 fn naive(moments: &[Moment], window: Window, limits: ContextLimits) -> BTreeMap<Vec<String>, Sums> {
     let times = window.first - 1..window.last;
     let mut sums: BTreeMap<Vec<String>, Sums> = BTreeMap::new();
@@ -454,7 +455,8 @@ fn timelines_are_those_of_the_expansion() {
                 );
                 assert_eq!(shown.left_out, left_out, "{limits:?} {window:?}");
                 kinds.extend(&shown.kinds);
-                // Every call that must be shown is shown. Without merging, all calls are shown.
+                // Checks that every call that must be shown is shown. Without merging, all calls
+                // are shown.
                 let mut kept: Vec<bool> = Vec::new();
                 let mut expected = Vec::new();
                 for call in &calls {
@@ -496,8 +498,8 @@ fn lengths_of_calls_are_those_of_the_expansion() {
                 .filter(|gap| gap.0 < to && gap.1 > from)
                 .map(|gap| gap.1 - gap.0)
                 .collect();
-            // Calls that are open where the window begins, or between two segments, may be counted
-            // whatever their length.
+            // Calls that are open at the beginning of the window, or between two segments, may be
+            // counted regardless of their length.
             let open = inside
                 .clone()
                 .filter(|call| call.from < from || call.to > to)

@@ -1,4 +1,4 @@
-//! Damage leads to a typed error or a finding, and never to a wrong answer.
+//! Checks that damage leads to a typed error or a finding, and never to a wrong answer.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_program::Program;
@@ -36,14 +36,14 @@ fn sample() -> Sample {
     }
 }
 
-/// All executed nodes, in order; `None` if a segment cannot be read.
+/// Returns all executed nodes, in order, or `None` if a segment cannot be read.
 fn executed(path: &RecordedPath) -> Option<Vec<(NodeId, u64)>> {
     let mut cursor = path.cursor();
     let mut visits = Vec::new();
     while let Some(visit) = cursor.next().ok()? {
         visits.push((visit.node, visit.start));
     }
-    // The same nodes, backward.
+    // Collect the same nodes backward.
     let mut back = Vec::new();
     while let Some(visit) = cursor.previous().ok()? {
         back.push((visit.node, visit.start));
@@ -53,7 +53,7 @@ fn executed(path: &RecordedPath) -> Option<Vec<(NodeId, u64)>> {
     Some(visits)
 }
 
-/// The functions that are entered.
+/// Returns the functions that are entered.
 fn entered(path: &RecordedPath) -> Option<Vec<FuncId>> {
     let mut calls = path.calls(0, usize::MAX).ok()?;
     let mut entered = Vec::new();
@@ -138,7 +138,7 @@ fn every_flipped_bit_of_an_opened_grammar_is_found() {
         let file = TraceFile::from_bytes(bytes).unwrap();
         let report = verify_path(&file, &sample.program, &sample.module).unwrap();
         assert!(!report.findings.is_empty(), "bit {bit}");
-        // Reading it anyway gives its contents or an error.
+        // Reading the file anyway gives its contents or an error.
         if let Some(path) = sample.open(&file) {
             let _ = executed(&path);
         }
@@ -196,7 +196,7 @@ fn sections_that_are_cut_short_with_right_checksums_are_refused() {
     }
 }
 
-/// Damage to the file itself.
+/// Checks damage to the file itself.
 #[test]
 fn a_file_that_is_cut_or_damaged_has_the_path_or_none() {
     let sample = sample();

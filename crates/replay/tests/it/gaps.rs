@@ -1,4 +1,4 @@
-//! A path with gaps is correct in the parts that it has.
+//! Checks that a path with gaps is correct in the parts that it has.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
-//! Questions about paths in files with invented runs, which are walks through the graphs of
+//! Asks questions about paths in files with invented runs, which are walks through the graphs of
 //! programs.
 //!
-//! `verify_path` finds nothing wrong with the path of a run, and each of its rules can fire.
+//! `verify_path` finds no fault in the path of a run, and each of its rules can fire.
 
 mod arrivals;
 mod contexts;
@@ -87,7 +87,7 @@ impl Seen {
     }
 }
 
-/// Checks that, whatever way a run takes through a program, nothing is found and everything was
+/// Checks that a run with any path through a program has no findings, and that all data was
 /// compared.
 fn assert_sound(module: &[u8], seed: u64, seen: &mut Seen) {
     let program = Program::parse(module).unwrap();

@@ -1,4 +1,4 @@
-//! Mutation tests: each rule can fire, and fires alone where it can.
+//! Mutation tests, which check that each rule can fire, and fires alone if possible.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use afterimage_wpp::{Continuation, Node};
 
 use crate::walk::{Event, Options, Parts, walk};
 
-/// func0 is the host's; func1 to func3 are called directly or through the table; func4 is exported.
+/// func0 is the host's. func1 to func3 are called directly or through the table. func4 is exported.
 const PROGRAM: &str = r#"(module
   (type $void (func))
   (import "env" "host" (func $host))
@@ -43,7 +43,7 @@ struct Case {
 }
 
 impl Case {
-    /// A walk through the program that ends in the main function.
+    /// Creates a walk through the program that ends in the main function.
     fn new(segment: usize) -> Self {
         let module = wat::parse_str(PROGRAM).unwrap();
         let program = Program::parse(&module).unwrap();
@@ -87,7 +87,7 @@ impl Case {
         }
     }
 
-    /// A node whose last block ends in this way.
+    /// Returns a node with a last block that ends in this way.
     fn ending(&self, wanted: impl Fn(BlockEnd) -> bool) -> NodeId {
         let nodes = &self.parts.directory.nodes;
         let mut found = nodes.iter().filter(|(_, node)| {
@@ -251,13 +251,13 @@ fn continuation() {
 
 #[test]
 fn entry() {
-    // An activation that executes nothing.
+    // An activation executes nothing.
     let nothing = |case: &mut Case| {
         let at = case.enter(LEAF) + 1;
         case.parts.events.remove(at);
     };
     assert_eq!(after_events(nothing), [PathRule::Entry]);
-    // An activation that begins with the node after its first call.
+    // An activation begins with the node after its first call.
     let later = |case: &mut Case| {
         let at = case.enter(MAIN) + 1;
         case.parts.events.drain(at..at + 4);
@@ -315,7 +315,7 @@ fn callee() {
         case.parts.events.splice(at..at, activation);
     };
     assert_eq!(after_events(twice), [PathRule::Callee]);
-    // A function is called where no call is made.
+    // A function is called without a call in the code.
     let uncalled = |case: &mut Case| {
         let at = case.enter(LEAF);
         let activation = case.parts.events[at..at + 3].to_vec();
@@ -357,7 +357,7 @@ fn call_counts() {
 
 #[test]
 fn block_counts() {
-    // Counts for a function that was never entered. They satisfy the flow equations.
+    // A function that was never entered has counts that satisfy the flow equations.
     let entered = |case: &mut Case| {
         for counts in &mut case.parts.counts.functions[..1] {
             counts.entries += 1;
@@ -417,7 +417,7 @@ fn stack() {
     assert_eq!(after_events(shorter), [PathRule::Stack]);
 }
 
-/// However the run is cut into segments, the same rules are violated.
+/// Checks that the same rules are violated for any division of the run into segments.
 #[test]
 fn segments_do_not_matter() {
     let mut fired = BTreeSet::new();
@@ -443,7 +443,7 @@ fn segments_do_not_matter() {
             (0, Event::Node(_)) => drop(parts.events.remove(at)),
             (1, Event::Node(_)) => parts.events.insert(at, parts.events[at]),
             (_, Event::Node(node)) => {
-                // A different path of the same function.
+                // This is a different path of the same function.
                 let nodes = &parts.directory.nodes;
                 let same = |other: &NodeId| nodes[*other].function == nodes[node].function;
                 let others: Vec<_> = nodes.keys().filter(same).collect();

@@ -1,5 +1,4 @@
-//! An invented run: a random walk through a program's graphs, with everything that its recording
-//! would contain.
+//! Invents a run, as a random walk through a program's graphs, with all data of its recording.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -38,12 +37,12 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// A file with these parts, and checksums that are right.
+    /// Returns a file with these parts and right checksums.
     pub fn file(&self) -> TraceFile {
         TraceFile::from_bytes(self.bytes(|_, _| ())).unwrap()
     }
 
-    /// The bytes of that file. `change` modifies sections before they are written.
+    /// Returns the bytes of that file. `change` modifies sections before they are written.
     pub fn bytes(&self, change: impl Fn(Kind, &mut Vec<u8>)) -> Vec<u8> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.aft");
@@ -96,7 +95,7 @@ impl Parts {
         std::fs::read(&path).unwrap()
     }
 
-    /// Makes the segments from the events, and all related data.
+    /// Builds the segments from the events, and all related data.
     pub fn build(&mut self) {
         let mut builder = Builder::new(Limits {
             symbols: self.segment,
@@ -127,7 +126,7 @@ impl Parts {
         self.tidy();
     }
 
-    /// Makes the directory, the places and the counts of segments match the grammars again.
+    /// Updates the directory, the places and the counts of segments to match the grammars.
     pub fn tidy(&mut self) {
         let mut before = 0;
         self.places.clear();
@@ -149,7 +148,7 @@ impl Parts {
     }
 }
 
-/// How a walk is made.
+/// The options of a walk.
 pub struct Options {
     /// The number of blocks that may be executed.
     pub blocks: usize,
@@ -243,7 +242,7 @@ impl Walk<'_> {
         });
     }
 
-    /// Executes one block of the innermost activation. Returns where control goes next.
+    /// Executes one block of the innermost activation. Returns the next transfer of control.
     fn step(&mut self) -> Next {
         let Activation {
             function, block, ..
@@ -392,7 +391,7 @@ impl Walk<'_> {
         self.stack.pop();
     }
 
-    /// The node that the innermost activation has executed.
+    /// Adds the node that the innermost activation has executed.
     fn node(&mut self, next: Option<BlockId>, calls: bool) {
         let top = self.stack.last_mut().unwrap();
         let path = std::mem::take(&mut top.path);

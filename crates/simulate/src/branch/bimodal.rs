@@ -1,5 +1,5 @@
-//! Bimodal prediction: one counter per branch. Branches share counters if the table is too small
-//! (Smith 1981).
+//! Bimodal prediction, with one counter per branch. Branches share counters if the table is too
+//! small (Smith 1981).
 
 use super::counter::Counter;
 

@@ -1,12 +1,12 @@
 //! Saturating two-bit counters.
 
 /// A two-bit counter (Smith, "A study of branch prediction strategies", 1981). The values 0 and 1
-/// predict not taken, 2 and 3 predict taken.
+/// predict not taken, and 2 and 3 predict taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counter(u8);
 
 impl Counter {
-    /// Weakly not taken.
+    /// A counter that weakly predicts not taken.
     pub(super) const WEAK: Self = Self(1);
 
     #[inline]

@@ -1,5 +1,5 @@
-//! Gshare: counters indexed by branch and global history (McFarling, "Combining branch predictors",
-//! 1993, section 7).
+//! Gshare prediction, with counters indexed by branch and global history (McFarling, "Combining
+//! branch predictors", 1993, section 7).
 
 use super::bimodal::Bimodal;
 

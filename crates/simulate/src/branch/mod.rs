@@ -1,7 +1,7 @@
-//! Branch predictors for the direction of conditional branches and the target of indirect ones.
+//! Branch predictors for the direction of conditional branches and the target of indirect branches.
 //!
 //! Each predictor keeps a global history of recent outcomes, newest first. A conditional branch
-//! adds whether it was taken; an indirect branch adds the parity of its target's number. Returns
+//! adds whether it was taken. An indirect branch adds the parity of its target's number. Returns
 //! count as predicted, as if there were a return stack. Unconditional jumps and direct calls count
 //! as known.
 
@@ -37,10 +37,10 @@ enum Directions {
 }
 
 impl Predictor {
-    /// Creates a predictor that has seen no branch: counters are 1 (weakly not taken); the tagged
+    /// Creates a predictor that has seen no branch. Counters are 1 (weakly not taken). The tagged
     /// tables, the targets and the history are empty. Time: O(size).
     pub fn new(spec: &PredictorSpec) -> Self {
-        // A bimodal predictor has no history; it predicts the last target of an indirect branch.
+        // A bimodal predictor has no history, and predicts the last target of an indirect branch.
         let (directions, length) = match spec.kind {
             PredictorKind::Bimodal { bits } => (Directions::Bimodal(Bimodal::new(bits)), 0),
             PredictorKind::Gshare { bits, history } => {

@@ -8,7 +8,7 @@ use crate::size::number;
 use crate::spec::SpecError;
 
 /// A branch predictor and its size. It is written as `bimodal`, `gshare:bits=14,history=12` or
-/// `tage:tables=7,max=130`; missing options have defaults.
+/// `tage:tables=7,max=130`. Missing options have defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PredictorSpec {
     /// The prediction method and its table sizes.
@@ -17,7 +17,7 @@ pub struct PredictorSpec {
     pub targets: u32,
 }
 
-/// How the predictor predicts directions.
+/// The method that predicts directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PredictorKind {
     /// One two-bit counter per branch.
@@ -29,7 +29,7 @@ pub enum PredictorKind {
     Gshare {
         /// Log2 of the number of counters.
         bits: u32,
-        /// The number of outcomes of the global history to use; at most `bits`.
+        /// The number of outcomes of the global history to use. At most `bits`.
         history: u32,
     },
     /// Tagged tables with geometrically growing history lengths.

@@ -1,13 +1,13 @@
-//! TAGE: a base predictor plus tagged tables with geometrically growing history lengths (Seznec and
-//! Michaud, "A case for (partially) TAgged GEometric history length branch prediction", Journal of
-//! Instruction-Level Parallelism 8, 2006, section 3).
+//! TAGE prediction, with a base predictor and tagged tables with geometrically growing history
+//! lengths (Seznec and Michaud, "A case for (partially) TAgged GEometric history length branch
+//! prediction", Journal of Instruction-Level Parallelism 8, 2006, section 3).
 //!
 //! Among the tables that have an entry with the branch's tag, the table with the longest history
 //! predicts. An entry holds a three-bit counter, a tag, and a two-bit useful counter. The useful
-//! counter rises when the entry was right and the next shorter history was wrong. A misprediction
+//! counter rises when the entry is right and the next shorter history is wrong. A misprediction
 //! allocates an entry that is not useful in a table with a longer history. If all candidates are
 //! useful, their useful counters drop instead. Every 2^18 branches, all useful counters lose one
-//! bit, alternately the upper and the lower. New entries are not trusted as long as that gives
+//! bit, alternately the upper and the lower. New entries are not trusted as long as distrust gives
 //! better predictions (`USE_ALT_ON_NA` of section 3.2).
 //!
 //! For indices and tags, the history is folded to their width in rotating registers (Michaud, "A
@@ -65,16 +65,16 @@ impl TageSpec {
     }
 
     /// Returns the history length of each table: min · (max / min)^(i / (tables - 1)), rounded, and
-    /// always longer than the previous length. They are computed with integers, so all machines
-    /// agree.
+    /// always longer than the previous length. The lengths are computed with integers, so all
+    /// machines agree.
     pub(super) fn lengths(&self) -> Vec<u32> {
         let (min, max) = (u128::from(self.min), u128::from(self.max));
         let steps = self.tables - 1;
         let mut lengths = Vec::new();
         let mut least = 0;
         for i in 0..self.tables {
-            // x is the largest value with x - 1/2 <= the exact length, that is, (2x - 1)^steps <=
-            // 2^steps · min^(steps - i) · max^i.
+            // x is the largest value with x - 1/2 <= the exact length, so (2x - 1)^steps <= 2^steps
+            // · min^(steps - i) · max^i.
             let bound = (1u128 << steps) * min.pow(steps - i) * max.pow(i);
             let mut x = max;
             while steps > 0 && x > min && (2 * x - 1).pow(steps) > bound {
@@ -95,7 +95,7 @@ impl TageSpec {
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     tag: u16,
-    /// A number from -4 to 3; 0 and above predict taken.
+    /// A number from -4 to 3. Numbers from 0 on predict taken.
     counter: i8,
     /// A number from 0 to 3.
     useful: u8,
@@ -147,7 +147,7 @@ struct Table {
     length: u32,
     index: Folded,
     tag: Folded,
-    /// A second fold, which keeps tags from repeating the index.
+    /// A second fold, which makes tags differ from the index.
     tag2: Folded,
 }
 
@@ -162,7 +162,7 @@ pub(super) struct Tage {
     history: Vec<bool>,
     /// The position of the newest outcome.
     newest: usize,
-    /// A number from -8 to 7; at 0 and above, new entries are not trusted.
+    /// A number from -8 to 7. At 0 and above, new entries are not trusted.
     distrust: i8,
     branches: u64,
     /// The xorshift state that picks a table for allocation (Marsaglia 2003).
@@ -249,9 +249,9 @@ impl Tage {
         entry.counter = (entry.counter + step).clamp(-4, 3);
     }
 
-    /// Allocates an entry that is not useful in one of the tables from `first` on. Of the two
-    /// candidates with the shortest histories, it picks the one with the shorter history twice as
-    /// often (section 3.2.2).
+    /// Allocates an entry that is not useful in one of the tables from `first` on. It considers the
+    /// two candidates with the shortest histories, and picks the shorter history twice as often
+    /// (section 3.2.2).
     fn allocate(&mut self, first: usize, taken: bool) {
         let free = |i: &usize| self.tables[*i].entries[self.places[*i].0].useful == 0;
         let mut candidates = (first..self.tables.len()).filter(free);
@@ -307,7 +307,7 @@ impl Tage {
     }
 }
 
-/// The part of an index that depends on the place; it differs from table to table.
+/// Returns the part of an index that depends on the place. It differs from table to table.
 #[inline]
 fn index(place: u64, bits: u32, table: usize) -> usize {
     let mixed = place ^ place >> bits ^ place >> (table as u32 % bits + 1);
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn lengths_grow_geometrically() {
-        // Table 1 of the paper, 8-component predictor: lengths 5 to 130.
+        // Table 1 of the paper has the lengths 5 to 130 for the 8-component predictor.
         let lengths = TageSpec::default().lengths();
         assert_eq!(lengths, [5, 9, 15, 25, 44, 76, 130]);
         let tight = TageSpec {

@@ -1,6 +1,6 @@
-//! Targets of indirect branches: a tagless target cache, indexed by place XOR global history
-//! (Chang, Hao and Patt, "Target prediction for indirect jumps", 1997). Without a history it is a
-//! branch target buffer, which predicts the last target.
+//! Predicts the targets of indirect branches with a tagless target cache, indexed by place XOR
+//! global history (Chang, Hao and Patt, "Target prediction for indirect jumps", 1997). Without a
+//! history, the cache is a branch target buffer, which predicts the last target.
 
 /// A table of 2^bits targets.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// Creates a cache that uses `history` outcomes, or as many as an index holds.
+    /// Creates a cache that uses `history` outcomes, limited to the bits of an index.
     pub(super) fn new(bits: u32, history: u32) -> Self {
         Self {
             last: vec![None; 1 << bits],

@@ -1,17 +1,17 @@
-//! One cache level.
+//! Simulates one cache level.
 
 use super::LevelSpec;
 use super::linked::Linked;
 use super::ordered::Ordered;
 
-/// A cache level: sets of lines with least-recently-used replacement. A line is identified by its
-/// address divided by the line length.
+/// A cache level, which has sets of lines with least-recently-used replacement. A line is
+/// identified by its address divided by the line length.
 #[derive(Clone, Debug)]
 pub struct Level {
     sets: Sets,
 }
 
-/// Small sets are scanned; in large sets, lines are looked up by number.
+/// The sets of a level. Small sets are scanned. In large sets, lines are looked up by number.
 #[derive(Clone, Debug)]
 enum Sets {
     Ordered(Ordered),
@@ -23,7 +23,7 @@ enum Sets {
 pub enum Touch {
     /// The line was present.
     Hit,
-    /// The line was absent; the line it replaced, if any, was clean.
+    /// The line was absent. The line that it replaced, if any, was clean.
     Filled,
     /// The line was absent and replaced this dirty line.
     WroteBack(u64),

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::Touch;
 
-/// No entry.
+/// The number that stands for no entry.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ struct Set {
 pub(super) struct Linked {
     entries: Vec<Entry>,
     /// Maps a line to its entry. An attacker can choose colliding addresses to slow the map down,
-    /// but it never outgrows the cache.
+    /// but the map never outgrows the cache.
     places: FxHashMap<u64, u32>,
     sets: Vec<Set>,
     ways: u64,
@@ -38,7 +38,7 @@ pub(super) struct Linked {
 }
 
 impl Linked {
-    /// Creates `sets` empty sets; `sets` is a power of two.
+    /// Creates `sets` empty sets. `sets` is a power of two.
     pub(super) fn new(sets: u64, ways: u64) -> Self {
         let empty = Set {
             newest: NONE,

@@ -1,11 +1,12 @@
-//! Caches: one or two levels with least-recently-used replacement, write-allocate and write-back.
+//! Caches of one or two levels, with least-recently-used replacement, write-allocate and
+//! write-back.
 //!
 //! An access touches every line that contains one of its bytes. Lines missing from the first level
-//! are looked up in the second, in address order, and are then present in both. The levels are
-//! neither inclusive nor exclusive: a line evicted from one may stay in the other. A dirty line is
-//! written back when it is evicted. It goes to the second level if that holds the line, and
-//! otherwise to memory. This does not count as a use, so write-backs never affect whether an access
-//! misses.
+//! are looked up in the second level, in address order, and are then present in both. The levels
+//! are neither inclusive nor exclusive, so a line evicted from one level may stay in the other. A
+//! dirty line is written back when it is evicted. It goes to the second level if that level holds
+//! the line, and otherwise to memory. A write-back does not count as a use, so it never affects
+//! whether an access misses.
 
 mod level;
 mod linked;
@@ -25,28 +26,28 @@ pub struct Caches {
     traffic: Traffic,
 }
 
-/// The lines that an access missed.
+/// The numbers of lines that an access missed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missed {
-    /// Lines missing from the first level.
+    /// The number of lines missing from the first level.
     pub first: u64,
-    /// The lines that are also missing from the second level, counted in first-level lines. Without
-    /// a second level, all lines of `first`.
+    /// The number of first-level lines that are also missing from the second level. Without a
+    /// second level, this equals `first`.
     pub last: u64,
 }
 
-/// Counts of lines moved.
+/// The numbers of lines moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Lines touched by accesses.
+    /// The number of lines touched by accesses.
     pub touched: u64,
-    /// Lines read into the first level.
+    /// The number of lines read into the first level.
     pub first: u64,
-    /// Lines read into the second level.
+    /// The number of lines read into the second level.
     pub second: u64,
-    /// Lines written back from the first level.
+    /// The number of lines written back from the first level.
     pub first_back: u64,
-    /// Lines written back from the second level.
+    /// The number of lines written back from the second level.
     pub second_back: u64,
 }
 
@@ -63,13 +64,13 @@ impl Caches {
         }
     }
 
-    /// Returns the lines moved so far.
+    /// Returns the numbers of lines moved so far.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
 
-    /// Reads or writes `length` bytes and returns the misses: none if `length` is 0. Time:
-    /// O(lines).
+    /// Reads or writes `length` bytes and returns the misses. There are none if `length` is 0.
+    /// Time: O(lines).
     #[inline]
     pub fn access(&mut self, address: u64, length: u64, write: bool) -> Missed {
         let mut missed = Missed::default();
@@ -89,7 +90,7 @@ impl Caches {
         missed
     }
 
-    /// Fetches a line that the first level lacks; returns whether it comes from memory.
+    /// Fetches a line that the first level lacks, and returns whether it comes from memory.
     fn fetch(&mut self, line: u64, touch: Touch) -> bool {
         self.traffic.first += 1;
         let shift = self.second_shift.saturating_sub(self.first_shift);

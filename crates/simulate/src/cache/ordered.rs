@@ -6,7 +6,7 @@ use super::Touch;
 /// value.
 const EMPTY: u64 = u64::MAX;
 
-/// Sets with few lines.
+/// Sets with few lines, which are scanned.
 #[derive(Clone, Debug)]
 pub(super) struct Ordered {
     /// One set after another, most recently used line first. An entry is twice the line number,
@@ -17,7 +17,7 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    /// Creates `sets` empty sets; `sets` is a power of two.
+    /// Creates `sets` empty sets. `sets` is a power of two.
     pub(super) fn new(sets: u64, ways: u64) -> Self {
         Self {
             lines: vec![EMPTY; (sets * ways) as usize],

@@ -13,19 +13,19 @@ const MOST_LINES: u64 = 1 << 21;
 const LONGEST_LINE: u64 = 1 << 16;
 
 /// A level, written as size, ways and line length in bytes, as for cachegrind (`32768,8,64`). Sizes
-/// may end in k, m or g; `full` means fully associative.
+/// may end in k, m or g. The word `full` means fully associative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelSpec {
     /// The total size in bytes.
     pub size: u64,
-    /// Lines per set.
+    /// The number of lines per set.
     pub ways: u64,
-    /// Bytes per line, a power of two.
+    /// The number of bytes per line, which is a power of two.
     pub line: u64,
 }
 
 impl LevelSpec {
-    /// Returns the number of sets, a power of two.
+    /// Returns the number of sets, which is a power of two.
     pub fn sets(&self) -> u64 {
         self.size / self.line / self.ways
     }

@@ -5,10 +5,10 @@ use afterimage_streams::{Stream, StreamError};
 use super::record::{Recorder, Tally, VERSION};
 use super::varint;
 
-/// Why a history cannot be read.
+/// The reason why a history cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
-    /// Bytes are missing.
+    /// The bytes end too early.
     #[error("a history ends too early")]
     Truncated,
     /// The bytes contradict themselves or a limit.
@@ -41,8 +41,8 @@ pub struct Epoch<'a> {
 }
 
 impl<'a> Epoch<'a> {
-    /// The largest number of misses of all sites in an epoch. A full epoch may still receive the
-    /// misses of one more node of the path.
+    /// The maximum total number of misses in an epoch. A full epoch may still receive the misses of
+    /// one more node of the path.
     const MOST: u64 = 2 * Recorder::EPOCH as u64;
 
     /// Opens an epoch for one or two levels, without reading the streams of misses. Time: O(sites).
@@ -133,7 +133,7 @@ pub struct Misses {
 }
 
 impl SiteEpoch<'_> {
-    /// Appends the misses of this epoch; `before` is the number of executions before it. Memory: 16
+    /// Appends the misses of this epoch. `before` is the number of executions before it. Memory: 16
     /// bytes per miss.
     ///
     /// # Errors
@@ -155,7 +155,8 @@ impl SiteEpoch<'_> {
     }
 }
 
-/// Calls `tell` with each place, from 1 to `total`, that a stream of `count` gaps leads to.
+/// Decodes a stream of `count` gaps, and calls `tell` with each place, from 1 to `total`, to which
+/// the gaps lead.
 fn places(
     bytes: &[u8],
     count: u64,

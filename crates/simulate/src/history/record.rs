@@ -1,4 +1,4 @@
-//! Writes histories.
+//! Records histories of misses, and encodes them.
 
 use afterimage_streams::encode;
 
@@ -11,7 +11,7 @@ pub struct Tally {
     pub executions: u64,
     /// The number of first-level misses or mispredictions.
     pub missed: u64,
-    /// The number of accesses that also missed the second level; 0 if there is no second level.
+    /// The number of accesses that also missed the second level, or 0 without a second level.
     pub last: u64,
 }
 
@@ -47,7 +47,7 @@ impl Gaps {
     }
 
     fn clear(&mut self) {
-        // Free the allocations: other sites may miss in the next epoch.
+        // Free the allocations, because other sites may miss in the next epoch.
         self.gaps = Vec::new();
         self.since = 0;
     }
@@ -70,10 +70,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// The number of misses that fill an epoch; they take 8 MiB.
+    /// The number of misses that fill an epoch. They take 8 MiB.
     pub const EPOCH: usize = 1 << 20;
 
-    /// Creates a recorder for one level, or for two.
+    /// Creates a recorder for one level or, if `two` is true, for two levels.
     pub fn new(two: bool) -> Self {
         Self {
             sites: Vec::new(),
@@ -91,8 +91,8 @@ impl Recorder {
         }
     }
 
-    /// Records an execution of a site within the range given to [`expect`](Self::expect). `last`
-    /// says whether the execution also missed the second level.
+    /// Records an execution of a site within the range given to [`expect`](Self::expect). `last` is
+    /// true if the execution also missed the second level.
     #[inline]
     pub fn record(&mut self, site: usize, missed: bool, last: bool) {
         let kept = &mut self.sites[site];
@@ -121,8 +121,8 @@ impl Recorder {
         &self.tallies
     }
 
-    /// Ends the epoch, begins the next, and returns the bytes, or `None` if nothing was executed.
-    /// Time: O(sites + misses).
+    /// Ends the epoch, and begins the next epoch. Returns the bytes, or `None` if nothing was
+    /// executed. Time: O(sites + misses).
     pub fn cut(&mut self) -> Option<Vec<u8>> {
         let executed = |site: &&Site| site.executions > 0;
         let count = self.sites.iter().filter(executed).count();
@@ -143,7 +143,7 @@ impl Recorder {
             };
             for level in levels {
                 varint::put(&mut head, level.gaps.len() as u64);
-                // Without first-level misses there is no second stream.
+                // Without first-level misses, there is no second stream.
                 if level.gaps.is_empty() {
                     break;
                 }

@@ -1,11 +1,11 @@
 //! The totals of a simulation, and their encoding.
 //!
-//! The encoding is a version byte, 1; the text of the [`Spec`], preceded by its length as a varint;
-//! and then varints. These varints are the executed blocks, the executed instructions, the five
-//! numbers of the [traffic](crate::Traffic) (0 for branches), and the number of sites. Each site
-//! has varints for function, operator, kind, executions, misses and, with two levels, second-level
-//! misses. Sites are in order of first execution; their positions are the site numbers of the
-//! epochs.
+//! The encoding begins with a version byte, 1, and the text of the [`Spec`], preceded by its length
+//! as a varint. Then come varints. These varints are the executed blocks, the executed
+//! instructions, the five numbers of the [traffic](crate::Traffic) (0 for branches), and the number
+//! of sites. Each site has varints for function, operator, kind, executions, misses and, with two
+//! levels, second-level misses. Sites are in order of first execution. Their positions are the site
+//! numbers of the epochs.
 
 use super::record::VERSION;
 use super::{HistoryError, Tally, varint};
@@ -14,9 +14,9 @@ use crate::{Spec, Traffic};
 /// An operator that the simulation watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site {
-    /// The number of its function.
+    /// The number of the function that contains the operator.
     pub function: u32,
-    /// Its operator number in the function.
+    /// The number of the operator in the function.
     pub op: u32,
     /// The kind of operator.
     pub kind: SiteKind,
@@ -68,7 +68,7 @@ pub struct Summary {
     pub blocks: u64,
     /// The number of executed instructions.
     pub instructions: u64,
-    /// The numbers of lines moved; all 0 for branches.
+    /// The numbers of lines moved, which are all 0 for branches.
     pub traffic: Traffic,
     /// The executed sites, in order of first execution.
     pub sites: Vec<(Site, Tally)>,
@@ -80,7 +80,7 @@ impl Spec {
         matches!(self, Spec::Caches(caches) if caches.second.is_some())
     }
 
-    /// Whether the simulation is of branches rather than memory accesses.
+    /// Whether the simulation concerns branches rather than memory accesses.
     pub fn is_branches(&self) -> bool {
         matches!(self, Spec::Branches(_))
     }

@@ -1,4 +1,4 @@
-//! LEB128 numbers.
+//! Encodes and decodes LEB128 numbers.
 
 use super::HistoryError;
 

@@ -14,7 +14,7 @@ enum Branch {
     Indirect(u64, u64),
 }
 
-/// A mix of loops, correlated branches, random branches and indirect branches.
+/// Generates a mix of loops, correlated branches, random branches and indirect branches.
 fn branches(seed: u64, count: usize) -> Vec<Branch> {
     let mut random = Random(seed);
     let mut made = Vec::new();
@@ -60,7 +60,7 @@ struct Naive {
     counters: HashMap<u64, i32>,
     targets: HashMap<u64, u64>,
     tage: Option<NaiveTage>,
-    /// Oldest first.
+    /// The outcomes, oldest first.
     history: Vec<bool>,
 }
 
@@ -78,7 +78,7 @@ impl Naive {
         }
     }
 
-    /// The last `count` outcomes as a number.
+    /// Returns the last `count` outcomes as a number.
     fn last(&self, count: u32) -> u64 {
         let from = self.history.len().saturating_sub(count as usize);
         let last = self.history[from..].iter();
@@ -141,7 +141,7 @@ fn predictors_are_what_their_definitions_say() {
             20_000,
         ),
         ("tage:bits=1,tables=1,tag=4,min=3,max=3", &[3], 5_000),
-        // Long enough for the useful counters to lose both bits.
+        // This is long enough for the useful counters to lose both bits.
         (
             "tage:base=6,bits=6,tables=4,tag=8,min=4,max=32",
             &[4, 8, 16, 32],
@@ -165,8 +165,9 @@ fn predictors_are_what_their_definitions_say() {
 
 #[test]
 fn tage_and_long_histories_learn_loops() {
-    // 60 is left out: it is a multiple of the 10 bits that histories are folded to. Exits that far
-    // apart cancel out in the index of the longest table, so exits and iterations share an entry.
+    // 60 is left out, because it is a multiple of the 10 bits to which histories are folded. Exits
+    // at this distance cancel out in the index of the longest table, so exits and iterations share
+    // an entry.
     for period in [2, 3, 7, 12, 30, 45, 77, 100] {
         let loops = (0..6000).map(|i| Branch::Conditional(0x77, i % period + 1 < period));
         let loops = Vec::from_iter(loops);
@@ -176,7 +177,7 @@ fn tage_and_long_histories_learn_loops() {
             let exits = (first..loops.len()).filter(|i| i % period + 1 == period);
             assert_eq!(wrong("bimodal", &loops, first), exits.count(), "{period}");
         }
-        // gshare sees no further back than its history.
+        // gshare sees only the branches in its history.
         let seen = wrong("gshare:bits=14,history=12", &loops, first);
         assert_eq!(seen == 0, period <= 13, "{period}: {seen}");
     }
@@ -188,7 +189,8 @@ fn history_predicts_what_follows_from_other_branches() {
     let mut correlated = Vec::new();
     for _ in 0..8000 {
         let (a, b) = (random.once_in(2), random.once_in(2));
-        // Places so far apart that XOR with four outcomes never maps two of them to one index.
+        // The places are so far apart that XOR with four outcomes never maps two of them to one
+        // index.
         for (place, taken) in [(16, a), (32, b), (48, a ^ b), (64, a == b)] {
             correlated.push(Branch::Conditional(place, taken));
         }
@@ -208,7 +210,7 @@ fn history_predicts_what_follows_from_other_branches() {
 fn an_indirect_branch_goes_where_it_went_in_the_same_history() {
     let targets = Vec::from_iter((0..900).map(|i| Branch::Indirect(9, [1, 3, 7][i % 3])));
     assert_eq!(wrong("bimodal", &targets, 0), targets.len());
-    // The parities of 1, 3 and 7 show which came last.
+    // The parities of 1, 3 and 7 show which target came last.
     assert_eq!(wrong("gshare", &targets, 100), 0);
     assert_eq!(wrong("tage", &targets, 100), 0);
 }

@@ -12,7 +12,7 @@ struct Access {
     write: bool,
 }
 
-/// Walks, random places, stack accesses and an occasional large block.
+/// Generates walks, random places, stack accesses and an occasional large block.
 fn accesses(seed: u64, count: usize) -> Vec<Access> {
     let mut random = Random(seed);
     let mut made = Vec::new();
@@ -45,7 +45,7 @@ fn spec(text: &str) -> CacheSpec {
     }
 }
 
-/// A level: the lines of each set, most recently used first, and whether each is dirty.
+/// A level, with the lines of each set, most recently used first, and whether each is dirty.
 struct NaiveLevel {
     sets: Vec<Vec<(u64, bool)>>,
     ways: usize,
@@ -179,13 +179,13 @@ fn an_access_of_two_lines_touches_both_and_one_of_none_nothing() {
     assert_eq!(caches.access(u64::MAX, 8, true).first, 1);
 }
 
-/// Inclusion (Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies",
-/// 1970): a larger fully associative LRU cache holds everything that a smaller one holds.
+/// A larger fully associative LRU cache holds every line that a smaller cache holds (inclusion;
+/// Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", 1970).
 #[test]
 fn a_larger_fully_associative_cache_never_misses_more() {
     let accesses = accesses(9, 60_000);
     let mut held: Option<Vec<u64>> = None;
-    // Covers both representations of a set: up to 32 lines, and more.
+    // This covers both representations of a set, with up to 32 lines and with more.
     for lines in [1, 2, 3, 8, 31, 32, 33, 64, 200, 1000] {
         let spec = spec(&format!("--cache {},full,64", lines * 64));
         let mut caches = Caches::new(&spec);
@@ -206,7 +206,7 @@ fn a_larger_fully_associative_cache_never_misses_more() {
 fn the_least_recently_used_line_goes() {
     let mut caches = Caches::new(&spec("--cache 128,2,64"));
     let mut misses = |address| caches.access(address, 1, false).first == 1;
-    // 0 and 64 are present; then 128 evicts 0, or 64 if 0 was used since.
+    // 0 and 64 are present. Then 128 evicts 0, or 64 if 0 was used since.
     assert_eq!([0, 64, 128, 0].map(&mut misses), [true; 4]);
     assert_eq!(
         [64, 0, 64, 192, 64, 0].map(&mut misses),

@@ -4,10 +4,10 @@ use afterimage_simulate::{Epoch, Misses, Recorder, Tally};
 
 use crate::random::Random;
 
-/// For each execution of a site: whether it missed the first level, and the second.
+/// For each execution of a site, whether it missed the first level, and the second level.
 type Bits = Vec<(bool, bool)>;
 
-/// Executions of several kinds of site, in run order.
+/// Generates executions of several kinds of site, in run order.
 fn runs(seed: u64, count: usize) -> Vec<(usize, bool, bool)> {
     let mut random = Random(seed);
     let mut met = [0u64; 40];

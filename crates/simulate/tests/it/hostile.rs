@@ -1,4 +1,4 @@
-//! Tests on damaged histories and texts.
+//! Tests damaged histories and texts.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ fn sound(random: &mut Random, two: bool) -> Vec<u8> {
     recorder.cut().unwrap_or_default()
 }
 
-/// The summary of a random simulation.
+/// Returns the summary of a random simulation.
 fn summary(random: &mut Random) -> Summary {
     let (text, kinds) = match random.below(3) {
         0 => (

@@ -1,4 +1,5 @@
-//! TAGE as the paper describes it: the whole history in a list, and every fold computed anew.
+//! Implements TAGE directly from the paper, with the whole history in a list. Every fold is
+//! computed again.
 
 use std::collections::HashMap;
 
@@ -16,7 +17,7 @@ pub struct NaiveTage {
     lengths: Vec<u32>,
     base: HashMap<u64, i32>,
     tables: Vec<HashMap<u64, Entry>>,
-    /// Newest first.
+    /// The outcomes, newest first.
     history: Vec<bool>,
     distrust: i32,
     branches: u64,
@@ -44,7 +45,7 @@ impl NaiveTage {
         })
     }
 
-    /// The index and tag with which a table looks up a branch.
+    /// Returns the index and tag with which a table looks up a branch.
     fn look(&self, table: usize, place: u64) -> (u64, u32) {
         let TageSpec { bits, tag, .. } = self.spec;
         let length = self.lengths[table];

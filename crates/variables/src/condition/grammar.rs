@@ -1,4 +1,4 @@
-//! Reads a condition: the operators of C, with their precedence.
+//! Parses a condition with C's operators and their precedence.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use super::{Binary, Condition, ConditionError, Number, Step, Unary};
 use crate::reader::Reader;
 use crate::{Path, PathError};
 
-/// The binary operators, longer operators first, with their precedence, as in C.
+/// The binary operators with their precedence in C, longer operators first.
 const BINARY: [(&str, Binary, u8); 18] = [
     ("||", Binary::Or, 1),
     ("&&", Binary::And, 2),
@@ -226,7 +226,7 @@ impl Reader<'_> {
             };
             whole.or_else(float)
         };
-        // In C, 010 is 8; in other languages it is 10.
+        // In C, 010 is 8. In other languages, it is 10.
         let is_octal = word.len() > 1 && word.starts_with('0') && !is_hex && !word.contains('.');
         let found = found.filter(|_| !is_octal);
         let found = found.ok_or_else(|| self.error("a number, such as 42, 0x2a or 1.5"))?;

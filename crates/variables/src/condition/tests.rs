@@ -1,4 +1,4 @@
-//! Conditions as people write them, and malformed conditions.
+//! Tests well-formed and malformed conditions.
 
 use super::*;
 
@@ -25,14 +25,14 @@ fn constants_are_compared_by_name_or_number() {
     ] {
         assert_eq!(holds(text), Truth::True, "{text}");
     }
-    // Neither its name nor a number of it is known.
+    // Neither the constant's name nor a number for it is known.
     for text in ["a == SCAN", "SCAN != b", "flags != SCAN"] {
         assert!(matches!(holds(text), Truth::Unknown(_)), "{text}");
     }
 }
 
-/// Evaluates a condition with a = 5, b = -2, f = 2.5, s = "abc", mode = Scan; other variables
-/// have no value.
+/// Evaluates a condition with a = 5, b = -2, f = 2.5, s = "abc", mode = Scan. Other variables have
+/// no value.
 fn holds(text: &str) -> Truth {
     let condition: Condition = text
         .parse()

@@ -1,4 +1,4 @@
-//! The values of a condition's operands, and the operators' results.
+//! Computes the results of operators on a condition's operands.
 
 use std::cmp::Ordering;
 
@@ -81,7 +81,7 @@ impl Value {
 
     pub(super) fn binary(self, binary: Binary, right: Self) -> Self {
         match binary {
-            // An operand that decides, whatever the other operand is.
+            // One operand alone may decide the result.
             Binary::Or | Binary::And => {
                 let decides = binary == Binary::Or;
                 match (self.truth(), right.truth()) {
@@ -172,7 +172,7 @@ impl Value {
         let Self::Held(held) = self else {
             return Err(self.number().err().unwrap_or_default());
         };
-        // Pointers to characters start with their address.
+        // The text of a pointer to characters starts with the address.
         let own = match held
             .text
             .strip_prefix("0x")
@@ -188,7 +188,7 @@ impl Value {
                 Err("a text is not known in full".to_owned())
             };
         }
-        // The name of a constant or of flags, and nothing with contents.
+        // Only the names of constants and flags are compared, not values with contents.
         let is_flags = held.number.is_some();
         let is_part = |sign: char| {
             sign.is_alphanumeric()
@@ -287,11 +287,11 @@ impl Held {
         let end = text.find(|sign| !is_part(sign)).unwrap_or(text.len());
         let name = text[..end].rsplit("::").next().unwrap_or_default();
         let is_name = name.starts_with(|sign: char| sign.is_alphabetic() || sign == '_');
-        // What follows a variant's name are its contents; flags are several names.
+        // A variant's name is followed by its contents, and flags are several names.
         let is_single = self.number.is_none() || end == text.len();
         match (is_name && is_single, constant.number.zip(self.number)) {
             (true, _) => Some(Ok(name == constant.text)),
-            // An optional holds something, which is not a constant.
+            // The optional holds a value, which is not a constant.
             (false, None) if ["nullopt", "None"].contains(&&*constant.text) => Some(Ok(false)),
             (false, Some(_)) => None,
             (false, None) => Some(Err(format!("{} has no number", constant.text))),

@@ -1,5 +1,5 @@
-//! libc++'s types other than sequences of elements: bits, alternatives, tuples, quantities,
-//! functions. The members are those of libc++ 19.
+//! Reads libc++'s types other than sequences of elements, such as bits, alternatives, tuples,
+//! quantities and functions. The members have the names of libc++ 19.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,10 @@ use crate::types::{BitField, TypeRef};
 
 /// The maximum number of nodes counted in a list that does not store its length.
 const COUNTED: usize = 1 << 16;
-/// The maximum number of alternatives of a variant, or parts of a tuple, that are examined.
+/// The maximum number of alternatives of a variant, or of parts of a tuple, that are examined.
 const PARTS: u64 = 256;
 
-/// The units of `std::chrono::duration`, by their lengths in seconds.
+/// The units of `std::chrono::duration`, by their lengths in seconds as fractions.
 const UNITS: [(u64, u64, &str); 7] = [
     (1, 1_000_000_000, "ns"),
     (1, 1_000_000, "µs"),
@@ -25,8 +25,8 @@ const UNITS: [(u64, u64, &str); 7] = [
 ];
 
 impl Reader<'_, '_> {
-    /// `vector<bool>`: its bits, which are consecutive in memory because the lowest bit of each
-    /// word comes first.
+    /// Reads the bits of a `vector<bool>`. They are consecutive in memory, because the lowest bit
+    /// of each word comes first.
     pub(super) fn vector_of_bits(&self, object: &Object) -> Option<Contents> {
         let of = self.argument(object.type_ref, "_Tp")?;
         let (address, _) = self.pointer(&self.part(object, "__begin_")?)?;
@@ -57,7 +57,7 @@ impl Reader<'_, '_> {
         }))
     }
 
-    /// `bitset`: shown as a number with all its bits, the highest first.
+    /// Reads a `bitset`, which is shown as a number with all its bits, the highest first.
     pub(super) fn bitset(&self, object: &Object) -> Option<Contents> {
         let count = number_at_end(&self.name(object)?)?;
         let mut text = String::from("0b");
@@ -88,7 +88,7 @@ impl Reader<'_, '_> {
         let number = self.part(&held, "__index")?;
         let index = self.number(&number)?;
         let bytes = self.variables.sized(number.type_ref).ok()?;
-        // All bits set means no alternative.
+        // If all bits are set, there is no alternative.
         if index.count_ones() == u32::try_from(8 * bytes).ok()? {
             return Some(Contents::Text("valueless".to_owned()));
         }
@@ -145,7 +145,7 @@ impl Reader<'_, '_> {
             let next = self.part(&self.at(node, at)?, "__next_")?;
             self.pointer(&next).map(|(to, _)| to)
         };
-        // It does not store its length.
+        // A list does not store its length.
         let mut seen = HashSet::new();
         let mut damaged = None;
         let mut at = first;
@@ -174,14 +174,14 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// A pointer that does not own its target, which may be gone.
+    /// Reads a pointer that does not own its target. The target may no longer exist.
     pub(super) fn weak_ptr(&self, object: &Object) -> Option<Contents> {
         let (address, to) = self.pointer(&self.part(object, "__ptr_")?)?;
         let (control, _) = self.pointer(&self.part(object, "__cntrl_")?)?;
         if control == 0 {
             return self.pointing(0, to);
         }
-        // After the pointer to its virtual functions: the number of owners, less one.
+        // The number of owners, less one, follows the pointer to the virtual functions.
         match control.checked_add(4).and_then(|at| self.word(at)) {
             Some(0xffff_ffff) => Some(Contents::Text("expired".to_owned())),
             Some(owners) if owners < 1 << 31 => self.pointing(address, to),
@@ -189,8 +189,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The callee of a function object: the name of the function pointer in it, or the type of the
-    /// object that it holds.
+    /// Returns the callee of a function object, as the name of its function pointer or the type of
+    /// the object that it holds.
     pub(super) fn function(&self, object: &Object) -> Option<Contents> {
         let held = self.part(object, "__f_")?;
         let (policy, to) = self.pointer(&self.part(&held, "__policy_")?)?;
@@ -255,8 +255,8 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The type of the target of a `std::function`, from the name of the function that calls it: the
-/// first argument of `__default_alloc_func`.
+/// Returns the type of the target of a `std::function`. It is the first argument of
+/// `__default_alloc_func` in the name of the function that calls the target.
 fn callable(name: &str) -> Option<&str> {
     let (_, rest) = name.split_once("__default_alloc_func<")?;
     let mut open = 0u32;

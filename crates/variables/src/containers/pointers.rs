@@ -1,5 +1,5 @@
-//! Rust's reference-counted pointers, and those with a length or a method table. The members are
-//! those of Rust 1.95.
+//! Reads Rust's reference-counted pointers, and pointers with a length or a method table. The
+//! members have the names of Rust 1.95.
 
 use super::{Contents, DEEPEST, Items, Reader};
 use crate::object::Object;
@@ -18,7 +18,7 @@ enum Extra {
 const COUNTS: u64 = 8;
 
 impl Reader<'_, '_> {
-    /// The target address of a pointer, its target type, and the extra word.
+    /// Returns a pointer's target address, its target type, and its extra word.
     fn fat_pointer(&self, object: &Object) -> Option<(u64, TypeRef, Extra)> {
         let mut object = object.clone();
         for _ in 0..DEEPEST {
@@ -43,12 +43,12 @@ impl Reader<'_, '_> {
         None
     }
 
-    /// `Rc` and `Arc`.
+    /// Reads an `Rc` or an `Arc`.
     pub(super) fn counted(&self, object: &Object) -> Option<Contents> {
         self.shared(object, "it has no owner")
     }
 
-    /// `Weak`, whose value may be gone.
+    /// Reads a `Weak`, whose value may no longer exist.
     pub(super) fn weak(&self, object: &Object) -> Option<Contents> {
         let (address, ..) = self.fat_pointer(&self.part(object, "ptr")?)?;
         // Weak::new() has no target.
@@ -63,12 +63,12 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A reference-counted value, which follows its counts in memory. `unowned` is the note for a
-    /// value without owners.
+    /// Reads a reference-counted value, which follows its counts in memory. `unowned` is the note
+    /// for a value without owners.
     fn shared(&self, object: &Object, unowned: &'static str) -> Option<Contents> {
         let (address, inner, extra) = self.fat_pointer(&self.part(object, "ptr")?)?;
         let whole = self.at(inner, address)?;
-        // The counts come first, whatever the order of members in the source.
+        // The counts come first, regardless of the order of members in the source.
         match self.word(address) {
             None => return Some(Items::damaged("its value is outside the memory")),
             Some(0) => return Some(Items::damaged(unowned)),
@@ -98,7 +98,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `&dyn Trait`, `Box<dyn Trait>`.
+    /// Reads a `&dyn Trait` or a `Box<dyn Trait>`.
     pub(super) fn trait_object(&self, object: &Object) -> Option<Contents> {
         match self.fat_pointer(object)? {
             (address, _, Extra::Methods(methods)) => self.of_methods(address, methods),
@@ -106,7 +106,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A value with a method table: rustc describes the table and its type.
+    /// Reads a value with a method table. rustc's description of the table gives the value's type.
     fn of_methods(&self, address: u64, methods: u64) -> Option<Contents> {
         let (name, concrete) = self.variables.concrete(methods)?;
         Some(Contents::Pointer {
@@ -116,7 +116,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// `Ref` and `RefMut`, which represent the borrowed value.
+    /// Reads a `Ref` or a `RefMut`, which stand for the borrowed value.
     pub(super) fn borrow(&self, object: &Object) -> Option<Contents> {
         self.part(object, "borrow")?;
         match self.fat_pointer(&self.part(object, "value")?)? {

@@ -1,5 +1,5 @@
-//! The known containers: their names, the library versions tested, and the functions that read
-//! them.
+//! Lists the known containers, with their names, the library versions tested, and the functions
+//! that read them.
 
 use super::Printer;
 

@@ -1,5 +1,5 @@
-//! Wrappers of Rust's standard library: cells, locks, OS strings, ranges. The members are those of
-//! Rust 1.95.
+//! Reads wrappers of Rust's standard library, such as cells, locks, OS strings and ranges. The
+//! members have the names of Rust 1.95.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use crate::object::Object;
 use crate::types::TypeKind;
 
 impl Reader<'_, '_> {
-    /// The contents of an `Option`. The outer `None` means that it is not an `Option` or cannot be
-    /// read; the inner `None` means that it is empty.
+    /// Returns the contents of an `Option`. The outer `None` means that the object is not an
+    /// `Option` or cannot be read. The inner `None` means that the `Option` is empty.
     pub(super) fn some(&self, object: &Object) -> Option<Option<Object>> {
         let record = self.record(object.type_ref)?;
         let [variants] = &record.variants[..] else {
@@ -24,7 +24,8 @@ impl Reader<'_, '_> {
         Some(self.part(&held, "__0"))
     }
 
-    /// The state of a cell or a lock: a small number, negative for a mutable borrow or a writer.
+    /// Returns the state of a cell or a lock. It is a small number, negative for a mutable borrow
+    /// or a writer.
     fn signed(&self, object: &Object) -> Option<i32> {
         self.number(object).map(|bits| bits as u32 as i32)
     }
@@ -43,7 +44,7 @@ impl Reader<'_, '_> {
     pub(super) fn mutex(&self, object: &Object) -> Option<Contents> {
         self.part(object, "poison")?;
         let value = self.parts(object, &["data", "value"])?;
-        // It is a boolean without threads, and a number with them.
+        // The lock's state is a boolean without threads, and a number with threads.
         let lock = self.part(object, "inner")?;
         let lock = self
             .part(&lock, "locked")
@@ -100,7 +101,7 @@ impl Reader<'_, '_> {
 
     pub(super) fn linked_list(&self, object: &Object) -> Option<Contents> {
         let count = self.number(&self.part(object, "len")?)?;
-        // The node type is that of the boxes that the list owns.
+        // The type of the list's boxes gives the node type.
         let marker = self.part(object, "marker")?;
         let owned = self.argument(marker.type_ref, "T")?;
         let owned = self.variables.describe(self.variables.plain(owned).ok()?);
@@ -114,7 +115,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Bytes in a vector that are text, though perhaps not UTF-8.
+    /// Reads bytes in a vector that are text, though perhaps not UTF-8.
     pub(super) fn os_string(&self, object: &Object) -> Option<Contents> {
         let mut inner = self.part(object, "inner")?;
         while let Some(inside) = self.part(&inner, "inner") {

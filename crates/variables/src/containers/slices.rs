@@ -1,6 +1,6 @@
-//! Slices of Zig and D: structures of a length and a pointer. Many programs define structures of
-//! this form, so they count as slices only if a compiler of one of these languages produced the
-//! unit.
+//! Reads slices of Zig and D, which are structures of a length and a pointer. Many programs define
+//! structures of this form. They count as slices only if a compiler of one of these languages
+//! produced the unit.
 //!
 //! This was tested with debug information of that form, not with the compilers themselves.
 
@@ -18,8 +18,8 @@ enum Language {
 }
 
 impl Variables<'_> {
-    /// The elements of a slice of Zig (`ptr`, `len`) or D (`length`, `ptr`). `None` if the object
-    /// is not a slice, or its elements are outside memory.
+    /// Returns the elements of a slice of Zig (`ptr`, `len`) or D (`length`, `ptr`). Returns `None`
+    /// if the object is not a slice, or its elements are outside memory.
     pub(crate) fn foreign_slice(
         &self,
         object: &Object,
@@ -83,7 +83,7 @@ impl Variables<'_> {
         Some(Sequence::plain(address, count, is_text, element))
     }
 
-    /// The language of a type's unit, by its producer.
+    /// Returns the language of a type's unit, according to the unit's producer.
     fn language(&self, of: TypeRef) -> Option<Language> {
         let unit = self.debug.first(of.entry?.unit)?;
         let producer = unit.value(gimli::DW_AT_producer);

@@ -48,7 +48,7 @@ impl<'a> Debug<'a> {
             self.read_unit(header, &mut budgets);
         }
         self.in_info = self.units.len();
-        // Up to DWARF 4, type units have a section of their own.
+        // Up to DWARF 4, type units have their own section.
         let mut headers = self.dwarf.type_units();
         while let (Some(header), true) = (self.header(headers.next()), budgets.lines.lasts) {
             self.read_unit(header, &mut budgets);
@@ -75,7 +75,7 @@ impl<'a> Debug<'a> {
                     .map_err(|error| error.to_string())
             })
             .and_then(|mut unit| {
-                // Line tables are read elsewhere; this crate does not need them.
+                // This crate does not need line tables.
                 let program = unit.line_program.take();
                 let pays = program.is_none_or(|program| budgets.lines.pays(program.header()));
                 pays.then_some(unit)
@@ -122,7 +122,7 @@ struct LineBudget {
 impl LineBudget {
     fn new(sections: &Sections<'_>) -> Self {
         let size = |name| sections.custom(name).len();
-        // The types of a file are units that share its table.
+        // A file's types are units that share the file's table.
         let units = size(".debug_info") + size(".debug_types");
         Self {
             seen: HashSet::new(),

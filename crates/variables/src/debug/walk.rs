@@ -16,7 +16,7 @@ pub(crate) enum Next {
 
 impl<'a> Debug<'a> {
     /// Visits an entry (at depth 0) and its descendants, or a whole unit. `wanted` selects the tags
-    /// whose attributes are read; `visit` may skip an entry's descendants. Returns the number of
+    /// whose attributes are read. `visit` may skip an entry's descendants. Returns the number of
     /// bytes of entries read.
     pub(crate) fn walk(
         &self,

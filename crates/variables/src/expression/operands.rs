@@ -1,4 +1,5 @@
-//! Operands that do not come from the stack: addresses, memory, arguments, types.
+//! Evaluates operands that do not come from the stack, such as addresses, memory, arguments and
+//! types.
 
 use gimli::{Operation, UnitOffset};
 
@@ -8,11 +9,11 @@ use crate::debug::{EntryId, Slice};
 use crate::scalar::{Kind, Scalar};
 
 impl<'a> Run<'_, 'a> {
-    /// The address of a static variable.
+    /// Pushes the address of a static variable.
     pub(super) fn data(&mut self, address: u64) -> Result<(), Unavailable> {
         let top = u64::MAX >> (64 - self.address_bits);
-        // Linkers' replacements for addresses of removed data (lld: −1, or −2 in some sections;
-        // older ones 0, where nothing lies either).
+        // Linkers replace the addresses of removed data. lld writes −1, or −2 in some sections.
+        // Older linkers write 0, where no data can be.
         if address == 0 || address >= top - 1 {
             return Err(Unavailable::Removed);
         }
@@ -41,7 +42,7 @@ impl<'a> Run<'_, 'a> {
         Ok(())
     }
 
-    /// The value of an argument when the function was entered.
+    /// Pushes the value of an argument when the function was entered.
     pub(super) fn entry_value(&mut self, expression: Slice<'a>) -> Result<(), Unavailable> {
         let encoding = self.context.debug.unit(self.unit).encoding();
         let mut rest = expression;
@@ -55,7 +56,7 @@ impl<'a> Run<'_, 'a> {
         }
     }
 
-    /// The kind of value that a base type describes.
+    /// Returns the kind of value that a base type describes.
     pub(super) fn kind(&self, offset: UnitOffset) -> Result<Kind, Unavailable> {
         if offset.0 == 0 {
             return Ok(Kind::Word(self.address_bits));
@@ -69,8 +70,8 @@ impl<'a> Run<'_, 'a> {
         let name = entry
             .value(gimli::DW_AT_name)
             .and_then(|name| self.context.debug.text(unit, name));
-        // LLVM names the types that its expressions need after their bits, which may be fewer than
-        // their bytes hold.
+        // LLVM names the types of its expressions after their number of bits, which may be less
+        // than their bytes hold.
         let named = name.and_then(|name| {
             name.strip_prefix("DW_ATE_")?
                 .rsplit_once('_')?

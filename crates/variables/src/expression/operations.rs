@@ -1,11 +1,11 @@
-//! Operations, by name and kind.
+//! Classifies operations by name and kind.
 
 use gimli::Operation;
 
 use crate::debug::Slice;
 use crate::scalar::Binary;
 
-/// The operations that take two values and yield one.
+/// Returns the operation on two values that an operation performs, if any.
 pub(super) fn two_operands(operation: &Operation<Slice<'_>>) -> Option<Binary> {
     Some(match operation {
         Operation::And => Binary::And,
@@ -29,7 +29,7 @@ pub(super) fn two_operands(operation: &Operation<Slice<'_>>) -> Option<Binary> {
     })
 }
 
-/// The name of an operation without a meaning here.
+/// Returns the name of an operation that has no meaning in WebAssembly.
 pub(super) fn name(operation: &Operation<Slice<'_>>) -> &'static str {
     match operation {
         Operation::Register { .. } | Operation::RegisterOffset { .. } => "a machine register",

@@ -1,4 +1,4 @@
-//! The effect of each operation.
+//! Executes the operations of expressions.
 
 use gimli::Operation;
 
@@ -19,7 +19,7 @@ impl<'a> Run<'_, 'a> {
             return self.binary(operation).map(|()| None);
         }
         match operation {
-            // A frame base is evaluated without a frame.
+            // The frame base itself is evaluated without a frame.
             Operation::WasmLocal { .. } | Operation::WasmStack { .. }
                 if self.context.frame.is_some() && self.context.has_foreign_locals() =>
             {

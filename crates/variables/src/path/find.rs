@@ -1,4 +1,4 @@
-//! Finds the variable with a name.
+//! Finds the variable that a name denotes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,10 +15,9 @@ use crate::{DebugError, Path, PathError, Variables};
 use super::Step;
 
 impl Variables<'_> {
-    /// Finds the variable that an expression names first, at an offset of a function. Returns it
-    /// with the expression, which then begins with this variable. In a C++ method, a name that is
-    /// not a variable of the method means a member of its object, as in the source: `x` is
-    /// `this->x`.
+    /// Finds the variable that an expression names, at an offset of a function. Returns the
+    /// variable, and the expression that begins with it. In a C++ method, a name that is not a
+    /// variable of the method means a member of its object. As in the source, `x` is `this->x`.
     ///
     /// # Errors
     /// Like [`find`](Self::find).
@@ -44,7 +43,8 @@ impl Variables<'_> {
         }
     }
 
-    /// The object `this` of the innermost function at an offset, if it has a member with this name.
+    /// Returns the object `this` of the innermost function at an offset, if it has a member with
+    /// this name.
     fn object_of(
         &self,
         name: &str,
@@ -73,7 +73,8 @@ impl Variables<'_> {
     /// or otherwise a global variable. Without a function, finds a global variable.
     ///
     /// # Errors
-    /// If there is no such variable; [`PathError::NotInScope`] if the function has one elsewhere.
+    /// If there is no such variable. The error is [`PathError::NotInScope`] if the function has the
+    /// variable elsewhere.
     pub fn find(
         &self,
         name: &str,
@@ -102,7 +103,7 @@ impl Variables<'_> {
                 let mut nearest = nearest(&name, names.iter().map(String::as_str));
                 globals.retain(|global| !nearest.contains(global));
                 nearest.append(&mut globals);
-                // The function itself does have debug information.
+                // The function itself has debug information.
                 let lacks = lacks.filter(|why| !matches!(why, DebugError::Undescribed { .. }));
                 Err(PathError::NoVariable {
                     name,
@@ -114,8 +115,8 @@ impl Variables<'_> {
         }
     }
 
-    /// The nearest code of a function with a variable of this name in scope. O(variables of the
-    /// function).
+    /// Returns the nearest code of a function with a variable of this name in scope. O(variables of
+    /// the function).
     fn elsewhere(
         &self,
         function: &FunctionScopes,

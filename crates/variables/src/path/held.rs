@@ -1,5 +1,5 @@
-//! The contents of containers in path expressions: `*opt`, `p->x` for a smart pointer,
-//! `map["key"]`, `v.size`.
+//! Resolves the contents of containers in path expressions, such as `*opt`, `p->x` for a smart
+//! pointer, `map["key"]` and `v.size`.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::place::{Machine, Piece, Place};
 use crate::types::TypeRef;
 use crate::{Limits, PathError, Rank, Variables, quoted};
 
-/// The text between brackets.
+/// The text between brackets, as an index or a key.
 pub(super) enum Key<'k> {
     Number(i64),
     Text(&'k str),
 }
 
-/// The maximum number of elements examined in a container that enumerates them one by one.
+/// The maximum number of elements examined in a container without random access.
 const LOOKED: u64 = 1 << 16;
 
 /// The maximum nesting of containers that hold one value.
@@ -32,8 +32,8 @@ const NONE: Limits = Limits {
 };
 
 impl Variables<'_> {
-    /// The contents of a smart pointer, an optional, a cell or a lock. Returns `None` for anything
-    /// that does not hold exactly one value.
+    /// Returns the contents of a smart pointer, an optional, a cell or a lock. Returns `None` for
+    /// anything that does not hold exactly one value.
     pub(super) fn inside(
         &self,
         object: &Object,
@@ -55,7 +55,7 @@ impl Variables<'_> {
         }))
     }
 
-    /// The number of elements in a container, if the name requests it.
+    /// Returns the number of elements in a container, if the name requests it.
     pub(super) fn count_of(
         &self,
         object: &Object,
@@ -92,7 +92,7 @@ impl Variables<'_> {
         }))
     }
 
-    /// An element of a container by its position or, in a map, by its key.
+    /// Returns an element of a container by its position or, in a map, by its key.
     pub(super) fn keyed(
         &self,
         object: Object,
@@ -185,7 +185,7 @@ impl Variables<'_> {
         Err(PathError::NotIndexable { type_name })
     }
 
-    /// The value of a key of a map.
+    /// Returns the value of a key of a map.
     fn of_key(
         &self,
         map: &Object,
@@ -251,7 +251,7 @@ impl Variables<'_> {
     }
 }
 
-/// The element at a position.
+/// Returns the element at a position.
 fn positioned(items: &Items, index: i64) -> Result<Object, PathError> {
     let found = usize::try_from(index)
         .ok()

@@ -40,7 +40,7 @@ impl Variables<'_> {
     }
 
     /// Returns a member of an object. If there is none, returns a member of the object that this
-    /// object owns, or the number of its elements.
+    /// object owns, or the number of this object's elements.
     pub(super) fn named_member(
         &self,
         object: Object,
@@ -67,7 +67,8 @@ impl Variables<'_> {
         Err(first.unwrap_or(PathError::Null))
     }
 
-    /// The object to search for a member: a pointer's target, otherwise the object itself.
+    /// Returns the object to search for a member, which is a pointer's target or otherwise the
+    /// object itself.
     fn owner(
         &self,
         object: Object,
@@ -76,7 +77,7 @@ impl Variables<'_> {
     ) -> Result<Object, PathError> {
         let described = self.describe(self.plain(object.type_ref)?)?;
         Ok(match described.kind {
-            // Rust's references are pointers in DWARF, so `.` follows them too.
+            // Rust's references are pointers in DWARF, so `.` also follows them.
             TypeKind::Pointer { .. } => self.pointee(&object, 0, machine)?,
             _ if arrow => match self.inside(&object, machine)? {
                 Some(held) => held,
@@ -141,7 +142,8 @@ impl Variables<'_> {
         })
     }
 
-    /// The variant with this name, if it is active, or the active variant's member with this name.
+    /// Returns the variant with this name, if it is active, or the active variant's member with
+    /// this name.
     fn variant(
         &self,
         object: &Object,

@@ -13,11 +13,11 @@ use crate::types::TypeKind;
 use crate::{PathError, Variables};
 
 impl Variables<'_> {
-    /// The object of a path expression at an offset of a function or, without one, among the global
-    /// variables.
+    /// Returns the object of a path expression at an offset of a function. Without a function,
+    /// searches the global variables.
     ///
     /// # Errors
-    /// If a part of the expression names nothing, or something without a value.
+    /// If a part of the expression names no object, or an object without a value.
     pub fn resolve(
         &self,
         path: &Path,
@@ -62,7 +62,7 @@ impl Variables<'_> {
         Ok(object)
     }
 
-    /// The object to which a C++ reference refers; any other object itself.
+    /// Returns the object to which a C++ reference refers. Any other object is returned itself.
     fn referred(&self, object: Object, machine: &dyn Machine) -> Result<Object, PathError> {
         let described = self.describe(self.plain(object.type_ref)?)?;
         match described.kind {

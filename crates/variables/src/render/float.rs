@@ -1,32 +1,32 @@
 //! Formats floating-point numbers of every format. The text is the shortest decimal number that is
-//! nearer to the number than to any other number of its format.
+//! nearer to this number than to any other number of the format.
 //!
 //! Rust formats `f32` and `f64`. The other formats use the algorithm of Steele and White (1990) in
-//! the form of Burger and Dybvig (1996, section 3). It is exact, with integers as long as the
-//! exponent requires, at most about 16,500 bits.
+//! the form of Burger and Dybvig (1996, section 3). It is exact, and computes with integers of up
+//! to about 16,500 bits.
 
 use std::cmp::Ordering;
 
 /// A binary format of IEEE 754.
 #[derive(Clone, Copy)]
 pub(super) struct Format {
-    /// The number of bits of its exponent.
+    /// The number of bits of the exponent.
     exponent: u32,
-    /// The number of bits after the leading bit of its mantissa.
+    /// The number of bits after the leading bit of the mantissa.
     fraction: u32,
 }
 
-/// `_Float16`, `__fp16`, `f16`.
+/// The format of `_Float16`, `__fp16` and `f16`.
 pub(super) const HALF: Format = Format {
     exponent: 5,
     fraction: 10,
 };
-/// `__bf16`: the upper half of a `float`.
+/// The format of `__bf16`, which is the upper half of a `float`.
 pub(super) const BRAIN: Format = Format {
     exponent: 8,
     fraction: 7,
 };
-/// `long double` of WebAssembly, `_Float128`, `f128`.
+/// The format of WebAssembly's `long double`, `_Float128` and `f128`.
 pub(super) const QUADRUPLE: Format = Format {
     exponent: 15,
     fraction: 112,
@@ -67,7 +67,7 @@ impl Format {
         }
     }
 
-    /// The number with the fewest digits that is nearer to this number than to any other of the
+    /// Returns the shortest decimal number that is nearer to this number than to any other of the
     /// format, in the form in which Rust writes an `f64`.
     pub(super) fn text(self, bits: u128) -> String {
         let sign = if self.is_negative(bits) { "-" } else { "" };
@@ -85,7 +85,7 @@ impl Format {
         }
     }
 
-    /// The nearest `f64`, with ties to even.
+    /// Returns the nearest `f64`, with ties to even.
     pub(super) fn nearest(self, bits: u128) -> f64 {
         let magnitude = match self.class(bits) {
             Class::NotANumber => f64::NAN,
@@ -100,10 +100,10 @@ impl Format {
     }
 }
 
-/// An integer times a power of two, rounded once.
+/// Returns an integer times a power of two, rounded once.
 fn scaled(mantissa: u128, exponent: i32) -> f64 {
     let length = 128 - mantissa.leading_zeros() as i32;
-    // The number of bits of an f64 of this size: fewer below its smallest normal number.
+    // An f64 of this size has 53 bits, or fewer below the smallest normal number.
     let least = (exponent + length - 53).max(-1074);
     let drop = (least - exponent).clamp(0, 127) as u32;
     if length < drop as i32 {
@@ -115,7 +115,7 @@ fn scaled(mantissa: u128, exponent: i32) -> f64 {
         (_, Ordering::Greater) => true,
         (_, Ordering::Equal) => kept & 1 == 1,
     };
-    // Both factors are exact, and so is their product, unless it is too large.
+    // Both factors are exact. Their product is also exact, unless it is too large.
     let at = exponent + drop as i32;
     let (first, second) = (at / 2, at - at / 2);
     match at {
@@ -128,7 +128,7 @@ fn power(exponent: i32) -> f64 {
     2f64.powi(exponent.clamp(-1022, 1023))
 }
 
-/// Digits written as a number; the point comes after the first `point` digits.
+/// Returns digits as a number. The point comes after the first `point` digits.
 fn written(digits: &str, point: i32) -> String {
     let exponent = point - 1;
     if !(-4..16).contains(&exponent) {
@@ -149,7 +149,8 @@ fn written(digits: &str, point: i32) -> String {
     }
 }
 
-/// The shortest digits of `mantissa · 2^exponent`, and the number of digits before the point.
+/// Returns the shortest digits of `mantissa · 2^exponent`, and the number of digits before the
+/// point.
 fn shortest(mantissa: u128, exponent: i32, narrow: bool) -> (String, i32) {
     // The number is r / s, and the ends of the interval that rounds to it are (r - below) / s and
     // (r + above) / s.
@@ -209,7 +210,7 @@ fn shortest(mantissa: u128, exponent: i32, narrow: bool) -> (String, i32) {
     }
 }
 
-/// A natural number: digits in base 2^32, the lowest first, the highest not 0.
+/// A natural number in base 2^32. The lowest digit comes first, and the highest is not 0.
 #[derive(Clone, PartialEq, Eq)]
 struct Natural(Vec<u32>);
 
@@ -289,7 +290,7 @@ mod tests {
         fraction: 23,
     };
 
-    /// Pseudo-random bits, and those at the ends of the format.
+    /// Returns pseudo-random bits, and the bits at the ends of the format.
     fn samples(width: u32) -> impl Iterator<Item = u128> {
         let mut state = 0x9e37_79b9_7f4a_7c15_u128;
         let random = (0..2000).map(move |_| {
@@ -330,7 +331,7 @@ mod tests {
         }
     }
 
-    /// The expected texts are those of glibc's `%.36Lg`, cut to as many digits as needed.
+    /// The expected texts come from glibc's `%.36Lg`, cut to the necessary digits.
     #[test]
     fn numbers_of_quadruple_precision_are_exact() {
         for (bits, text) in [

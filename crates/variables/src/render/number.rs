@@ -1,11 +1,10 @@
-//! Numbers, names of constants, and other values of at most sixteen bytes.
+//! Formats numbers, names of constants, and other values of at most sixteen bytes.
 
 use super::float::{self, Format};
 use super::string;
 use crate::types::{BitField, Encoding, TypeKind, cut};
 
-/// The text of a value. `bits` is zero above the width of the value, which is the width of the
-/// bit-field or of the type.
+/// Returns the text of a value. `bits` is zero above the width of the bit-field or of the type.
 pub(super) fn text(
     kind: &TypeKind,
     name: Option<&str>,
@@ -18,7 +17,7 @@ pub(super) fn text(
         None => 8 * bytes.min(16) as u32,
     };
     match kind {
-        // A type without bytes has only one value: Rust's `()`.
+        // A type without bytes has only one value, such as Rust's `()`.
         TypeKind::Base(_) if bytes == 0 => name.unwrap_or("{}").to_owned(),
         TypeKind::Base(encoding) => base(*encoding, name, bits, width),
         TypeKind::Enumeration {
@@ -64,8 +63,8 @@ fn base(encoding: Encoding, name: Option<&str>, bits: u128, width: u32) -> Strin
                 Encoding::SignedChar => signed_value(bits, width),
                 _ => bits as i128,
             };
-            // Above 127, a byte is part of a character, or belongs to another encoding. For a
-            // bit-field, the value counts.
+            // Above 127, a byte is part of a character, or belongs to another encoding. A bit-field
+            // is judged by its value.
             let character = u8::try_from(value).ok().filter(u8::is_ascii);
             match character.map(char::from) {
                 Some(c) => format!("{value} {}", string::quoted_character(c)),
@@ -80,7 +79,7 @@ fn base(encoding: Encoding, name: Option<&str>, bits: u128, width: u32) -> Strin
         (Encoding::Boolean, _) => match bits {
             0 => "false".into(),
             1 => "true".into(),
-            // Not a valid boolean, so it is shown as a number.
+            // This is not a valid boolean, so it is shown as a number.
             other => other.to_string(),
         },
         (Encoding::Float, 32) => {
@@ -128,7 +127,7 @@ pub(crate) fn complex(real: &str, imaginary: &str) -> String {
     format!("{real} {sign} {imaginary}i")
 }
 
-/// The format of a floating-point type other than `float` and `double`.
+/// Returns the format of a floating-point type other than `float` and `double`.
 pub(super) fn float_format(name: Option<&str>, width: u32) -> Option<Format> {
     match (width, name) {
         (16, Some("__bf16")) => Some(float::BRAIN),
@@ -171,7 +170,7 @@ fn flags(enumerators: &[(String, u128)], bits: u128) -> Option<String> {
     Some(parts.join(" | "))
 }
 
-/// The value in two's complement with `width` bits.
+/// Returns the value in two's complement with `width` bits.
 pub(super) fn signed_value(bits: u128, width: u32) -> i128 {
     let unused = 128 - width.clamp(1, 128);
     ((bits << unused) as i128) >> unused
@@ -218,7 +217,7 @@ mod tests {
         assert_eq!([wide(0xe9), wide(0)], ["233 'é'", "0"]);
     }
 
-    /// The text of a value of an enumeration with these constants.
+    /// Returns the text of a value of an enumeration with these constants.
     fn constant(values: &[u128], bits: u128) -> String {
         let names = ('A'..).map(String::from);
         let kind = TypeKind::Enumeration {
@@ -238,7 +237,7 @@ mod tests {
         assert_eq!(constant(&[1, 2, 4], 8), "8");
         assert_eq!(constant(&[1, 0x8000_0000], 0x8000_0001), "A | B");
         assert_eq!(constant(&[0, 1, 2], 3), "B | C");
-        // These count upwards.
+        // These constants count upwards, so they are not flags.
         assert_eq!(constant(&[0, 1, 2, 3, 4, 5], 7), "7");
         assert_eq!(constant(&[1, 2, 3, 4], 5), "5");
         assert_eq!(constant(&[0, 5, 6], 7), "7");

@@ -1,4 +1,4 @@
-//! Values that are a single number, which can be counted and compared.
+//! Reads values that are a single number, so that they can be counted and compared.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Number {
     /// The bits, which are zero above the value's width. Values of one type are equal if their bits
     /// are equal.
     pub bits: u128,
-    /// Its order among values of its type.
+    /// The order of the value among values of its type.
     pub rank: Rank,
     /// The value as C would write it: a constant's name, or an address without its contents.
     pub text: String,
@@ -33,13 +33,13 @@ pub enum Rank {
     Signed(i128),
     /// A value of an unsigned type.
     Unsigned(u128),
-    /// A value of a floating-point type; the nearest `f64` if the type has more digits.
+    /// A value of a floating-point type, or the nearest `f64` if the type has more digits.
     Float(f64),
 }
 
 impl Rank {
-    /// Compares in numerical order; for floating-point numbers, in IEEE 754's total order. Values
-    /// of different kinds are ordered by kind alone.
+    /// Compares in numerical order or, for floating-point numbers, in IEEE 754's total order.
+    /// Values of different kinds are ordered by kind alone.
     pub fn order(&self, other: &Self) -> Ordering {
         let kind = |rank: &Self| match rank {
             Self::Signed(_) => 0,
@@ -55,7 +55,7 @@ impl Rank {
     }
 }
 
-/// A type whose objects are one number each, with the data needed to read them.
+/// A type with a single number in each object, with the data needed to read the objects.
 #[derive(Clone, Debug)]
 pub struct NumberType {
     described: Arc<Type>,
@@ -94,8 +94,8 @@ impl Variables<'_> {
     /// Reads an object as a single number. A C++ reference is replaced by its target.
     ///
     /// # Errors
-    /// [`PathError::Aggregate`] if the object has several parts, whatever their values. Another
-    /// error if it has no value.
+    /// [`PathError::Aggregate`] if the object has several parts, regardless of their values.
+    /// Another error if it has no value.
     pub fn number(&self, object: &Object, machine: &dyn Machine) -> Result<Number, PathError> {
         let described = self.describe(self.plain(object.type_ref)?)?;
         match described.kind {
@@ -153,8 +153,8 @@ impl Variables<'_> {
         Err(refused)
     }
 
-    /// The type of objects that [`operand`](Self::operand) reads directly; `None` for references,
-    /// aggregates and complex numbers.
+    /// Returns the type of objects that [`operand`](Self::operand) reads directly, or `None` for
+    /// references, aggregates and complex numbers.
     ///
     /// # Errors
     /// If the type is incomplete, or its entry is broken.
@@ -228,7 +228,7 @@ impl Variables<'_> {
         })
     }
 
-    /// The error for an object with several parts, with the ways to write them.
+    /// Returns the error for an object with several parts, with the expressions for these parts.
     fn aggregate(&self, plain: TypeRef, object: &Object) -> Result<PathError, PathError> {
         let described = self.describe(plain)?;
         let mut parts = match &described.kind {

@@ -1,4 +1,4 @@
-//! Strings in memory and in arrays.
+//! Reads and formats strings in memory and in arrays.
 
 use crate::Unavailable;
 use crate::place::{Machine, Piece, read};
@@ -7,10 +7,10 @@ use crate::types::{Encoding, Type, TypeKind};
 /// The number of bytes read at once.
 const CHUNK: usize = 64;
 
-/// Runs of at least this many equal bytes are counted.
+/// The minimum number of equal bytes in a run that is shown with a count.
 pub(super) const COUNTED: usize = 8;
 
-/// Whether values of this type form strings: one-byte characters.
+/// Whether values of this type are one-byte characters, which form strings.
 pub(super) fn is_character(described: &Type) -> bool {
     let encoding = match described.kind {
         TypeKind::Base(encoding) => encoding,
@@ -23,13 +23,13 @@ pub(super) fn is_character(described: &Type) -> bool {
         )
 }
 
-/// The string at an address, up to a zero byte.
+/// Returns the string at an address, up to a zero byte.
 pub(super) fn terminated(address: u64, most: usize, machine: &dyn Machine) -> String {
     let mut bytes = Vec::new();
     while bytes.len() < most {
         let mut chunk = [0; CHUNK];
         let at = address.saturating_add(bytes.len() as u64);
-        // Near the end of memory, a whole chunk may not exist, though the string does.
+        // Near the end of memory, the string may exist without the rest of the chunk.
         let size = if machine.memory(at, &mut chunk) {
             CHUNK
         } else if machine.memory(at, &mut chunk[..1]) {
@@ -53,7 +53,7 @@ pub(super) fn terminated(address: u64, most: usize, machine: &dyn Machine) -> St
     format!("{}…", quoted(&bytes))
 }
 
-/// The string of `length` bytes at an address.
+/// Returns the string of `length` bytes at an address.
 pub(super) fn counted(address: u64, length: u64, most: usize, machine: &dyn Machine) -> String {
     let shown = usize::try_from(length).unwrap_or(usize::MAX).min(most);
     let mut bytes = vec![0; shown];
@@ -64,8 +64,8 @@ pub(super) fn counted(address: u64, length: u64, most: usize, machine: &dyn Mach
     format!("{}{more}", quoted(&bytes))
 }
 
-/// Text in quotation marks from code units of two or four bytes: UTF-16 or UTF-32. Invalid units
-/// are written as numbers.
+/// Returns text in quotation marks from code units of two or four bytes, which are UTF-16 or
+/// UTF-32. Invalid units are written as numbers.
 pub(super) fn wide(units: &[u32], bytes: u64) -> String {
     let decoded: Vec<Result<char, u32>> = match bytes {
         2 => char::decode_utf16(units.iter().map(|unit| *unit as u16))
@@ -92,7 +92,7 @@ pub(super) fn wide(units: &[u32], bytes: u64) -> String {
     text
 }
 
-/// The code units at an address. `None` if they do not all exist.
+/// Returns the code units at an address, or `None` if they do not all exist.
 pub(super) fn units(
     address: u64,
     count: usize,
@@ -104,7 +104,7 @@ pub(super) fn units(
     found.then(|| of_bytes(&held, bytes))
 }
 
-/// The code units in these bytes.
+/// Returns the code units in these bytes.
 pub(super) fn of_bytes(held: &[u8], bytes: u64) -> Vec<u32> {
     let units = held.chunks_exact(usize::try_from(bytes).unwrap_or(1).max(1));
     let unit = |unit: &[u8]| {
@@ -115,7 +115,7 @@ pub(super) fn of_bytes(held: &[u8], bytes: u64) -> Vec<u32> {
     units.map(unit).collect()
 }
 
-/// The string of code units at an address, up to a zero unit.
+/// Returns the string of code units at an address, up to a zero unit.
 pub(super) fn wide_terminated(
     address: u64,
     bytes: u64,
@@ -135,8 +135,8 @@ pub(super) fn wide_terminated(
     format!("{}…", wide(&found, bytes))
 }
 
-/// The text at the beginning of an array of code units, without trailing zeros. `None` if the array
-/// does not begin with text.
+/// Returns the text at the beginning of an array of code units, without trailing zeros, or `None`
+/// if the array does not begin with text.
 pub(super) fn wide_array(units: &[u32], bytes: u64, more: bool) -> Option<String> {
     let end = units.iter().rposition(|unit| *unit != 0);
     let all = &units[..end.map_or(0, |last| last + 1)];
@@ -172,9 +172,9 @@ pub(super) fn array(
 }
 
 impl Characters {
-    /// The string, without trailing NUL bytes. `None` if the array does not begin with text: its
-    /// bytes then merely have a character type. Anything may follow the end of the text itself,
-    /// because buffers are reused.
+    /// Returns the string, without trailing NUL bytes. Returns `None` if the array does not begin
+    /// with text, because its bytes then merely have a character type. Any bytes may follow the end
+    /// of the text, because buffers are reused.
     pub(super) fn text(&self) -> Option<String> {
         let end = self.bytes.iter().rposition(|byte| *byte != 0);
         let all = &self.bytes[..end.map_or(0, |last| last + 1)];
@@ -193,15 +193,15 @@ impl Characters {
         Some(format!("{}{more}", quoted(all)))
     }
 
-    /// The runs of equal bytes: each byte, and the length of the run.
+    /// Returns the runs of equal bytes, each with its byte and its length.
     pub(super) fn runs(&self) -> impl Iterator<Item = (u8, usize)> {
         let runs = self.bytes.chunk_by(|a, b| a == b);
         runs.map(|run| (run[0], run.len()))
     }
 }
 
-/// Text in quotation marks. Bytes that are not UTF-8, and invisible characters, are escaped as in
-/// C, so that a C compiler reads them back as the same bytes.
+/// Returns text in quotation marks. Bytes that are not UTF-8, and invisible characters, are escaped
+/// as in C, so that a C compiler reads them back as the same bytes.
 pub fn quoted(bytes: &[u8]) -> String {
     let mut text = String::from("\"");
     let mut questions = 0;
@@ -223,12 +223,13 @@ pub fn quoted(bytes: &[u8]) -> String {
     text
 }
 
-/// Always three digits: C reads up to three in an octal escape, but unlimited digits after `\x`.
+/// Writes an octal escape with three digits. C reads up to three digits in an octal escape, but
+/// unlimited digits after `\x`.
 fn octal(byte: u8, text: &mut String) {
     text.push_str(&format!("\\{byte:03o}"));
 }
 
-/// A character in quotation marks.
+/// Returns a character in quotation marks.
 pub(super) fn quoted_character(c: char) -> String {
     let mut text = String::from("'");
     escape(c, '\'', &mut text);
@@ -253,7 +254,7 @@ fn escape(c: char, quotation: char, text: &mut String) {
     match known {
         Some(known) => text.push_str(known),
         None if c == quotation => text.extend(['\\', c]),
-        // C has no other name for these.
+        // C has no other escape for these characters.
         None if code < 0xa0 && c.is_control() && quotation == '\'' => octal(code as u8, text),
         None if code < 0xa0 && c.is_control() => {
             let mut bytes = [0; 4];
@@ -315,9 +316,9 @@ mod tests {
         assert_eq!(text(b"\0\0", false).as_deref(), Some(r#""""#));
         assert_eq!(text(b"ab", true).as_deref(), Some(r#""ab"…"#));
         assert_eq!(text("é".as_bytes(), false).as_deref(), Some(r#""é""#));
-        // Truncated in the middle of a character, or broken.
+        // This text is truncated in the middle of a character, or broken.
         assert_eq!(text(b"a\xc3", true).as_deref(), Some(r#""a\303"…"#));
-        // A buffer that held something longer before.
+        // This buffer held a longer text before.
         assert_eq!(text(b"a\0\xff\0", false).as_deref(), Some(r#""a\000\377""#));
         for bytes in [&b"a\xc3"[..], b"a\xff", b"\0b", b"\x7fELF", b"\x01"] {
             assert_eq!(text(bytes, false), None, "{bytes:?}");

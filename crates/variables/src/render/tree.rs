@@ -1,4 +1,4 @@
-//! Values as trees, and the trees as text.
+//! Trees that show values, and their text form.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Limits {
     pub depth: u8,
     /// The number of elements of an array.
     pub elements: u64,
-    /// The number of bytes of a string; 0 to show no strings.
+    /// The number of bytes of a string, or 0 to show no strings.
     pub string: usize,
     /// The number of pointers followed in a row.
     pub pointers: u8,
@@ -42,15 +42,16 @@ impl Default for Limits {
 /// A value, or a part of one, in displayed form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// The member's name, `[3]` for an element, `*` for a pointer's target; `None` for the whole.
+    /// The member's name, `[3]` for an element, or `*` for a pointer's target. `None` for the whole
+    /// value.
     pub name: Option<String>,
     /// The type's name.
     pub type_name: String,
     /// The structure of the value.
     pub shape: Shape,
-    /// The value, unless it consists of children; for a character pointer, with the string.
+    /// The value, unless it consists of children. A character pointer includes its string.
     pub text: String,
-    /// The parts.
+    /// The displayed parts of the value.
     pub children: Vec<Self>,
     /// The number of omitted parts.
     pub omitted: u64,
@@ -59,22 +60,23 @@ pub struct Rendered {
 /// The structure of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A number, a name, a string.
+    /// A number, a name or a string.
     Scalar,
-    /// An address; the child, if any, is its target.
+    /// An address. The child, if any, is its target.
     Pointer,
-    /// Named members.
+    /// The value has named members.
     Record,
     /// One of several alternatives. The child is its contents and has its name.
     Variant,
-    /// Elements.
+    /// The value has elements, such as an array.
     Sequence,
     /// There is no value, for this reason.
     Missing(Box<PathError>),
 }
 
 impl Rendered {
-    /// Whether its members are numbered: rustc calls the members of a tuple `__0`, `__1` and so on.
+    /// Whether the members are numbered, as in a tuple, whose members rustc calls `__0`, `__1` and
+    /// so on.
     fn is_tuple(&self) -> bool {
         let mut children = self.children.iter().enumerate();
         let numbered = |(i, child): (usize, &Self)| {
@@ -88,7 +90,7 @@ impl Rendered {
     }
 }
 
-/// A number with its digits in groups of three.
+/// Returns a number with its digits in groups of three.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -102,8 +104,7 @@ fn grouped(number: u64) -> String {
 }
 
 impl fmt::Display for Rendered {
-    /// Writes the value on one line, as C would write it. Recursion is bounded by the depth that
-    /// was rendered.
+    /// Writes the value on one line, as C would write it. The rendered depth bounds the recursion.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.shape, &self.children[..]) {
             (Shape::Missing(why), _) => write!(f, "<{why}>"),

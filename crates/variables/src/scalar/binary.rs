@@ -1,9 +1,9 @@
-//! Operations of two integers (DWARF 5, sections 2.5.1.4 and 2.5.1.5).
+//! Operations on two integers (DWARF 5, sections 2.5.1.4 and 2.5.1.5).
 
 use super::{Kind, Scalar, mask};
 use crate::Unavailable;
 
-/// An operation of two integers.
+/// An operation on two integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binary {
     And,
@@ -57,7 +57,7 @@ pub(crate) fn binary(
     let width = kind.width();
     let [a, b] = [left, right].map(|s| Scalar::new(s.bits, kind));
     let compared = |holds: bool| Ok(Scalar::new(holds.into(), Kind::Word(address_bits)));
-    // Comparisons are signed unless the type says otherwise (DWARF 5, section 2.5.1.5).
+    // Comparisons are signed unless the type is unsigned (DWARF 5, section 2.5.1.5).
     let order = match kind {
         Kind::Unsigned(_) => a.bits.cmp(&b.bits),
         _ => a.as_i64().cmp(&b.as_i64()),

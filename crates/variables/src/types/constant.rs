@@ -1,11 +1,11 @@
-//! Encodings and constants in attributes.
+//! Reads encodings and constants from attributes.
 
 use gimli::AttributeValue;
 
 use super::Encoding;
 use crate::debug::{Entry, Value};
 
-/// The interpretation of a base type's bits.
+/// Returns the interpretation of a base type's bits.
 pub(super) fn encoding(entry: &Entry<'_>) -> Encoding {
     let Some(AttributeValue::Encoding(encoding)) = entry.value(gimli::DW_AT_encoding) else {
         return Encoding::Other;
@@ -39,7 +39,7 @@ pub(super) fn constant(value: Value<'_>) -> Option<u128> {
     })
 }
 
-/// The lowest bytes of a constant.
+/// Returns the lowest bytes of a constant.
 pub(crate) fn cut(value: u128, bytes: Option<u64>) -> u128 {
     match bytes {
         Some(bytes @ 1..16) => value & (u128::MAX >> (128 - 8 * bytes)),

@@ -1,4 +1,4 @@
-//! The types read so far.
+//! Stores the types that have been read.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -14,8 +14,8 @@ use crate::debug::{Debug, EntryId};
 /// found with one reader of a module may be shown with another.
 static LENGTHS: Mutex<Vec<Arc<Lengths>>> = Mutex::new(Vec::new());
 
-/// New lengths are compared with this many of the latest lengths, which are those of the open
-/// activations.
+/// The number of the latest lengths with which new lengths are compared. These are the lengths of
+/// the open activations.
 const RECENT: usize = 16;
 
 fn all_lengths() -> MutexGuard<'static, Vec<Arc<Lengths>>> {
@@ -40,7 +40,7 @@ impl Types {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A type with the lengths of its arrays at a moment.
+    /// Returns a type with the lengths of its arrays at a moment.
     pub(crate) fn of_moment(&self, type_ref: TypeRef, lengths: Lengths) -> TypeRef {
         let mut all = all_lengths();
         let mut recent = all.iter().rev().take(RECENT);
@@ -57,7 +57,7 @@ impl Types {
         }
     }
 
-    /// The lengths that a type names.
+    /// Returns the lengths that a type names.
     pub(crate) fn lengths(&self, type_ref: TypeRef) -> Option<Arc<Lengths>> {
         let number = (type_ref.lengths as usize).checked_sub(1)?;
         all_lengths().get(number).cloned()

@@ -1,6 +1,6 @@
-//! Arrays with computed lengths (DWARF 5, section 5.5): the debug information names the variable,
-//! or gives the expression, that holds the length. Such a type belongs to a moment: its [`TypeRef`]
-//! refers to the lengths found at that moment.
+//! Reads arrays with computed lengths (DWARF 5, section 5.5). For such an array, the debug
+//! information names the variable that holds the length, or gives an expression for it. The type
+//! belongs to a moment, so its [`TypeRef`] refers to the lengths found at that moment.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{DebugError, PathError, Unavailable, Variables};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lengths {
     arrays: Vec<(EntryId, Vec<Option<u64>>)>,
-    /// Why a length is unknown.
+    /// The reason why a length is unknown.
     why: Option<Unavailable>,
 }
 
@@ -33,8 +33,8 @@ impl Lengths {
 }
 
 impl Variables<'_> {
-    /// The type of a variable with the lengths of its arrays at a moment. O(nesting depth of its
-    /// types).
+    /// Returns the type of a variable with the lengths of its arrays at a moment. O(nesting depth
+    /// of its types).
     pub(crate) fn with_lengths(
         &self,
         variable: &Variable,
@@ -78,8 +78,8 @@ impl Variables<'_> {
         }
     }
 
-    /// The dimensions of an array, including computed ones. `None` if the array has no computed
-    /// dimensions.
+    /// Returns the dimensions of an array, including computed dimensions. Returns `None` if the
+    /// array has no computed dimensions.
     fn dimensions(
         &self,
         array: EntryId,
@@ -126,7 +126,7 @@ impl Variables<'_> {
         Ok(is_computed.then_some(found))
     }
 
-    /// The value of the variable to which an attribute refers, or of its expression.
+    /// Returns the value of the variable to which an attribute refers, or of its expression.
     fn computed(
         &self,
         id: EntryId,
@@ -167,7 +167,7 @@ impl Variables<'_> {
         u64::try_from(held).map(Some).map_err(|_| outside)
     }
 
-    /// The instance of a variable in code inlined at a place.
+    /// Returns the instance of a variable in the code inlined at an offset.
     fn instance(
         &self,
         origin: EntryId,
@@ -191,7 +191,7 @@ impl Variables<'_> {
         Ok(None)
     }
 
-    /// The error for a type of unknown size, with the reason.
+    /// Returns the error for a type of unknown size, with the reason.
     pub(crate) fn incomplete(&self, of: TypeRef) -> Result<PathError, DebugError> {
         let type_name = self.type_name(of)?;
         let lengths: Option<Arc<Lengths>> = self.types.lengths(of);

@@ -1,4 +1,4 @@
-//! The names of types, as C would write them.
+//! Writes the names of types as in C.
 
 use super::{Encoding, RecordKind, TypeKind, TypeRef, Types};
 use crate::DebugError;
@@ -6,14 +6,14 @@ use crate::debug::Debug;
 
 use super::size::CHAIN;
 
-/// Beyond this depth, function types in parameters are shown without their own parameters.
+/// The depth beyond which function types in parameters are shown without their own parameters.
 const NESTED: u32 = 2;
 
 /// The maximum number of a function's parameters that are shown.
 const PARAMETERS: usize = 16;
 
 impl Types {
-    /// The name of a type: `const node *`, `int[2][3]`, `int (*)(int, char *)`.
+    /// Returns the name of a type, such as `const node *`, `int[2][3]` or `int (*)(int, char *)`.
     pub(crate) fn name(&self, debug: &Debug<'_>, type_ref: TypeRef) -> Result<String, DebugError> {
         self.nested_name(debug, type_ref, NESTED)
     }
@@ -24,8 +24,8 @@ impl Types {
         type_ref: TypeRef,
         depth: u32,
     ) -> Result<String, DebugError> {
-        // The declarator, which grows outwards from the place of a variable's name; and the
-        // qualifiers before everything.
+        // The declarator grows outwards from the place of a variable's name. The qualifiers come
+        // before everything.
         let (mut declarator, mut qualifiers) = (String::new(), String::new());
         let mut at = type_ref;
         for _ in 0..CHAIN {
@@ -45,12 +45,12 @@ impl Types {
                     if pointer {
                         declarator = format!("{qualifier} {declarator}");
                     } else if !qualifiers.split(' ').any(|known| known == *qualifier) {
-                        // An alias may be qualified, and so may its target.
+                        // Both an alias and its target may be qualified.
                         qualifiers = format!("{qualifiers}{qualifier} ");
                     }
                     at = *of;
                 }
-                // rustc names its references, boxes and raw pointers.
+                // rustc gives names to its references, boxes and raw pointers.
                 TypeKind::Pointer {
                     to,
                     reference,

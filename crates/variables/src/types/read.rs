@@ -12,9 +12,11 @@ use crate::debug::{Debug, Entry, EntryId, Next};
 /// The cost of reading types so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Spent {
-    /// The total size of the types' names in bytes: entries may share one long name.
+    /// The total size of the types' names in bytes. It is counted because entries may share one
+    /// long name.
     names: usize,
-    /// The number of bytes of entries read: types may be nested, each with all its contents.
+    /// The number of bytes of entries read. It is counted because types may be nested, each with
+    /// all its contents.
     entries: usize,
 }
 
@@ -27,7 +29,7 @@ pub(super) struct Reader<'d, 'a> {
 impl<'a> Reader<'_, 'a> {
     pub(super) fn read(&self, id: EntryId) -> Result<Type, DebugError> {
         let mut entry = self.debug.entry(id)?;
-        // A type with a unit of its own.
+        // This type has its own unit.
         if let Some(signature) = entry.value(gimli::DW_AT_signature)
             && let Some(own) = self.debug.reference(id.unit, signature)
         {
@@ -97,7 +99,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(name)
     }
 
-    /// Visits an entry and those below it.
+    /// Visits an entry and its descendants.
     pub(super) fn walk(
         &self,
         id: EntryId,

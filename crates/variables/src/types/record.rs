@@ -1,4 +1,4 @@
-//! Structures, unions, classes, and Rust enumerations, which contain their variants.
+//! Reads structures, unions, classes, and Rust enumerations with their variants.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl<'a> Reader<'_, 'a> {
             variants: Vec::new(),
             arguments: Vec::new(),
         };
-        // The member that is the discriminant of the open variant part, and the depth of that part.
+        // This is the discriminant of the open variant part, with the depth of that part.
         let mut discriminant = None;
         self.walk(id, |depth, entry| {
             Ok(match (depth, entry.tag) {
@@ -87,7 +87,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(TypeKind::Record(Arc::new(record)))
     }
 
-    /// A member that every object of its class contains.
+    /// Reads a member that every object of its class contains.
     fn member(&self, entry: &Entry<'a>) -> Result<Option<Member>, DebugError> {
         if entry.flag(gimli::DW_AT_external) || entry.flag(gimli::DW_AT_declaration) {
             return Ok(None);
@@ -134,8 +134,8 @@ impl<'a> Reader<'_, 'a> {
         }))
     }
 
-    /// The distance in bytes of a member from the beginning of its record, if its location is a
-    /// plain distance: DWARF 2 has no other form.
+    /// Returns the distance in bytes of a member from the beginning of its record, if its location
+    /// is an expression that only adds a distance. DWARF 2 has no other form.
     fn plain_offset(&self, entry: &Entry<'a>, place: &gimli::Expression<Slice<'a>>) -> Option<u64> {
         let encoding = self.debug.unit(entry.id.unit).encoding();
         let mut rest = place.0;
@@ -145,9 +145,9 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    /// The first bit of a bit-field in the form of DWARF 2 and 3: counted from the most significant
-    /// bit of the integer that contains it. A packed bit-field that extends beyond that integer
-    /// begins below 0.
+    /// Returns the first bit of a bit-field from its form in DWARF 2 and 3, which counts from the
+    /// most significant bit of the containing integer. A packed bit-field that extends beyond this
+    /// integer begins below 0.
     fn old_bit_offset(
         &self,
         entry: &Entry<'a>,
@@ -174,7 +174,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(first())
     }
 
-    /// The discriminants that select a variant.
+    /// Returns the discriminants that select a variant.
     fn when(&self, entry: &Entry<'a>) -> Vec<(u128, u128)> {
         if let Some(value) = entry.value(gimli::DW_AT_discr_value).and_then(constant) {
             return vec![(value, value)];

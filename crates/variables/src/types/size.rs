@@ -1,14 +1,15 @@
-//! The sizes of types in bytes.
+//! Computes the sizes of types in bytes.
 
 use super::{TypeKind, TypeRef, Types};
 use crate::DebugError;
 use crate::debug::Debug;
 
-/// The maximum length of a chain of types. No program has a longer chain; a cycle is longer.
+/// The maximum length of a chain of types. A longer chain is a cycle, because no program has so
+/// long a chain.
 pub(crate) const CHAIN: usize = 256;
 
-/// The size of a value in bytes. `None` for functions, incomplete types and arrays of unknown
-/// length.
+/// Returns the size of a value in bytes, or `None` for functions, incomplete types and arrays of
+/// unknown length.
 pub(crate) fn size(
     types: &Types,
     debug: &Debug<'_>,
@@ -38,8 +39,8 @@ pub(crate) fn size(
                 at = *element;
             }
             TypeKind::MemberPointer { to, .. } if described.bytes.is_none() => {
-                // A pointer to a data member is an offset; to a function member, two words (the
-                // Itanium C++ ABI, section 2.3).
+                // A pointer to a data member is an offset, and a pointer to a function member is
+                // two words (Itanium C++ ABI, section 2.3).
                 let word = at.entry.map_or(4, |entry| {
                     u64::from(debug.unit(entry.unit).header.address_size())
                 });
@@ -55,7 +56,7 @@ pub(crate) fn size(
     })
 }
 
-/// The type that a type is another name or a qualified form of.
+/// Returns a type without the names and qualifiers around it.
 pub(crate) fn plain(
     types: &Types,
     debug: &Debug<'_>,

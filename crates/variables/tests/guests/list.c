@@ -1,4 +1,4 @@
-// A guest whose variables are asked about by tests/it/compilers.rs, which finds places by the words in comments.
+// A guest for tests/it/compilers.rs, which reads these variables and finds places by the words in comments.
 struct node {
     int key;
     char name[8];

@@ -1,4 +1,4 @@
-// A guest whose variables are asked about by tests/it/compilers.rs.
+// A guest for tests/it/compilers.rs, which reads these variables.
 use std::hint::black_box;
 
 #[repr(i8)]

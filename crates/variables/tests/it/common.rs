@@ -1,5 +1,5 @@
-//! Modules whose code does nothing and whose debug information the tests write, and an artificial
-//! moment of a run.
+//! Builds modules with empty code and with debug information that the tests write, and an
+//! artificial moment of a run.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,12 +14,12 @@ use gimli::write::{
 };
 use gimli::{DwAt, DwAte, DwTag, Encoding, Format, LittleEndian};
 
-/// The first function that the module defines; function 0 is imported.
+/// Returns the first function that the module defines. Function 0 is imported.
 pub fn func() -> FuncId {
     FuncId::from_u32(1)
 }
 
-/// The addresses of its body, as DWARF counts them.
+/// The DWARF addresses of the function's body.
 pub const BODY: Range<u64> = 2..102;
 
 /// A module under construction.
@@ -63,7 +63,7 @@ impl Guest {
         self.set(id, name, AttributeValue::UnitRef(to));
     }
 
-    /// A type, or anything else that refers to one.
+    /// Adds a type, or another entry that refers to a type.
     pub fn typed(
         &mut self,
         parent: UnitEntryId,
@@ -150,7 +150,7 @@ impl Guest {
         self.set(id, gimli::DW_AT_ranges, AttributeValue::RangeListRef(list));
     }
 
-    /// The function, with its frame base in local 5.
+    /// Adds the function, with its frame base in local 5.
     pub fn function(&mut self) -> UnitEntryId {
         let id = self.add(self.root(), gimli::DW_TAG_subprogram, "f");
         self.code(id, BODY);
@@ -166,7 +166,7 @@ impl Guest {
         self.typed(parent, gimli::DW_TAG_variable, name, of)
     }
 
-    /// A variable with the location that `ops` writes.
+    /// Adds a variable with the location that `ops` writes.
     pub fn located(
         &mut self,
         parent: UnitEntryId,
@@ -214,7 +214,8 @@ pub fn expression(ops: impl FnOnce(&mut Expression)) -> Expression {
     expression
 }
 
-/// A module with an imported function and two of its own, of 100 and 50 bytes, and custom sections.
+/// Returns a module with an imported function, two defined functions of 100 and 50 bytes, and
+/// custom sections.
 pub fn module(custom: &[(&'static str, Vec<u8>)]) -> Vec<u8> {
     use wasm_encoder as e;
     let mut types = e::TypeSection::new();
@@ -225,7 +226,7 @@ pub fn module(custom: &[(&'static str, Vec<u8>)]) -> Vec<u8> {
     functions.function(0).function(0);
     let mut code = e::CodeSection::new();
     for bytes in [100, 50] {
-        // No locals, the end, and between them nothing.
+        // The body has no locals, only zeros, and the end.
         let mut body = vec![0];
         body.resize(bytes - 1, 0x01);
         body.push(0x0b);
@@ -246,7 +247,7 @@ pub fn module(custom: &[(&'static str, Vec<u8>)]) -> Vec<u8> {
     module.finish()
 }
 
-/// The offset of an address of DWARF.
+/// Returns the offset of a DWARF address.
 pub fn offset(module: &[u8], address: u64) -> OrigOffset {
     let code = wasmparser::Parser::new(0)
         .parse_all(module)
@@ -257,7 +258,7 @@ pub fn offset(module: &[u8], address: u64) -> OrigOffset {
     OrigOffset(code.expect("the module has code") + address as u32)
 }
 
-/// A moment that is made up.
+/// An artificial moment.
 #[derive(Default)]
 pub struct Moment {
     pub locals: HashMap<u32, Word>,
@@ -268,7 +269,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// With a memory of 64 KiB, filled with 0xcc, and the frame at 0x100.
+    /// Creates a moment with a memory of 64 KiB, filled with 0xcc, and the frame at 0x100.
     pub fn new() -> Self {
         let mut moment = Self {
             memory: vec![0xcc; 1 << 16],
@@ -322,7 +323,7 @@ impl Machine for Moment {
     }
 }
 
-/// A module that was finished, opened, with its first function.
+/// A finished and opened module, with its first function.
 pub struct Opened {
     pub module: &'static [u8],
     pub variables: Variables<'static>,
@@ -330,7 +331,7 @@ pub struct Opened {
 
 impl Opened {
     pub fn new(guest: Guest) -> Self {
-        // Tests end soon.
+        // The leak does not matter, because tests end soon.
         let module: &'static [u8] = guest.finish().leak();
         let variables = Variables::open(module).unwrap();
         Self { module, variables }

@@ -1,5 +1,5 @@
-//! Variables of guests that clang and rustc make. Values come from the data segments and from
-//! locals that are made up.
+//! Tests the variables of guests from clang and rustc. Values come from the data segments and from
+//! artificial locals.
 
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_variables::{
@@ -10,7 +10,7 @@ use wasmparser::{DataKind, ExternalKind, Operator, Parser, Payload};
 use crate::common::Moment;
 use crate::guests::Compiled;
 
-/// A guest, opened, before it ran.
+/// An opened guest, before its run.
 struct OpenedGuest<'g> {
     variables: Variables<'g>,
     function: FunctionScopes,
@@ -110,7 +110,7 @@ impl<'g> OpenedGuest<'g> {
         each.collect()
     }
 
-    /// The offsets at which a variable with this name can be located at all.
+    /// Returns the offsets at which a variable with this name can be located.
     fn located(&self, name: &str) -> Vec<OrigOffset> {
         let all = (self.start.0..self.end.0).map(OrigOffset);
         all.filter(|at| {
@@ -163,7 +163,7 @@ fn global_variables_of_c() {
         assert_eq!(part.address(), Some(start + 2 * 20 + 4 + 1));
         assert_eq!(asked.global("ratio"), "0.25");
         assert_eq!(asked.global("paint"), "GREEN");
-        // Optimised, it is a constant that is in no memory.
+        // In optimised code, it is a constant outside memory.
         assert_eq!(
             asked.global("steps"),
             (1u64 << 40).to_string(),
@@ -223,7 +223,7 @@ fn unoptimised_c_keeps_its_variables_in_the_frame() {
         let here = names(&asked, inside[0]);
         assert_eq!(here[..2], [own("key", false), own("i", false)]);
         assert_eq!(here[2..], outer);
-        // Inside the block with the second `total`, the first one is shadowed.
+        // Inside the block with the second `total`, the first `total` is shadowed.
         let all = (asked.start.0..asked.end.0).map(OrigOffset);
         let both = |at: &OrigOffset| {
             names(&asked, *at)
@@ -283,7 +283,7 @@ fn optimised_c_keeps_its_variables_in_locals() {
             asked.global("&p"),
             "error: it has no address: it is not in memory"
         );
-        // The pointer to a function was replaced by the call.
+        // The call replaced the pointer to the function.
         assert_eq!(asked.global("f"), "error: optimised out");
         // Inlined variables are present, with their depth.
         let all = (asked.start.0..asked.end.0).map(OrigOffset);
@@ -389,7 +389,7 @@ fn rust_types_as_dwarf_says_them() {
         assert_eq!(asked.global("state::EMPTY"), "{}");
         assert_eq!(asked.content("state::WORDS[1]"), b"two\n\"\x01");
         assert_eq!(asked.content("state::PERSON.name"), "héllo".as_bytes());
-        // Two slices, each an address and a length.
+        // The two slices have an address and a length each.
         assert_eq!(asked.content("state::WORDS").len(), 16);
         for nothing in ["state::EMPTY", "state::TABLE", "state::PERSON"] {
             assert!(asked.content(nothing).is_empty(), "{nothing}");

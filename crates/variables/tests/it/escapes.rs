@@ -1,9 +1,10 @@
-//! Text between quotation marks is read back as the bytes that it was, by the rules of C.
+//! Checks that C's rules read text between quotation marks back as the original bytes.
 
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_variables::quoted;
 
-/// The value of a C11 string literal, by sections 5.1.1.2 (trigraphs), 6.4.3 and 6.4.4.4.
+/// Returns the value of a C11 string literal, according to sections 5.1.1.2 (trigraphs), 6.4.3 and
+/// 6.4.4.4.
 fn decoded(literal: &str) -> Vec<u8> {
     let mut text = literal.to_owned();
     for (trigraph, c) in [
@@ -51,7 +52,7 @@ fn decoded(literal: &str) -> Vec<u8> {
             'f' => bytes.push(12),
             'r' => bytes.push(13),
             '"' | '\'' | '\\' | '?' => bytes.push(kind as u8),
-            // As many digits as there are.
+            // The escape takes all digits that follow.
             'x' => bytes.push(u8::try_from(digits(16, usize::MAX)).unwrap()),
             'u' | 'U' => {
                 let code = digits(16, if kind == 'u' { 4 } else { 8 });

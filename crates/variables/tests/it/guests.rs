@@ -1,4 +1,4 @@
-//! Guests that compilers make, with debug information; those whose compiler is on the machine.
+//! Compiles guests with debug information, with the compilers that the machine has.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -9,12 +9,12 @@ use afterimage_testkit::tools;
 pub struct Compiled {
     /// The file of its source.
     pub source: &'static str,
-    /// How it was optimised, and with which further options.
+    /// The optimisation level and further options.
     pub level: &'static str,
     pub module: Vec<u8>,
 }
 
-/// All guests, at all levels. A C compiler that is missing is named on standard error.
+/// Returns all guests, at all levels. Names missing C compilers on standard error.
 pub fn compiled() -> &'static [Compiled] {
     static GUESTS: OnceLock<Vec<Compiled>> = OnceLock::new();
     GUESTS.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Debug information that is broken or made to cost time and memory.
+//! Tests debug information that is broken or designed to cost time and memory.
 
 use std::time::{Duration, Instant};
 
@@ -68,7 +68,7 @@ fn damaged(bytes: &[u8], random: &mut SplitMix64) -> Vec<u8> {
     copy
 }
 
-/// A guest with one of every feature.
+/// Returns a guest with every feature.
 fn everything() -> Vec<u8> {
     let mut guest = Guest::new(4);
     let int = guest.int();
@@ -132,7 +132,7 @@ fn damaged_debug_information_never_panics() {
 #[test]
 fn damaged_guests_of_compilers_never_panic() {
     for guest in crate::guests::compiled() {
-        // This shows the guest if one of them fails.
+        // This shows the guest if a test fails.
         eprintln!("{} -O{}", guest.source, guest.level);
         damage(&guest.module, 0..12, Duration::from_millis(300), 0);
     }
@@ -235,7 +235,7 @@ fn deep_nesting_needs_no_stack() {
         space = guest.add(space, gimli::DW_TAG_namespace, "n");
     }
     guest.located(space, "g", int, |e| e.op_addr(Address::Constant(0x400)));
-    // The writer of debug information recurses, this crate does not.
+    // The writer of debug information recurses, but this crate does not.
     let run = move || {
         let opened = Opened::new(guest);
         std::thread::Builder::new()
@@ -256,7 +256,7 @@ fn deep_nesting_needs_no_stack() {
     deep.unwrap().join().unwrap();
 }
 
-/// A unit of DWARF 4 whose abbreviations are at an offset, with this content.
+/// Returns a unit of DWARF 4 with its abbreviations at an offset, and with this content.
 fn unit(abbreviations: u32, content: &[u8]) -> Vec<u8> {
     let mut unit = Vec::new();
     unit.extend((7 + content.len() as u32).to_le_bytes());
@@ -269,7 +269,7 @@ fn unit(abbreviations: u32, content: &[u8]) -> Vec<u8> {
 
 #[test]
 fn overlapping_abbreviations_are_not_read_again_and_again() {
-    // One long table that every unit begins to read somewhere else.
+    // Every unit reads one long table from another place on.
     let (mut table, mut units) = (Vec::new(), Vec::new());
     for code in 1..20_000u32 {
         let code = [
@@ -296,7 +296,7 @@ fn overlapping_abbreviations_are_not_read_again_and_again() {
 
 #[test]
 fn line_tables_are_not_read_again_and_again() {
-    // Version 4, no directories, many files; read by every unit.
+    // The table has version 4, no directories and many files, and every unit reads it.
     let files: Vec<u8> = b"f\0\0\0\0".repeat(40_000);
     let mut header = vec![1, 1, 1, 0xfb, 14, 1, 0];
     header.extend(&files);
@@ -329,7 +329,7 @@ fn line_tables_are_not_read_again_and_again() {
 
 #[test]
 fn attributes_that_take_no_bytes_are_limited() {
-    // 100,000 flags that are present without a byte, on each of 100,000 entries.
+    // Each of 100,000 entries has 100,000 flags that take no bytes.
     let mut table = vec![1, 0x11, 1];
     table.extend([0x3f, 0x19].repeat(100_000));
     table.extend([0, 0, 0]);

@@ -1,4 +1,4 @@
-//! Places of variables: expressions and location lists, each with a known answer.
+//! Tests places of variables, from expressions and location lists with known answers.
 
 use afterimage_program::NoDebug;
 use afterimage_variables::{DebugError, Place, Unavailable, Variables, Word};
@@ -6,7 +6,7 @@ use gimli::write::{AttributeValue, Expression};
 
 use crate::common::{BODY, Guest, Moment, Opened, expression, module};
 
-/// A function with one variable `v` of a type.
+/// Returns a function with one variable `v` of a type.
 fn one(bytes: u64, ops: impl FnOnce(&mut Expression)) -> Opened {
     let mut guest = Guest::new(4);
     let of = guest.base("number", gimli::DW_ATE_signed, bytes);
@@ -78,7 +78,7 @@ fn places_of_the_machine_need_no_value_to_be_found() {
             }),
             Place::OperandStack(2),
         ),
-        // Kind 3: a global whose index the linker filled in.
+        // Kind 3 is a global with an index from the linker.
         (
             one(4, |e| *e = Expression::raw(vec![0xed, 3, 9, 0, 0, 0, 0x9f])),
             Place::Global(9),
@@ -106,7 +106,7 @@ fn words_are_read_at_their_width() {
     let mut moment = Moment::new();
     moment.locals.insert(1, Word::w32(0xffff_ff85));
     assert_eq!(show(&local(4), &moment), "-123");
-    // The low byte of an i32; but 8 bytes are not in it.
+    // A byte is the low byte of an i32, but 8 bytes do not fit in an i32.
     assert_eq!(show(&local(1), &moment), "-123");
     assert_eq!(
         show(&local(8), &moment),
@@ -276,7 +276,7 @@ fn what_has_no_location_is_optimised_out() {
         );
     }
     assert_eq!(opened.show("constant", &moment), "-9");
-    // Is it 200 or -56? That is not said.
+    // The value may be 200 or -56.
     assert_eq!(
         opened.locate("narrow", 10, &moment),
         Err(Unavailable::Narrow { bits: 8 })

@@ -1,4 +1,4 @@
-//! Tests of variables from outside.
+//! Integration tests of variables.
 
 mod common;
 mod compilers;

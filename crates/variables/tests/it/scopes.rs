@@ -1,4 +1,4 @@
-//! The variables in scope, and the variable that a name selects.
+//! Tests the variables in scope, and the variable that a name selects.
 
 use afterimage_variables::{Nothing, PathError, Place, Unavailable, VariableKind};
 use gimli::write::{Address, AttributeValue, UnitEntryId};
@@ -18,8 +18,8 @@ fn name(name: &str, inlined: u32, shadowed: bool) -> (String, u32, bool) {
     (name.into(), inlined, shadowed)
 }
 
-/// `f(x)` with a block at 20..60 that has another `x` and `y`, and in it one at 30..40 and 50..55
-/// that has `x` again.
+/// Returns `f(x)` with a block at 20..60 that has another `x` and `y`. It contains a block at
+/// 30..40 and 50..55 that has `x` again.
 fn blocks() -> Opened {
     let mut guest = Guest::new(4);
     let int = guest.int();
@@ -33,7 +33,7 @@ fn blocks() -> Opened {
     let inner = guest.add(outer, gimli::DW_TAG_lexical_block, "");
     guest.ranges(inner, &[30..40, 50..55]);
     guest.located(inner, "x", int, |e| e.op_fbreg(12));
-    // A block without code of its own is where its parent is.
+    // A block without its own code has its parent's code.
     let nowhere = guest.add(inner, gimli::DW_TAG_lexical_block, "");
     guest.variable(nowhere, "z", int);
     Opened::new(guest)
@@ -79,7 +79,7 @@ fn inner_variables_shadow_outer_ones() {
     );
 }
 
-/// As `wasm-opt` leaves a block around one whose code it moved.
+/// Checks a block with an invalid end, as `wasm-opt` leaves it around a block that it moved.
 #[test]
 fn a_block_is_where_its_own_code_is_whatever_is_around() {
     let mut guest = Guest::new(4);
@@ -98,7 +98,7 @@ fn a_block_is_where_its_own_code_is_whatever_is_around() {
         names(&opened, 35),
         [name("x", 0, false), name("lost", 0, false)]
     );
-    // The surrounding block is known only by the place of the inner one.
+    // Only the place of the inner block gives the place of the surrounding block.
     assert_eq!(names(&opened, 45), []);
     let error = opened.resolve("lost", 45, &Moment::new()).unwrap_err();
     assert!(error.to_string().contains("lost"), "{error}");
@@ -215,7 +215,7 @@ fn globals_have_namespaces() {
     let unnamed = guest.add(geo, gimli::DW_TAG_namespace, "");
     let hidden = guest.variable(unnamed, "hidden", int);
     address(&mut guest, hidden, 0x408);
-    // A static member: declared in the class, defined in the namespace around it.
+    // The class declares a static member, and the namespace around the class defines it.
     let class = guest.add(geo, gimli::DW_TAG_class_type, "Other");
     let declared = guest.typed(class, gimli::DW_TAG_member, "count", int);
     flag(&mut guest, declared, gimli::DW_AT_external);
@@ -223,7 +223,7 @@ fn globals_have_namespaces() {
     let defined = guest.add(root, gimli::DW_TAG_variable, "");
     guest.refer(defined, gimli::DW_AT_specification, declared);
     address(&mut guest, defined, 0x40c);
-    // Two files' static variables; a declaration; the same definition twice.
+    // These are static variables of two files, a declaration, and the same definition twice.
     for at in [0x410, 0x414] {
         let own = guest.variable(root, "state", int);
         address(&mut guest, own, at);
@@ -275,7 +275,7 @@ fn globals_have_namespaces() {
     assert!(
         matches!(place("state"), Err(PathError::Ambiguous { candidates, .. }) if candidates == ["state (guest.c)", "state (guest.c)"])
     );
-    // The variable of the outermost namespace has just this name; "Other::count" contains it.
+    // The variable of the outermost namespace has exactly this name. "Other::count" contains it.
     assert_eq!(place("count"), Ok(Some(0x400)));
     assert_eq!(place("::count"), Ok(Some(0x400)));
     assert!(matches!(

@@ -1,4 +1,4 @@
-//! The form of values, and the meaning of paths through them.
+//! Tests the form of values, and the meaning of paths.
 
 use afterimage_variables::{Limits, Rank, Shape, Word};
 use gimli::write::{Address, AttributeValue, Expression, UnitEntryId};
@@ -13,7 +13,7 @@ fn at(address: u64) -> impl Fn(&mut Expression) {
     move |e| e.op_addr(Address::Constant(address))
 }
 
-/// `struct node { int key; char name[8]; node *next; } table[4], *p` and more, at 0x400.
+/// Returns `struct node { int key; char name[8]; node *next; } table[4], *p` and more, at 0x400.
 fn nodes() -> (Opened, Moment) {
     let mut guest = Guest::new(4);
     let (int, char) = (
@@ -278,7 +278,7 @@ fn bit_fields_unions_and_anonymous_members() {
         number(&mut guest, member, gimli::DW_AT_data_bit_offset, first);
         number(&mut guest, member, gimli::DW_AT_bit_size, count);
     }
-    // As DWARF 3 writes it: the two highest bits of the word at byte 4.
+    // In DWARF 3's form, these are the two highest bits of the word at byte 4.
     let old = guest.member(record, "old", unsigned, 4);
     number(&mut guest, old, gimli::DW_AT_byte_size, 4);
     number(&mut guest, old, gimli::DW_AT_bit_offset, 0);
@@ -324,7 +324,7 @@ fn classes_enumerations_and_characters() {
     guest.member(derived, "own", int, 8);
     let counter = guest.typed(derived, gimli::DW_TAG_member, "counter", int);
     guest.set(counter, gimli::DW_AT_external, AttributeValue::Flag(true));
-    // Virtual: the place of the base is in a table that the object points to.
+    // For a virtual base, the offset is in a table to which the object points.
     let remote = guest.record("Remote", 8, &[]);
     let inherited = guest.typed(remote, gimli::DW_TAG_inheritance, "", base);
     let place = crate::common::expression(|e| {
@@ -399,10 +399,10 @@ fn classes_enumerations_and_characters() {
     );
 }
 
-/// Name, discriminant and fields.
+/// A variant, with its name, discriminant and fields.
 type AVariant<'v> = (&'v str, Option<u64>, &'v [(&'v str, UnitEntryId, u64)]);
 
-/// A variant part as rustc writes it: discriminant, and a structure for each variant.
+/// Adds a variant part in rustc's form, with a discriminant, and a structure for each variant.
 fn variants(
     guest: &mut Guest,
     name: &str,
@@ -546,7 +546,7 @@ fn numbers_are_told_from_what_consists_of_parts() {
         (negative.text.as_str(), negative.bits, negative.rank),
         ("-3", 0xffff_fffd, Rank::Signed(-3))
     );
-    // An address, not the string that is there: that may become another one.
+    // The text is an address, not the string at this address, which may change.
     let text = number("text", &moment).unwrap();
     assert_eq!(
         (text.text.as_str(), text.rank),
@@ -599,7 +599,7 @@ fn vectors_of_rust_are_their_elements() {
     assert_eq!(show("v", &moment), "{ 97, 98, -1 }");
     assert_eq!(show("v[2]", &moment), "-1");
     assert_eq!(show("v.len", &moment), "3");
-    // It begins at the third element, and the last element is before that.
+    // The ring begins at the third element, and the last element is before it.
     assert_eq!(show("r", &moment), "{ -1, 100, 97 }");
     assert_eq!(show("r[2]", &moment), "97");
     assert_eq!(show("s", &moment), r#""a\000b""#);
@@ -627,8 +627,8 @@ fn vectors_of_rust_are_their_elements() {
     assert_eq!(show("s", &moment), "<outside the memory>");
 }
 
-/// Slices with debug information as the compilers of Zig and D write it, from a unit that this
-/// made.
+/// Returns slices with debug information in the form of the Zig and D compilers, from a unit with
+/// this producer.
 fn slices(producer: &str) -> (Opened, Moment) {
     let mut guest = Guest::new(4);
     let root = guest.root();
@@ -693,7 +693,7 @@ fn slices_of_zig_and_d_are_their_elements_where_their_compilers_say_so() {
     assert_eq!([&*first, &*second], [raw, "{ ptr = 0x510, len = 3 }"]);
     let [first, ..] = shown("zig 0.14.1", d);
     assert_eq!(first, "{ length = 2, ptr = 0x500 }");
-    // A slice that was not set.
+    // This slice was not set.
     let (opened, mut moment) = slices("zig 0.14.1");
     moment.word(0x404, 0xcccc_cccc);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The data to be written for a stretch of the run, grouped by input, before coding.
+//! The uncoded data of a stretch of the run, grouped by input.
 
 use rustc_hash::FxHashMap;
 
@@ -10,7 +10,7 @@ use super::sites::EXECUTION_BITS;
 pub(crate) struct Executions {
     /// The numbers of the executions.
     pub absolute: Vec<u64>,
-    /// For each, how many executions of the same node have begun since then.
+    /// The number of later executions of the same node, for each execution.
     pub ages: Vec<u64>,
 }
 
@@ -27,14 +27,14 @@ impl Executions {
     }
 }
 
-/// The writer of what one execution reads: a pattern of origins, and the execution of the pattern's
-/// first part.
+/// The writer of the data that one execution reads. It has a pattern of origins, and the execution
+/// of the pattern's first part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
     pub pattern: u32,
     /// The number of the execution.
     pub execution: u64,
-    /// How many executions of the same node have begun since then.
+    /// The number of later executions of the same node.
     pub age: u64,
 }
 
@@ -43,8 +43,8 @@ pub(crate) struct Label {
 pub(crate) struct Column {
     /// The number of the input, among the inputs of all nodes.
     pub input: u32,
-    /// For a read: the node's execution to which the first label belongs. Each later execution has
-    /// a label, too.
+    /// For a read, the node's execution that has the first label. Each later execution also has a
+    /// label.
     pub first: u64,
     /// The positions of the labels, chunk by chunk.
     pub chunks: Vec<u32>,
@@ -52,7 +52,7 @@ pub(crate) struct Column {
     pub end: u32,
     /// The executions of each part of the pattern, from the second part on.
     pub parts: Vec<Executions>,
-    /// For a variable: the executions of the node at which the variable's distant definition
+    /// For a variable, the executions of the node at which the variable's distant definition
     /// changes.
     pub far_at: Vec<u64>,
     /// The nodes of these definitions.
@@ -61,7 +61,7 @@ pub(crate) struct Column {
     pub far: Executions,
     /// The executions at which the value itself is stored.
     pub cut_at: Vec<u64>,
-    /// These values.
+    /// The values at these executions.
     pub cut: Vec<u64>,
     /// The upper halves of these values, if they are vectors.
     pub cut_high: Vec<u64>,
@@ -77,7 +77,7 @@ pub(crate) struct Run {
     pub count: u64,
     /// The origin of the first element, as a place.
     pub place: u32,
-    /// The first element's execution.
+    /// The execution that wrote the first element.
     pub execution: u64,
     /// The difference between the execution numbers of consecutive elements.
     pub step: u64,
@@ -88,14 +88,15 @@ pub(crate) struct Run {
 pub(crate) struct Copies {
     /// The copying write, as a site.
     pub site: u32,
-    /// The executions of the node that copied something.
+    /// The executions of the node that copied elements.
     pub at: Vec<u64>,
     /// The number of runs in each of these executions.
     pub counts: Vec<u64>,
     pub runs: Vec<Run>,
 }
 
-/// The labels of a stretch. Each column is in chunks, so that it is not moved when it grows.
+/// The labels of a stretch. Each column consists of chunks, so its labels do not move when it
+/// grows.
 ///
 /// Most labels have the same pattern as the previous label, and take one word.
 #[derive(Debug, Default)]
@@ -114,14 +115,14 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// How far the last chunk is filled.
+    /// Returns the position after the last label.
     pub(crate) fn filled(self) -> u32 {
         self.next
     }
 }
 
 impl Labels {
-    /// The room reserved in advance, enough for a typical epoch. Unused room costs nothing, and
+    /// The room reserved in advance, enough for a typical epoch. Unused room takes no memory, and
     /// labels need not move.
     const ROOM: usize = 3 << 21;
     /// Marks a label, whose age and execution are in the upper bits.
@@ -152,7 +153,7 @@ impl Labels {
         false
     }
 
-    /// Appends any label.
+    /// Appends a label, with two words if necessary.
     #[inline(never)]
     pub(crate) fn append(&mut self, label: Label, room: &mut Room, chunks: &mut Vec<u32>) {
         if label.pattern != room.pattern || chunks.is_empty() {
@@ -187,13 +188,13 @@ impl Labels {
         room.next += 1;
     }
 
-    /// The length, in words, of a column's next chunk after `before` words. The first chunks are
-    /// short, because most columns are short.
+    /// Returns the length, in words, of a column's next chunk after `before` words. The first
+    /// chunks are short, because most columns are short.
     fn length(before: usize) -> usize {
         8 << (2 * before.min(3))
     }
 
-    /// The number of words of a column's labels. O(chunks).
+    /// Returns the number of words of a column's labels. O(chunks).
     pub(crate) fn words_of(column: &Column) -> usize {
         match column.chunks.split_last() {
             Some((&last, before)) => {
@@ -204,7 +205,7 @@ impl Labels {
         }
     }
 
-    /// Reports a column's labels, in order.
+    /// Passes a column's labels to `tell`, in order.
     #[inline]
     pub(crate) fn each(&self, column: &Column, mut tell: impl FnMut(Label)) {
         let last = column.chunks.len().wrapping_sub(1);
@@ -255,7 +256,7 @@ pub(crate) struct Buffers {
     pub of_site: FxHashMap<u32, usize>,
     /// The patterns that labels name.
     pub patterns: Patterns,
-    /// The number of stored numbers.
+    /// The count of numbers stored so far.
     pub size: usize,
 }
 

@@ -28,7 +28,7 @@ impl Columns {
         }
     }
 
-    /// The count of numbers that wait to be written.
+    /// Returns the count of numbers that wait to be written.
     #[inline(always)]
     pub(super) fn size(&self) -> usize {
         self.buffers.size
@@ -44,7 +44,7 @@ impl Columns {
         std::mem::replace(&mut self.buffers, empty)
     }
 
-    /// The column of an input. `execution` is the current execution of the input's node.
+    /// Returns the column of an input. `execution` is the current execution of the input's node.
     #[inline]
     fn column(&mut self, input: u32, execution: u64) -> &mut Column {
         let place = &mut self.of_input[input as usize];
@@ -78,8 +78,8 @@ impl Columns {
         self.column(input, execution).chunks = chunks;
     }
 
-    /// Records several writers of a read: the number of bytes from each, and the executions of
-    /// their nodes so far.
+    /// Records several writers of a read. Each part has the number of its bytes, its definition,
+    /// and the number of executions of the defining node so far.
     pub(super) fn labels(&mut self, input: u32, execution: u64, parts: &[(u8, Def, u64)]) {
         let places = parts.iter().map(|&(length, def, _)| (length, def.place()));
         self.parts.clear();
@@ -127,7 +127,7 @@ impl Columns {
         self.buffers.size += 1;
     }
 
-    /// Records a copy at a site; `add` appends its data.
+    /// Records a copy at a site. `add` appends its data.
     pub(super) fn copy(&mut self, site: u32, execution: u64, add: impl FnOnce(&mut Copies)) {
         let copies = &mut self.buffers.copies;
         let place = match self.buffers.of_site.entry(site) {

@@ -16,8 +16,9 @@ fn bit(input: usize) -> Mask {
 /// The inputs on which a node's values depend.
 #[derive(Debug)]
 pub(super) struct Masks {
-    /// The inputs that each instruction needs: for a read, those of the address and the unchanged
-    /// lanes; for a write, those of the written value; otherwise, those of the result.
+    /// The inputs that each instruction needs. A read needs the inputs of its address and its
+    /// unchanged lanes. A write needs the inputs of the written value. Other instructions need the
+    /// inputs of their result.
     pub insts: Box<[Mask]>,
     /// The inputs that each output of the node needs.
     pub outputs: Box<[Mask]>,
@@ -109,8 +110,8 @@ impl Costs {
         self.0[63] = 0;
     }
 
-    /// Sets the cost of an input. Returns whether the input's value must be stored; it then costs
-    /// nothing. If `TOLD` is false, everything that depends on the input must be stored.
+    /// Sets the cost of an input. Returns whether the input's value must be stored. A stored value
+    /// costs nothing. If `TOLD` is false, all values that depend on the input must be stored.
     #[inline(always)]
     pub(super) fn put<const TOLD: bool>(&mut self, input: usize, cost: u32) -> bool {
         let keep = TOLD && cost > DEAREST;
@@ -137,7 +138,7 @@ impl Costs {
         }
     }
 
-    /// The cost of a value that depends on these inputs.
+    /// Returns the cost of a value that depends on these inputs.
     #[inline(always)]
     pub(super) fn of(&self, mut mask: Mask) -> u32 {
         let mut cost = 0;

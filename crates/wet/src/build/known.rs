@@ -30,7 +30,7 @@ struct Span {
 }
 
 impl Span {
-    /// The range that has been appended to a list whose length was `before`.
+    /// Returns the range of the items appended to a list that had `before` items.
     fn behind<T>(before: usize, list: &[T]) -> Self {
         Self {
             start: before as u32,
@@ -44,7 +44,7 @@ impl Span {
     }
 }
 
-/// A node.
+/// The facts about a node.
 #[derive(Clone, Copy)]
 pub(super) struct Node {
     variables: Span,
@@ -53,17 +53,17 @@ pub(super) struct Node {
     given: Span,
     /// The number of the node's first input, among the inputs of all nodes.
     pub inputs: u32,
-    /// The number of its inputs.
+    /// The number of the node's inputs.
     pub count: u32,
-    /// The number of its function's variables.
+    /// The number of variables of the node's function.
     pub of_function: u32,
-    /// The number of its instructions.
+    /// The number of the node's instructions.
     pub insts: u32,
     /// The number of tape words for an execution.
     pub words: u32,
-    /// The number of its blocks.
+    /// The number of the node's blocks.
     pub blocks: u32,
-    /// Whether its reads are not stored.
+    /// Whether the node's reads are not stored.
     pub left_out: bool,
     /// Whether values on the tape have upper halves.
     pub wide: bool,
@@ -71,16 +71,16 @@ pub(super) struct Node {
     pub gives: bool,
     /// Whether the node ends with a call.
     pub calls: bool,
-    /// The number of results, if the function returns those of the call at the node's end.
+    /// The number of results, if the function returns the results of the call at the node's end.
     pub returns: Option<u32>,
 }
 
 /// An instruction's access to state that outlives its node.
 #[derive(Clone, Copy)]
 pub(super) struct Action {
-    /// See [`Masks::insts`].
+    /// The inputs that it needs (see [`Masks::insts`]).
     pub mask: Mask,
-    /// The number of the input for a read, of the site for a write.
+    /// The number of the input (for a read) or of the site (for a write).
     pub number: u32,
     /// The number of the memory or global.
     pub index: u32,
@@ -102,12 +102,12 @@ pub(super) enum What {
     Copy,
     GetGlobal,
     SetGlobal,
-    /// A read of something other than memory and globals.
+    /// A read of a table, a size or another place outside memory and globals.
     Elsewhere,
 }
 
 impl What {
-    /// The number of words that the action takes on the tape.
+    /// Returns the number of words that the action takes on the tape.
     fn words(self, wide: bool) -> u32 {
         let value = 1 + u32::from(wide);
         match self {
@@ -242,12 +242,12 @@ impl NodeTable {
         }
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The number of inputs of all nodes.
+    /// Returns the number of inputs of all nodes.
     pub(super) fn inputs(&self) -> usize {
         let nodes = self.nodes.values();
         let counts = nodes.map(|node| (node.count + Event::COUNT) as usize);
@@ -259,25 +259,25 @@ impl NodeTable {
         &self.nodes[node]
     }
 
-    /// The variables that a node reads, which are its first inputs.
+    /// Returns the variables that a node reads, which are its first inputs.
     #[inline]
     pub(super) fn variables(&self, node: &Node) -> &[u32] {
         &self.variables[node.variables.range()]
     }
 
-    /// The actions of a node's instructions, in order.
+    /// Returns the actions of a node's instructions, in order.
     #[inline]
     pub(super) fn actions(&self, node: &Node) -> &[Action] {
         &self.actions[node.actions.range()]
     }
 
-    /// The variables that a node writes, and the inputs on which each depends.
+    /// Returns the variables that a node writes, and the inputs on which each depends.
     #[inline]
     pub(super) fn outputs(&self, node: &Node) -> &[(u32, Mask)] {
         &self.outputs[node.outputs.range()]
     }
 
-    /// The inputs on which the arguments or results at a node's end depend.
+    /// Returns the inputs on which the arguments or results at a node's end depend.
     #[inline]
     pub(super) fn inputs_at_end(&self, node: &Node) -> &[Mask] {
         &self.given[node.given.range()]
@@ -285,7 +285,7 @@ impl NodeTable {
 }
 
 impl Node {
-    /// The number of the input that stands for an event of the current node.
+    /// Returns the number of the input that stands for an event of the current node.
     pub(super) fn of_event(&self, event: Event) -> usize {
         self.count as usize + event as usize
     }

@@ -1,4 +1,4 @@
-//! Builds a whole execution trace: follows the run, and records the origin of every input.
+//! Builds a whole execution trace by following the run and recording the origin of every input.
 
 mod buffers;
 mod columns;
@@ -37,12 +37,12 @@ pub(crate) use {buffers::Room, buffers::Run, sites::Site as SiteOf};
 /// The maximum number of steps that a search for a variable's definition goes back within the
 /// activation.
 pub(crate) const NEAR: u64 = 64;
-/// A value is stored if computing it would take more node evaluations than this.
+/// The number of node evaluations above which a value is stored instead of computed.
 const DEAREST: u32 = 200;
 /// The cost of values that are never computed.
 const KEPT: u32 = 250;
 /// The memory, in bytes, for the last writers of words and bytes on unpacked pages. It suffices for
-/// 21 MiB with separate words.
+/// 21 MiB of guest memory with an entry per word.
 const ROOM: usize = 48 << 20;
 /// The memory, in bytes, for last writers in a stretch that is built alone while the user waits.
 const STRETCH_ROOM: usize = 256 << 20;
@@ -63,7 +63,7 @@ pub(crate) struct Builder<'a> {
     current: Current,
     costs: Costs,
     columns: Columns,
-    /// The number of calls of the host so far.
+    /// The number of calls to the host so far.
     host_calls: u64,
     /// Whether the last node ended with a call that has not begun yet.
     calls: bool,
@@ -91,7 +91,7 @@ pub(crate) struct Resumed<'a> {
     pub open: Vec<(NodeId, usize)>,
     /// The number of arguments of the call that is about to begin.
     pub arguments: usize,
-    /// The number of calls of the host so far.
+    /// The number of calls to the host so far.
     pub host_calls: u64,
     /// The number of executed blocks.
     pub time: u64,
@@ -145,7 +145,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Moves to the middle of a run.
+    /// Continues from a moment in the middle of a run.
     pub(crate) fn resume(&mut self, resumed: Resumed<'_>) {
         self.resumed = true;
         for &(node, count) in resumed.counts {
@@ -163,7 +163,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The last writers of everything.
+    /// Returns the last writers of all bytes, globals and variables.
     pub(crate) fn writers(mut self) -> LastWriters {
         self.memories.iter_mut().for_each(Shadow::pack);
         LastWriters {
@@ -174,7 +174,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Makes the builder store nothing that these functions read or compute, except values that
+    /// Makes the builder omit the data that these functions read or compute, except values that
     /// other functions take from them.
     pub(crate) fn leave_out(
         &mut self,
@@ -196,7 +196,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The count of numbers that wait to be written.
+    /// Returns the count of numbers that wait to be written.
     pub(crate) fn size(&self) -> usize {
         self.columns.size()
     }
@@ -206,12 +206,12 @@ impl<'a> Builder<'a> {
         self.columns.take(empty)
     }
 
-    /// The meaning of the numbers of inputs and sites.
+    /// Returns the meaning of the numbers of inputs and sites.
     pub(crate) fn numbers(&self) -> Arc<Numbers> {
         Arc::clone(&self.numbers)
     }
 
-    /// Reads a tape from a position to its end. Stops earlier before a node if `most` numbers wait
+    /// Reads a tape from a position to its end. Stops early, before a node, if `most` numbers wait
     /// to be written or `until` blocks have been executed. Returns the position reached.
     pub(crate) fn read(&mut self, tape: &[u64], from: usize, (most, until): (usize, u64)) -> usize {
         let known = Arc::clone(&self.known);
@@ -299,8 +299,8 @@ impl<'a> Builder<'a> {
         at
     }
 
-    /// Processes the execution of a node, up to the instruction `executed`. If `TOLD`, the node's
-    /// reads are stored. Otherwise, users of its values must store these values.
+    /// Processes the execution of a node, up to the instruction `executed`. If `TOLD` is true, the
+    /// node's reads are stored. Otherwise, users of the node's values must store these values.
     #[inline(always)]
     fn node<const TOLD: bool>(
         &mut self,
@@ -488,12 +488,12 @@ impl<'a> Builder<'a> {
         self.columns.label(input, self.current.count, label);
     }
 
-    /// The number of executions so far of the node of a definition.
+    /// Returns the number of executions so far of the node of a definition.
     #[inline(always)]
     fn executions(&self, def: Def) -> u64 {
         match def.site() {
-            // This makes the absolute number of a call shorter than its age. Calls need absolute
-            // numbers, because they cannot be counted in a path.
+            // This makes a call's absolute number shorter than its age, so the absolute number is
+            // stored. A path does not count calls.
             sites::INITIAL | HOST => 2 * def.execution(),
             site => self.counts[self.nodes[site as usize]],
         }
@@ -590,30 +590,30 @@ impl std::fmt::Debug for LastWriters {
 }
 
 impl LastWriters {
-    /// The memory use in bytes.
+    /// Returns the memory use in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let memories: usize = self.memories.iter().map(Shadow::bytes).sum();
         let variables: usize = self.variables.iter().map(|one| size_of_val(&**one)).sum();
         memories + variables + size_of_val(&*self.globals) + self.numbers.bytes()
     }
 
-    /// The last writer of a byte of a memory, with the writer's execution or call. `None` if
-    /// nothing wrote the byte in the stretch.
+    /// Returns the last writer of a byte of a memory, with the writer's execution or call. Returns
+    /// `None` if nothing wrote the byte in the stretch.
     pub fn of_byte(&self, memory: u32, address: u64) -> Option<(Origin, u64)> {
         let shadow = self.memories.get(memory as usize)?;
         self.origin(shadow.look(address))
     }
 
     /// Returns the last writer of a variable of an activation that is open at the end. Activations
-    /// are numbered from the outermost. The writer is given as a node and its execution. For an
-    /// unwritten variable, it is the first node of the activation. Returns `None` if there is no
-    /// such variable.
+    /// are numbered from the outermost. The writer is a node and its execution. For an unwritten
+    /// variable, the node is the first node of the activation. Returns `None` if there is no such
+    /// variable.
     pub(crate) fn of_variable(&self, activation: usize, variable: u32) -> Option<(u32, u64)> {
         let variables = self.variables.get(activation)?;
         variables.get(variable as usize).copied()
     }
 
-    /// The last writer of a global.
+    /// Returns the last writer of a global.
     pub fn of_global(&self, global: u32) -> Option<(Origin, u64)> {
         self.origin(*self.globals.get(global as usize)?)
     }
@@ -636,7 +636,7 @@ struct Record<'t> {
 }
 
 impl Record<'_> {
-    /// The next word. The tape has all words, unless the machine failed.
+    /// Returns the next word. The tape has all words, unless the machine failed.
     #[inline(always)]
     fn word(&mut self) -> u64 {
         self.words.next().copied().unwrap_or_default()

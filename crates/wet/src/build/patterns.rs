@@ -15,7 +15,7 @@ pub(crate) struct Patterns {
 /// Marks the patterns that are lists. Places need fewer bits.
 const LIST: u32 = 1 << 31;
 
-/// A pattern.
+/// The origins of a load's bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pattern<'a> {
     /// All bytes come from one write, beginning at this place.
@@ -25,7 +25,7 @@ pub(crate) enum Pattern<'a> {
 }
 
 impl Patterns {
-    /// The number of the pattern for a list of parts.
+    /// Returns the number of the pattern for a list of parts.
     pub(crate) fn number(&mut self, parts: &[Part]) -> u32 {
         if let Some(&number) = self.known.get(parts) {
             return number;
@@ -36,7 +36,7 @@ impl Patterns {
         number
     }
 
-    /// The pattern with a number.
+    /// Returns the pattern with a number.
     pub(crate) fn get(&self, number: u32) -> Pattern<'_> {
         if number & LIST == 0 {
             Pattern::One(number)

@@ -1,5 +1,5 @@
-//! Follows a whole run on one thread, while a second thread finds the writers and others code the
-//! result.
+//! Follows a whole run on one thread, while a second thread finds the writers and a third thread
+//! encodes the result.
 
 use std::convert::Infallible;
 use std::ops::RangeInclusive;
@@ -22,7 +22,7 @@ use crate::index::{Index, LeftOut, fingerprint};
 use crate::printed::{Printed, Printing};
 use crate::trace::HostCalls;
 
-/// Why a whole execution trace cannot be built.
+/// The reason why a whole execution trace cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError<P: std::error::Error + 'static, W> {
     /// The run cannot be followed.
@@ -50,12 +50,12 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
     Write(W),
 }
 
-/// A tape is passed on when it has this many words. This is about the size of a processor core's
-/// own cache.
+/// The number of words at which a tape is passed on. A tape of this size about fits into a
+/// processor core's own cache.
 const TAPE: usize = 1 << 15;
 /// The number of tapes that may wait to be read.
 const TAPES: usize = 8;
-/// The maximum size of an epoch whose end is prescribed: eight times the usual size.
+/// The maximum size of an epoch with a prescribed end, which is eight times the usual size.
 const LARGEST: usize = 64 << 20;
 
 /// A message from the thread that follows the run to the thread that builds.
@@ -72,17 +72,17 @@ enum Message {
 
 /// A task for the coding thread.
 enum Work {
-    /// Code an epoch, which begins after this many blocks.
+    /// Encode an epoch, which begins after this many blocks.
     Epoch(u64, Buffers),
     /// The beginning of the window. Groups completed before it are not passed on.
     Begin,
-    /// Code groups of intervals.
+    /// Encode groups of intervals.
     Groups(Vec<Intervals>),
     /// The end of the tasks, and whether the run has ended.
     End(bool),
 }
 
-/// Executes a node.
+/// Executes a node, up to its end or the end of the run.
 #[inline(never)]
 fn execute(
     machine: &mut Machine<'_>,
@@ -118,7 +118,7 @@ struct Reader<'a> {
     builder: Builder<'a>,
     /// The approximate count of numbers in an epoch.
     most: usize,
-    /// If the ends of epochs are prescribed: the number of blocks executed before each epoch except
+    /// If the ends of epochs are prescribed, the number of blocks executed before each epoch except
     /// the first, in order.
     cuts: Option<std::slice::Iter<'a, u64>>,
     work: SyncSender<Work>,
@@ -160,8 +160,7 @@ impl<'a> Reader<'a> {
                 return self.builder;
             }
         }
-        // A window needs an epoch even if nothing had to be stored, because its values can be
-        // queried, too.
+        // A window needs an epoch even without stored data, because its values can also be queried.
         if self.begun && (self.builder.size() > 0 || !self.sent) {
             self.epoch();
         }
@@ -185,7 +184,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The maximum size of the current epoch, and the time at which it ends.
+    /// Returns the maximum size of the current epoch, and the time at which it ends.
     fn limits(&mut self) -> (usize, u64) {
         // A cut at the end of a tape takes effect at the beginning of the next tape.
         let before = self.before;
@@ -216,7 +215,7 @@ impl<'a> Reader<'a> {
 
 /// A run, and the part of it to trace.
 pub struct Run<'a, S: Segments> {
-    /// The program.
+    /// The program that was run.
     pub program: &'a Program,
     /// The bytes of the module from which the program was parsed.
     pub bytes: &'a [u8],
@@ -224,12 +223,12 @@ pub struct Run<'a, S: Segments> {
     pub path: &'a WholePath<S>,
     /// The continuations of the path's nodes.
     pub continuations: &'a [Continuation],
-    /// The traced blocks: the first and the last. A node with any wanted block is traced whole.
+    /// The first and the last traced block. A node with any block in this range is traced whole.
     /// Values that depend on earlier values are stored, so that the window can be read without the
     /// rest of the run.
     pub window: RangeInclusive<u64>,
-    /// The functions to leave out: their reads and computations are not stored. Values that other
-    /// functions take from them are stored.
+    /// The functions to leave out. Their reads and computations are not stored, except values that
+    /// other functions take from them.
     pub left_out: &'a LeftOut,
     /// The place where the run was stopped from outside, if it was
     /// ([`stopped_before`](afterimage_machine::stopped_before)).
@@ -240,7 +239,7 @@ pub struct Run<'a, S: Segments> {
 
 /// The starting point of a stretch that is built alone.
 pub struct Before<'a> {
-    /// The last snapshot before the stretch, with its number; `None` if there is none.
+    /// The last snapshot before the stretch, with its number, or `None` if there is none.
     pub snapshot: Option<(&'a Snapshots, usize)>,
     /// The nodes executed from the snapshot to the stretch's end.
     pub nodes: &'a [NodeId],
@@ -250,7 +249,7 @@ pub struct Before<'a> {
     pub host: &'a HostCalls,
 }
 
-/// Receivers of the other products of a build, besides epochs.
+/// Receivers of the products of a build in addition to epochs.
 pub struct Sinks<V, P> {
     /// The number of instructions per interval.
     pub interval: u64,
@@ -263,7 +262,7 @@ pub struct Sinks<V, P> {
 /// The type of [`Sinks`] without receivers.
 type NoSinks<W> = Sinks<fn(&Vertex) -> Result<(), W>, fn(&Printed<'_>) -> Result<(), W>>;
 
-/// How a build reports its progress and is stopped.
+/// Receives a build's progress, and can stop the build.
 pub struct Watch<'w, P> {
     /// Receives the time that the build has reached.
     pub progress: P,
@@ -287,15 +286,15 @@ impl<S: Segments + Sync> Run<'_, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Follows the run and passes its epochs to `write`, in order. Each comes with the number of
-    /// blocks executed before it, and in coded form. `progress` receives the number of executed
+    /// Follows the run and passes its epochs to `write`, in order. Each epoch comes in coded form,
+    /// with the number of blocks executed before it. `progress` receives the number of executed
     /// blocks from time to time.
     ///
     /// If a recording was cut off so that its log ends before its path, the window ends with the
-    /// log: see [`Index::length`].
+    /// log (see [`Index::length`]).
     ///
-    /// Time is linear in the executed instructions. Memory is linear in the guest's memory and the
-    /// code of the path's nodes.
+    /// Takes time linear in the executed instructions, and memory linear in the guest's memory and
+    /// the code of the path's nodes.
     ///
     /// # Errors
     /// If the path or the log is damaged or belongs to another program, or if `write` fails.
@@ -359,7 +358,7 @@ where
     }
 
     /// Like [`build_with_checkpoints`](Self::build_with_checkpoints), but can be stopped. The
-    /// window then ends with the current node, or has not begun: see [`Index::length`]. A window
+    /// window then ends with the current node, or has not begun (see [`Index::length`]). A window
     /// that begins with the next block supplies the missing part, with the same bytes.
     ///
     /// # Errors
@@ -379,8 +378,8 @@ where
 
     /// Follows the run as [`build`](Self::build) does or, with an interval length, as
     /// [`build_with_checkpoints`](Self::build_with_checkpoints), and discards the results. Returns
-    /// the number of executed blocks. Building takes at least this long, however many processors
-    /// there are, because only one thread can follow the run.
+    /// the number of executed blocks. A build takes at least as long as this call on any number of
+    /// processors, because only one thread can follow the run.
     ///
     /// # Errors
     /// If the path or the log is damaged or belongs to another program.
@@ -409,8 +408,8 @@ where
         Ok(machine.time())
     }
 
-    /// A machine at the beginning of the run, with all nodes of the path. Also opens the path's
-    /// first segment.
+    /// Returns a machine at the beginning of the run, with all nodes of the path. Also opens the
+    /// path's first segment.
     fn machine(&self, log: LogReader) -> Result<Machine<'_>, MachineError> {
         let mut machine = Machine::new(self.program, self.bytes, log)?;
         let nodes = self.path.nodes().values().zip(self.continuations);
@@ -458,7 +457,7 @@ where
         followed.map(|(index, _)| index)
     }
 
-    /// A builder for the actions of a machine.
+    /// Returns a builder for the actions of a machine.
     fn builder(&self, machine: &Machine<'_>) -> Builder<'_> {
         let (memories, globals) = (machine.state.memories.len(), machine.state.globals.len());
         let codes = machine.codes();
@@ -588,7 +587,7 @@ where
         std::thread::scope(|scope| {
             let (tell, told) = sync_channel::<Message>(TAPES);
             let (give, tapes) = channel::<Vec<u64>>();
-            // One epoch is collected while another is coded. A third would only take memory.
+            // One epoch is collected while another is coded. A third epoch would only take memory.
             let (work, queue) = sync_channel::<Work>(0);
             let (recycle, empty) = channel::<Buffers>();
             let coder = scope.spawn(move || {
@@ -602,7 +601,7 @@ where
                     match work {
                         Work::Epoch(before, mut buffers) => {
                             let bytes = writer.encode(&mut buffers);
-                            // At the end, nothing waits for the buffers.
+                            // At the end, no thread waits for the buffers.
                             let _ = recycle.send(buffers.emptied());
                             write(before, bytes)?;
                         }

@@ -20,15 +20,15 @@ const FEW: usize = 16;
 /// For each byte of a memory, its last writer and the cost of computing the written value.
 ///
 /// A page that one write filled has one entry. A page that few writes touched has a list of parts.
-/// Other pages have entries for words and, where the bytes of a word do not come in order from one
-/// write, for bytes. These entries take more memory than the page that they describe, so the oldest
+/// Other pages have an entry for each word. If the bytes of a word do not come in order from one
+/// write, each byte has an entry. These entries take more memory than their page, so the oldest
 /// pages are packed when there are many.
 pub(super) struct Shadow {
     pages: Vec<Page>,
     /// Pages with entries for words, the oldest first. Some pages are listed twice, or no longer
     /// have such entries.
     open: VecDeque<u32>,
-    /// The size of these entries in bytes, and its limit.
+    /// The size of all entries for words in bytes, and its limit.
     taken: usize,
     room: usize,
     /// The entry of unwritten bytes.
@@ -114,7 +114,7 @@ impl Part {
         Self { start, cost, def }
     }
 
-    /// The entry of a byte of the page.
+    /// Returns the entry of a byte of the page.
     fn at(&self, within: usize) -> Entry {
         Entry {
             def: self.def.at((within - usize::from(self.start)) as u64),
@@ -124,8 +124,8 @@ impl Part {
 }
 
 impl Page {
-    /// Returns the entry of a byte, and how many bytes, beginning with it, are quickly known to
-    /// have been written together.
+    /// Returns the entry of a byte, and a number of bytes, beginning with it, that were written
+    /// together. The number may be too small, but is found quickly.
     #[inline]
     fn piece(&self, within: usize) -> (Entry, usize) {
         match self {
@@ -140,7 +140,7 @@ impl Page {
         }
     }
 
-    /// The size of the page's entries for words and bytes, in bytes.
+    /// Returns the size of the page's entries for words and bytes, in bytes.
     fn taken(&self) -> usize {
         match self {
             Self::Each(page) => {
@@ -215,9 +215,9 @@ impl Each {
         }
     }
 
-    /// Packs the page: first the definitions of words, then those of words' separate bytes. The
-    /// bytes are grouped by their position in the word, because a loop writes the same byte of each
-    /// word. Costs are packed in the same way.
+    /// Packs the page. The definitions of words come first, then the definitions of separate bytes.
+    /// The bytes are grouped by their position in the word, because a loop writes the same byte of
+    /// each word. Costs are packed in the same way.
     fn packed(&self) -> Packed {
         let apart = Vec::from_iter((0..PAGE / WORD).filter(|word| self.defs[*word] == APART));
         let (mut defs, mut costs) = (Vec::new(), Vec::from(self.costs.map(u64::from)));
@@ -280,7 +280,8 @@ impl Each {
     }
 }
 
-/// The bytes of some words: all first bytes, then all second bytes, and so on.
+/// Returns the positions of the bytes of some words: all first bytes, then all second bytes, and so
+/// on.
 fn places(words: &[usize]) -> impl Iterator<Item = usize> {
     (0..WORD).flat_map(move |byte| words.iter().map(move |word| word * WORD + byte))
 }
@@ -324,8 +325,8 @@ impl Bytes {
 }
 
 impl Shadow {
-    /// The shadow of an unwritten memory. `room` is the approximate limit for entries of words, in
-    /// bytes.
+    /// Returns the shadow of an unwritten memory. `room` is the approximate limit for entries of
+    /// words, in bytes.
     pub(super) fn new(room: usize) -> Self {
         Self {
             pages: Vec::new(),
@@ -395,8 +396,8 @@ impl Shadow {
         }
     }
 
-    /// Returns the entry of a byte, and how many bytes, beginning with it, are quickly known to
-    /// have been written together.
+    /// Returns the entry of a byte, and a number of bytes, beginning with it, that were written
+    /// together. The number may be too small, but is found quickly.
     #[inline]
     fn piece(&mut self, address: u64) -> (Entry, usize) {
         self.unpack(address);
@@ -407,13 +408,13 @@ impl Shadow {
         }
     }
 
-    /// The entry of one byte.
+    /// Returns the entry of one byte.
     #[inline]
     pub(super) fn byte(&mut self, address: u64) -> Entry {
         self.piece(address).0
     }
 
-    /// The common entry of the bytes of a range, if one write wrote them in this order.
+    /// Returns the common entry of the bytes of a range, if one write wrote them in this order.
     #[inline(always)]
     pub(super) fn single(&mut self, address: u64, length: u64) -> Option<Entry> {
         let within = address as usize % PAGE;
@@ -466,7 +467,7 @@ impl Shadow {
     /// Records a write to a range. With a stepping entry, byte i of the range is byte i of a value.
     #[inline(always)]
     pub(super) fn write(&mut self, address: u64, length: u64, entry: Entry) {
-        // Most writes are one word or two.
+        // Most writes cover one or two words.
         let within = address as usize % PAGE;
         let word = within / WORD;
         if within.is_multiple_of(WORD)
@@ -538,7 +539,7 @@ impl Shadow {
         self.taken = 0;
     }
 
-    /// The memory use in bytes.
+    /// Returns the memory use in bytes.
     pub(super) fn bytes(&self) -> usize {
         let pages = self.pages.iter().map(|page| match page {
             Page::Whole(_) => 0,
@@ -549,7 +550,7 @@ impl Shadow {
         pages.sum::<usize>() + self.pages.capacity() * size_of::<Page>()
     }
 
-    /// The entry of a byte whose page may be packed. O(page).
+    /// Returns the entry of a byte whose page may be packed. O(page).
     pub(super) fn look(&self, address: u64) -> Entry {
         match self.pages.get((address >> PAGE_BITS) as usize) {
             Some(page) => page.piece(address as usize % PAGE).0,

@@ -1,4 +1,4 @@
-//! Numbered writes: the entries of the shadow.
+//! The numbers of writes, which the shadow stores for bytes.
 
 use afterimage_ids::{EntityRef, NodeId};
 
@@ -25,37 +25,37 @@ pub(super) const HOST: u32 = 1;
 /// The definition of a byte: the execution of a write, and the byte's position in the written
 /// value.
 ///
-/// From the highest bits down: whether the definitions of successive bytes differ, the site, the
-/// position, and the execution of the site's node.
+/// The fields, from the highest bits down, are whether the definitions of successive bytes differ,
+/// the site, the position, and the execution of the site's node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Def(pub u64);
 
 impl Def {
-    /// The definition of a place, without an execution.
+    /// Returns the definition of a place, without an execution.
     pub(super) fn of_place(place: u32) -> Self {
         Self(u64::from(place) << EXECUTION_BITS)
     }
 
-    /// A write of a value.
+    /// Returns a write of a value.
     #[inline(always)]
     pub(super) fn value(site: u32, execution: u64) -> Self {
         Self(STEPPING | u64::from(site) << SITE_SHIFT | execution)
     }
 
-    /// A write of something other than a value.
+    /// Returns a write of bytes that are not a value.
     #[inline(always)]
     pub(super) fn other(site: u32, execution: u64) -> Self {
         Self(u64::from(site) << SITE_SHIFT | execution)
     }
 
-    /// The definition of the byte `i` bytes further on in the same write. An offset beyond the
-    /// longest value gives a definition that no byte has.
+    /// Returns the definition of the byte `i` bytes further on in the same write. An offset beyond
+    /// the longest value gives a definition that no byte has.
     #[inline]
     pub(super) fn at(self, i: u64) -> Self {
         Self(self.0.wrapping_add(self.step().wrapping_mul(i)))
     }
 
-    /// The difference between the definitions of successive bytes.
+    /// Returns the difference between the definitions of successive bytes.
     #[inline]
     pub(super) fn step(self) -> u64 {
         (self.0 >> 63) << EXECUTION_BITS
@@ -94,7 +94,7 @@ impl Def {
         self.0 & MOST_EXECUTIONS
     }
 
-    /// The place: the definition without the execution.
+    /// Returns the place, which is the definition without the execution.
     #[inline(always)]
     pub(super) fn place(self) -> u32 {
         (self.0 >> EXECUTION_BITS) as u32
@@ -121,12 +121,12 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// The memory use in bytes.
+    /// Returns the memory use in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.sites) + size_of_val(&*self.inputs)
     }
 
-    /// The node of an input, and the input's position in the node.
+    /// Returns the node of an input, and the input's position in the node.
     pub(crate) fn of_input(&self, input: u32) -> (NodeId, usize) {
         let node = self.inputs.partition_point(|&first| first <= input) - 1;
         (NodeId::new(node), (input - self.inputs[node]) as usize)

@@ -20,10 +20,10 @@ pub(super) enum Word {
     Enter,
     /// The host calls a function.
     EnterFromHost(FuncId),
-    /// An activation returns, and its results go to a range of variables: the first variable, and
+    /// An activation returns its results to a range of variables, given by the first variable and
     /// their number.
     Leave(u32, u32),
-    /// An activation ends, and nothing receives results.
+    /// An activation ends, and no caller receives results.
     Unwind,
     HostReturned(u32, u32),
     HostCall,
@@ -35,7 +35,7 @@ pub(super) enum Word {
 }
 
 const KIND: u32 = 4;
-/// The position of the second part of a word.
+/// The bit position of the second part of a word.
 const SECOND: u32 = 36;
 
 const NODE: u64 = 0;
@@ -55,7 +55,7 @@ impl Word {
     #[inline(always)]
     pub(super) fn of(word: u64) -> Self {
         let first = (word >> KIND) as u32;
-        // Registers, instructions of a node and results are fewer than 2²⁸.
+        // There are fewer than 2²⁸ registers, instructions of a node, and results.
         let second = (word >> SECOND) as u32;
         match word & ((1 << KIND) - 1) {
             NODE => Self::Node(NodeId::from_u32(first)),

@@ -11,12 +11,13 @@ use super::patterns::{Pattern, Patterns};
 use super::shadow::{Entry, Shadow};
 use super::sites::{Def, HOST};
 
-/// The size of the written memory: several pages of the shadow, of which the last is partial.
+/// The size of the written memory in bytes. It has several pages of the shadow, and the last page
+/// is partial.
 const MEMORY: usize = 4096 * 3 + 100;
 /// Room for one page with separate bytes, so that other pages are packed.
 const ROOM: usize = 50_000;
 
-/// One entry per byte.
+/// A slow shadow with one entry per byte.
 #[derive(Default)]
 struct Bytes(HashMap<u64, Entry>);
 
@@ -32,7 +33,7 @@ impl Bytes {
         }
     }
 
-    /// The entry of a range's first byte, if a single write wrote the range.
+    /// Returns the entry of a range's first byte, if a single write wrote the range.
     fn single(&self, address: u64, length: u64) -> Option<Entry> {
         let first = self.get(address);
         let entries = Vec::from_iter((0..length).map(|i| self.get(address + i)));
@@ -43,8 +44,8 @@ impl Bytes {
     }
 }
 
-/// Makes the same random write to both. Values have 1 to 16 bytes; other writes cover whole pages,
-/// or nothing.
+/// Makes the same random write to both. Values have 1 to 16 bytes. Other writes cover whole pages,
+/// or no bytes.
 fn write(random: &mut SplitMix64, shadow: &mut Shadow, bytes: &mut Bytes) {
     let cost = random.below(usize::from(KEPT as u8)) as u8;
     let site = random.below(5) as u32;

@@ -29,8 +29,8 @@ impl Default for Written {
 }
 
 impl Written {
-    /// The variable's writer in stored form. If the activation was open at the beginning,
-    /// executions before that have no number.
+    /// Returns the variable's writer in stored form. Executions before the beginning of the build
+    /// have no number.
     pub(super) fn by(&self) -> (u32, u64) {
         match (self.execution, self.step) {
             (0, 0) => (BEFORE, 0),
@@ -76,7 +76,7 @@ struct Frame {
     begins: Written,
 }
 
-/// The open activations.
+/// The stack of open activations.
 #[derive(Debug, Default)]
 pub(super) struct Activations {
     frames: Vec<Frame>,
@@ -104,9 +104,9 @@ impl Activations {
         });
     }
 
-    /// Sets the activations that are open at the beginning, the outermost first. For each, `open`
-    /// has the node with the call for which it waits, and the number of its variables. Unknown
-    /// nodes wrote the variables before.
+    /// Sets the activations that are open at the beginning, the outermost first. For each
+    /// activation, `open` has the node with the pending call and the number of variables. The
+    /// variables count as written by unknown nodes.
     pub(super) fn resume(&mut self, open: impl Iterator<Item = (NodeId, usize)>) {
         for (node, variables) in open {
             self.enter();
@@ -125,7 +125,7 @@ impl Activations {
         }
     }
 
-    /// The writers of each open activation's variables, the outermost first.
+    /// Returns the writers of each open activation's variables, the outermost first.
     pub(super) fn written(&self) -> Vec<Box<[(u32, u64)]>> {
         let frames = self.frames.iter().map(|frame| {
             let variables = &self.variables[frame.base..frame.base + frame.variables];
@@ -192,7 +192,7 @@ impl Activations {
         self.innermost()
     }
 
-    /// The innermost activation.
+    /// Returns the innermost activation.
     #[inline(always)]
     pub(super) fn innermost(&mut self) -> Innermost<'_> {
         let Some(frame) = self.frames.last() else {
@@ -226,7 +226,7 @@ impl Activations {
     }
 }
 
-/// The innermost activation.
+/// Access to the innermost activation.
 #[derive(Default)]
 pub(super) struct Innermost<'a> {
     variables: &'a mut [Packed],
@@ -236,7 +236,7 @@ pub(super) struct Innermost<'a> {
 }
 
 impl Innermost<'_> {
-    /// The last writer of a variable.
+    /// Returns the last writer of a variable.
     #[inline(always)]
     pub(super) fn written(&self, variable: u32) -> Written {
         match self.variables.get(variable as usize) {

@@ -12,12 +12,12 @@ use rustc_hash::FxBuildHasher;
 
 /// Data with a size in memory.
 pub(super) trait Room {
-    /// The approximate size in bytes, at least half of the exact size.
+    /// Returns the approximate size in bytes, at least half of the exact size.
     fn bytes(&self) -> usize;
 }
 
 /// A cache that keeps entries that are used repeatedly. A scan of more data than fits does not
-/// evict everything.
+/// evict all entries.
 pub(super) struct Cache<K, V>(Mutex<unsync::Cache<K, Arc<V>, Bytes, FxBuildHasher>>);
 
 /// Weighs entries in bytes. An entry that is larger than the limit counts as exactly the limit, so
@@ -57,7 +57,7 @@ impl<K: Eq + Hash, V: Room> Cache<K, V> {
         locked(&self.0).insert(key, Arc::clone(value));
     }
 
-    /// The number of bytes used.
+    /// Returns the number of bytes used.
     #[cfg(test)]
     pub fn bytes(&self) -> u64 {
         locked(&self.0).weight()
@@ -123,7 +123,7 @@ mod tests {
         assert!(cache.bytes() <= ROOM as u64);
     }
 
-    /// A backward walk through a run reads the same data again and again. If that exceeds the
+    /// A backward walk through a run reads the same data again and again. If this data exceeds the
     /// limit, a part of it still stays.
     #[test]
     fn going_over_twice_the_room_finds_a_part_each_time() {

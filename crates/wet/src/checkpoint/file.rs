@@ -1,4 +1,4 @@
-//! Checkpoints in trace files.
+//! Reads and writes checkpoints in trace files.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const LARGEST: u64 = 1 << 30;
 const LEVELS: u32 = 16;
 /// The version of the index.
 const VERSION: u8 = 3;
-/// Why checkpoints cannot be read.
+/// The reason why checkpoints cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// The file cannot be read.
@@ -38,7 +38,7 @@ pub enum CheckpointError {
     Damaged(&'static str),
 }
 
-/// The position of a vertex of the tree in its section.
+/// The location of a vertex's data in its section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     level: u32,
@@ -51,9 +51,9 @@ struct Entry {
     chunk: u32,
     /// The number of the vertex's chunks. The chunks of its units follow.
     chunks: u32,
-    /// The number of chunks of its units. The chunks of its words follow.
+    /// The number of chunks of the vertex's units. The chunks of its words follow.
     units: u32,
-    /// The number of chunks of its words.
+    /// The number of chunks of the vertex's words.
     words: u32,
 }
 
@@ -129,7 +129,7 @@ impl CheckpointWriter {
     }
 
     /// Ends the section with its index. `nodes` is the [`fingerprint`](crate::fingerprint) of the
-    /// path; `interval` is the intended number of instructions per interval. The caller must commit
+    /// path. `interval` is the intended number of instructions per interval. The caller must commit
     /// the file.
     ///
     /// # Errors
@@ -150,7 +150,7 @@ impl CheckpointWriter {
     }
 }
 
-/// Decodes an index. `None` if it is invalid.
+/// Decodes an index. Returns `None` if it is invalid.
 fn index(bytes: &[u8]) -> Option<((u32, u64), Vec<Entry>)> {
     let (&version, mut input) = bytes.split_first()?;
     if version != VERSION {
@@ -192,8 +192,8 @@ fn index(bytes: &[u8]) -> Option<((u32, u64), Vec<Entry>)> {
     input.is_empty().then_some(((nodes, interval), entries))
 }
 
-/// The vertices of a section, and its intended interval length. `None` if the section belongs to
-/// another path, or has an older version.
+/// Returns the vertices of a section, and its intended interval length. Returns `None` if the
+/// section belongs to another path, or has an older version.
 fn vertices(
     mut section: SectionReader,
     nodes: u32,
@@ -222,7 +222,7 @@ type StoredInterval = (Entry, usize);
 
 /// The checkpoints of a file, from the beginning of the run up to the first gap.
 ///
-/// Some of the data that has been read stays in memory. This is about a GiB, whatever the length of
+/// Some of the data that has been read stays in memory. This takes about 1 GiB for any length of
 /// the run, or more if a single item is larger.
 #[derive(Debug)]
 pub struct FileCheckpoints {
@@ -262,9 +262,9 @@ impl Room for Vec<HostWrite> {
 }
 
 impl FileCheckpoints {
-    /// Opens the checkpoints of a file; `None` if there are none from the beginning of the run on.
-    /// `nodes` is the [`fingerprint`](crate::fingerprint) of the file's path. Checkpoints of other
-    /// paths, and of older versions, are ignored.
+    /// Opens the checkpoints of a file. Returns `None` if no checkpoints cover the beginning of the
+    /// run. `nodes` is the [`fingerprint`](crate::fingerprint) of the file's path. Checkpoints of
+    /// other paths, and of older versions, are ignored.
     ///
     /// # Errors
     /// If an index is damaged.
@@ -311,20 +311,21 @@ impl FileCheckpoints {
         Ok((!levels.is_empty()).then(|| Self::of(file.clone(), interval, levels)))
     }
 
-    /// The intended number of instructions per interval.
+    /// Returns the intended number of instructions per interval.
     pub fn interval(&self) -> u64 {
         self.interval
     }
 
-    /// The number of vertices in the tree.
+    /// Returns the number of vertices in the tree.
     pub fn vertices(&self) -> usize {
         self.levels.iter().map(Vec::len).sum()
     }
 
     fn of(file: TraceFile, interval: u64, levels: Vec<Vec<StoredInterval>>) -> Self {
         let (kib, mib) = (1 << 10, 1 << 20);
-        // A GiB in total. The few words that an interval needs may have been written in a thousand
-        // other intervals, and a backward walk through a run requests these again for each stretch.
+        // The caches take 1 GiB in total. The few words that an interval needs may have been
+        // written in a thousand other intervals, and a backward walk through a run requests these
+        // again for each stretch.
         Self {
             file,
             interval,
@@ -339,26 +340,26 @@ impl FileCheckpoints {
         }
     }
 
-    /// The numbers of the file's sections with these checkpoints, ascending.
+    /// Returns the ascending numbers of the file's sections that hold these checkpoints.
     pub fn sections(&self) -> Vec<usize> {
         let all = self.levels.iter().flatten();
         let all = all.map(|(_, section)| *section);
         Vec::from_iter(std::collections::BTreeSet::from_iter(all))
     }
 
-    /// The number of intervals.
+    /// Returns the number of intervals.
     pub fn intervals(&self) -> u64 {
         let last = self.levels[0].last();
         last.map_or(0, |(entry, _)| entry.first + u64::from(entry.children))
     }
 
-    /// The number of blocks executed up to the end of the last interval.
+    /// Returns the number of blocks executed up to the end of the last interval.
     pub fn end(&self) -> u64 {
         self.levels[0].last().map_or(0, |(entry, _)| entry.after)
     }
 
-    /// The interval in which a block is executed. `None` if the block comes after the last
-    /// interval.
+    /// Returns the interval in which a block is executed, or `None` if the block comes after the
+    /// last interval.
     ///
     /// # Errors
     /// If the interval's group cannot be read.
@@ -374,7 +375,7 @@ impl FileCheckpoints {
         Ok(Some(entry.first + within as u64))
     }
 
-    /// The numbers of blocks executed at an interval's beginning and at its end.
+    /// Returns the numbers of blocks executed at an interval's beginning and at its end.
     ///
     /// # Errors
     /// If the interval's group cannot be read.
@@ -384,8 +385,8 @@ impl FileCheckpoints {
         Ok((interval.before, interval.after))
     }
 
-    /// The checkpoint at an interval's beginning. `None` for the first interval, with which the run
-    /// begins.
+    /// Returns the checkpoint at an interval's beginning, or `None` for the first interval, with
+    /// which the run begins.
     ///
     /// # Errors
     /// If the checkpoint cannot be read.
@@ -404,7 +405,7 @@ impl FileCheckpoints {
         }
     }
 
-    /// The log of the run.
+    /// Returns the log of the run.
     ///
     /// # Errors
     /// If the file has no log.
@@ -412,7 +413,7 @@ impl FileCheckpoints {
         Ok(self.file.log()?)
     }
 
-    /// The group of an interval, and the interval's position in the group.
+    /// Returns the group of an interval, and the interval's position in the group.
     pub(super) fn group_of(&self, interval: u64) -> Result<(Arc<Group>, usize), CheckpointError> {
         let number = self.parent(1, interval);
         let number = number.ok_or(CheckpointError::Damaged("an interval is missing"))?;
@@ -420,7 +421,8 @@ impl FileCheckpoints {
         Ok((self.group(number)?, (interval - first) as usize))
     }
 
-    /// The data about an interval's words, with the interval's group and its position in the group.
+    /// Returns the data about an interval's words, with the interval's group and its position in
+    /// the group.
     pub(super) fn parts(
         &self,
         interval: u64,
@@ -454,12 +456,12 @@ impl FileCheckpoints {
         Ok(group)
     }
 
-    /// The bytes of a vertex.
+    /// Returns the bytes of a vertex.
     fn bytes(&self, entry: &Entry, section: usize) -> Result<Vec<u8>, CheckpointError> {
         self.chunks(entry.chunk..entry.chunk + entry.chunks, section)
     }
 
-    /// The bytes of a unit of a group.
+    /// Returns the bytes of a unit of a group.
     fn unit(
         &self,
         number: u64,
@@ -503,8 +505,7 @@ impl FileCheckpoints {
         Ok(section.decoded(chunks)?)
     }
 
-    /// Returns the bytes of a word that is stored in a group. The group is given by one of its
-    /// intervals, the word by its position among all words stored in the group.
+    /// Returns access to the words stored in the group that contains an interval.
     pub(super) fn words(&self, interval: u64) -> Result<StoredWords<'_>, CheckpointError> {
         let number = self.parent(1, interval).ok_or(NO_WORD)?;
         Ok(StoredWords {
@@ -514,8 +515,8 @@ impl FileCheckpoints {
         })
     }
 
-    /// Whether the file has this vertex with the same contents; `None` if the vertex does not
-    /// exist.
+    /// Returns whether the file has this vertex with the same contents, or `None` if the file does
+    /// not have the vertex.
     ///
     /// # Errors
     /// If the vertex cannot be read.
@@ -539,7 +540,7 @@ impl FileCheckpoints {
 /// The words stored in a group.
 pub(super) struct StoredWords<'c> {
     checkpoints: &'c FileCheckpoints,
-    /// The group's number.
+    /// The number of the group.
     number: u64,
     /// The last chunk that was read, and its number.
     last: Option<(u32, Arc<Vec<u8>>)>,
@@ -548,7 +549,7 @@ pub(super) struct StoredWords<'c> {
 const NO_WORD: CheckpointError = CheckpointError::Damaged("the bytes of a word");
 
 impl StoredWords<'_> {
-    /// The bytes of a word, given its position among all words of the group.
+    /// Returns the bytes of a word, given its position among all words of the group.
     pub fn get(&mut self, position: u64) -> Result<[u8; 4], CheckpointError> {
         let at = position.checked_mul(WORD).ok_or(NO_WORD)?;
         let chunk = u32::try_from(at / WORDS as u64).map_err(|_| NO_WORD)?;
@@ -578,8 +579,8 @@ impl StoredWords<'_> {
     }
 }
 
-/// On each level, the longest sequence of consecutive vertices, from the first one on, whose
-/// children all exist.
+/// Returns, for each level, the longest sequence of consecutive vertices whose children all exist.
+/// The sequence starts at the first vertex.
 fn connected(all: Vec<Vec<StoredInterval>>) -> Vec<Vec<StoredInterval>> {
     let mut levels: Vec<Vec<StoredInterval>> = Vec::new();
     for mut level in all {
@@ -609,7 +610,7 @@ fn connected(all: Vec<Vec<StoredInterval>>) -> Vec<Vec<StoredInterval>> {
 }
 
 impl FileCheckpoints {
-    /// The words written and read in a vertex without a parent.
+    /// Returns the words written and read in a vertex without a parent.
     fn united(&self, level: usize, number: u64) -> Result<Arc<Sets>, CheckpointError> {
         let key = (level, number);
         if let Some(known) = self.united.get(&key) {

@@ -13,15 +13,15 @@ use super::touched::{LineForm, Lines, bits};
 use super::{Key, LINE, WORD};
 use crate::epoch::wire::{put, take};
 
-/// A unit ends with the interval after which it reaches this size in bytes.
+/// The size in bytes at which a unit ends.
 const UNIT: usize = 1 << 20;
 
 /// A recorded interval.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
-    /// The number of blocks executed by its end.
+    /// The number of blocks executed by the interval's end.
     pub after: u64,
-    /// The checkpoint at its end; empty if the run ends there.
+    /// The checkpoint at the interval's end, or empty if the run ends there.
     pub state: Vec<u8>,
     pub lines: Vec<Lines>,
     /// The times of the last writes to words, relative to the interval's beginning.
@@ -31,7 +31,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// The words written and the words read.
+    /// Returns the words written and the words read.
     pub fn sets(&self) -> Sets {
         Sets {
             written: self.lines.iter().map(Lines::written).collect(),
@@ -39,7 +39,7 @@ impl Recorded {
         }
     }
 
-    /// The written lines, in their stored form.
+    /// Returns the written lines, in their stored form.
     fn written(&self) -> impl Iterator<Item = &Lines> + Clone {
         self.lines.iter().filter(|lines| lines.written != 0)
     }
@@ -53,7 +53,7 @@ impl Recorded {
     }
 }
 
-/// The number of words stored for some written lines.
+/// Returns the number of words stored for some written lines.
 fn kept_of(lines: &Span, by_host: u16, told: LineForm) -> u64 {
     let mask = lines.mask & !by_host;
     match told {
@@ -94,11 +94,11 @@ impl Sets {
     }
 }
 
-/// Encodes a group and its units. The group's bytes begin with a record for each interval: its end,
-/// the number of words written, the number of words whose last writer is not the host, and the
-/// lengths of its parts. The table of sites and lists follows, then all checkpoints. A unit has,
-/// for some intervals, their sets, the words that the host wrote, the words with mixed times, the
-/// times, and the lists.
+/// Encodes a group and its units. The group's bytes begin with a record for each interval. The
+/// record has the interval's end, the number of words written, the number of words that the host
+/// did not write last, and the lengths of its parts. The table of sites and lists follows, then all
+/// checkpoints. For each of its intervals, a unit holds the sets, the words that the host wrote,
+/// the words with mixed times, the forms of the lines, the times, and the lists.
 pub(super) fn encode(before: u64, intervals: &[Recorded], lists: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut out = Vec::new();
     put(&mut out, intervals.len() as u64);
@@ -231,7 +231,8 @@ struct Written {
 }
 
 impl Written {
-    /// Whether this line continues `last`, which has individually stored lines with the same masks.
+    /// Returns whether this line continues `last`, whose lines are stored individually and have the
+    /// same masks.
     fn goes_on(&self, last: &Self) -> bool {
         let all = |of: &Self| (of.told, of.lines.mask, of.by_host, of.mixed);
         self.told == LineForm::Each
@@ -239,7 +240,7 @@ impl Written {
             && self.lines.first == last.lines.end()
     }
 
-    /// The number of individually stored lines before a given line of these.
+    /// Returns the number of individually stored lines before a given line.
     fn lines_before(&self, key: Key) -> u64 {
         match self.told {
             LineForm::Each => key - self.lines.first,
@@ -258,7 +259,7 @@ struct Before {
 }
 
 impl Before {
-    /// The totals after more lines are added. `None` if these lines are invalid.
+    /// Returns the totals after more lines are added, or `None` if these lines are invalid.
     fn with(
         self,
         Written {
@@ -342,12 +343,12 @@ impl Group {
         })
     }
 
-    /// The checkpoint at an interval's end; empty if there is none.
+    /// Returns the checkpoint at an interval's end, which is empty if there is none.
     pub fn state(&self, interval: usize) -> Option<&[u8]> {
         Some(&self.bytes[self.intervals.get(interval)?.state.clone()])
     }
 
-    /// The sites of a list. `None` if the list is damaged.
+    /// Returns the sites of a list, or `None` if the list is damaged.
     pub fn sites(&self, list: u64) -> Option<Vec<Site>> {
         let decode = || Lists::decode(&self.bytes[self.lists.clone()]);
         let lists = self.decoded.get_or_init(decode).as_ref()?;
@@ -355,7 +356,7 @@ impl Group {
     }
 }
 
-/// The next part of `length` bytes.
+/// Returns the next part of `length` bytes.
 fn part(at: &mut usize, length: u64) -> Option<Range<usize>> {
     let end = at.checked_add(usize::try_from(length).ok()?)?;
     let range = *at..end;
@@ -364,8 +365,8 @@ fn part(at: &mut usize, length: u64) -> Option<Range<usize>> {
 }
 
 impl Interval {
-    /// Decodes the data about the interval's words from the bytes of its unit. `None` if they are
-    /// damaged.
+    /// Decodes the data about the interval's words from the bytes of its unit. Returns `None` if
+    /// they are damaged.
     pub fn parts(&self, unit: &[u8]) -> Option<Parts> {
         let bytes = unit.get(self.sets.clone())?;
         let mut input = bytes;
@@ -396,7 +397,7 @@ impl Interval {
 type WrittenWord<'p> = (&'p Written, u16, u16);
 
 impl Parts {
-    /// The written lines, ascending. `None` if the data is damaged.
+    /// Returns the written lines, ascending, or `None` if the data is damaged.
     fn written_lines(&self) -> Option<&[Written]> {
         let known = self.decoded.get_or_init(|| self.decode_written());
         known.as_deref()
@@ -435,8 +436,8 @@ impl Parts {
         fits.then_some(written)
     }
 
-    /// A written word; the inner value is `None` if it was not written. `None` if the data is
-    /// damaged.
+    /// Returns a written word. The inner value is `None` if the word was not written. The outer
+    /// value is `None` if the data is damaged.
     fn word(&self, key: Key, address: u64) -> Option<Option<WrittenWord<'_>>> {
         let written = self.written_lines()?;
         let at = written.partition_point(|of| of.lines.end() <= key);
@@ -448,14 +449,15 @@ impl Parts {
         }))
     }
 
-    /// Whether the host was the last to write a byte's word. `None` if the data is damaged.
+    /// Returns whether the host was the last to write a byte's word, or `None` if the data is
+    /// damaged.
     pub fn is_by_host(&self, key: Key, address: u64) -> Option<bool> {
         let found = self.word(key, address)?;
         Some(found.is_some_and(|(of, word, _)| of.by_host & word != 0))
     }
 
-    /// The time of the last write to a byte of a line, relative to the interval's beginning; 0 if
-    /// the byte was not written. `None` if the data is damaged.
+    /// Returns the time of the last write to a byte of a line, relative to the interval's
+    /// beginning. The time is 0 if the byte was not written. Returns `None` if the data is damaged.
     pub fn written(&self, key: Key, address: u64) -> Option<u64> {
         let Some((of, word, before)) = self.word(key, address)? else {
             return Some(0);
@@ -470,8 +472,8 @@ impl Parts {
         stream.cursor().get(of.before.times + lines + within).ok()
     }
 
-    /// Reports written words, by stretches of lines: the lines, the words that the host wrote last,
-    /// and where the other words are stored.
+    /// Passes written words to `tell`, by stretches of lines. A stretch has its lines, the words
+    /// that the host wrote last, and the location of the other words.
     pub fn kept(&self, words: &Set, mut tell: impl FnMut(Span, u16, Kept)) -> Option<()> {
         let written = self.written_lines()?;
         let first = words.spans().first().map_or(0, |span| span.first);
@@ -498,8 +500,8 @@ impl Parts {
         Some(())
     }
 
-    /// The sites that wrote the word of a written byte, as the number of a list of the group.
-    /// `None` if the data is damaged.
+    /// Returns the sites that wrote the word of a written byte, as the number of a list of the
+    /// group, or `None` if the data is damaged.
     pub fn list(&self, key: Key, address: u64) -> Option<u64> {
         let (of, _, before) = self.word(key, address)??;
         let within = match of.told {
@@ -515,14 +517,14 @@ impl Parts {
     }
 }
 
-/// Where the bytes of some written lines are stored.
+/// The location of the bytes of some written lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
     lines: Span,
     /// The words of each line that are stored.
     mask: u16,
     told: LineForm,
-    /// The number of the interval's words that are stored before these.
+    /// The number of the interval's words that are stored before these lines.
     before: u64,
 }
 
@@ -532,7 +534,8 @@ impl Kept {
         self.told == LineForm::Same
     }
 
-    /// The number of the interval's words that are stored before a given stored word of a line.
+    /// Returns the number of the interval's words that are stored before a given stored word of a
+    /// line.
     pub fn position(&self, key: Key, word: usize) -> u64 {
         let of_line = u64::from(self.mask.count_ones());
         let within = u64::from((self.mask & ((1 << word) - 1)).count_ones());
@@ -554,7 +557,7 @@ impl Room for Group {
 
 impl Room for Parts {
     fn bytes(&self) -> usize {
-        // As if it were decoded.
+        // This counts the written lines as if they were decoded.
         let written = self.of_written.len() + self.most * size_of::<Written>();
         self.sets.bytes() + written + self.times.len() + self.lists.len()
     }
@@ -566,13 +569,13 @@ impl Room for Sets {
     }
 }
 
-/// The number of times stored for a line.
+/// Returns the number of times stored for a line.
 fn times_of(mask: u16, mixed: u16) -> u64 {
     let mixed = (mask & mixed).count_ones();
     u64::from(mask.count_ones() + mixed * (WORD as u32 - 1))
 }
 
-/// The words of a mask, as ranges of bytes in their line.
+/// Returns the words of a mask, as ranges of bytes in their line.
 pub(super) fn bytes_of(mask: u16) -> impl Iterator<Item = Range<usize>> {
     bits(mask).map(|word| {
         let first = word * WORD as usize;

@@ -1,4 +1,4 @@
-//! Past contents of memory, restored on demand.
+//! Restores past contents of memory on demand.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -25,8 +25,8 @@ const MOST: u64 = 32;
 #[derive(Debug)]
 pub struct Image<'c> {
     checkpoints: &'c FileCheckpoints,
-    /// The initial contents of memories where data segments fill them, by memory and page.
-    /// Elsewhere, they are zero.
+    /// The initial contents of memories, by memory and page, where data segments fill them. Other
+    /// bytes are zero.
     first: BTreeMap<(u32, u64), Box<[u8]>>,
     /// The loaded words, by memory and line.
     there: Vec<Vec<u16>>,
@@ -40,14 +40,14 @@ pub struct Image<'c> {
     at_once: u64,
     /// Whether all words are loaded, so that none will be missing.
     whole: bool,
-    /// Lines of which a part was read without loading it, with that part's contents during the
+    /// Lines that were partly read without loading, with the contents of the part during the
     /// interval.
     seen: RefCell<HashMap<Key, Vec<u8>>>,
 }
 
 /// A destination for loaded lines.
 trait Lines {
-    /// The bytes of a line; `None` if the destination does not have the line.
+    /// Returns the bytes of a line, or `None` if the destination does not have the line.
     fn line(&mut self, key: Key) -> Option<&mut [u8]>;
 }
 
@@ -98,10 +98,10 @@ impl<'c> Image<'c> {
         }
     }
 
-    /// Restores a machine to the beginning of the first of some intervals, from the checkpoint
-    /// there. The nodes that the checkpoint names must be compiled. The words that all these
-    /// intervals need are loaded at once, because most were written in the same earlier intervals.
-    /// The machine may continue beyond these intervals.
+    /// Restores a machine to the checkpoint at the beginning of the first of some intervals. The
+    /// nodes that the checkpoint names must be compiled. The words that all these intervals need
+    /// are loaded at once, because most were written in the same earlier intervals. The machine may
+    /// continue beyond these intervals.
     ///
     /// # Errors
     /// If the checkpoints are damaged or belong to another run.
@@ -138,7 +138,7 @@ impl<'c> Image<'c> {
         self.need_all(&mut machine.state)
     }
 
-    /// Begins with the current interval.
+    /// Prepares for executing the current interval.
     fn enter(&mut self, state: &mut State) -> Result<(), CheckpointError> {
         self.seen.get_mut().clear();
         (_, self.after) = self.checkpoints.times(self.interval)?;
@@ -166,12 +166,13 @@ impl<'c> Image<'c> {
         self.load(&all, state)
     }
 
-    /// Whether a later time is in the current interval.
+    /// Returns whether a later time is in the current interval. Returns `false` if all words are
+    /// loaded.
     pub fn has(&self, time: u64) -> bool {
         !self.whole && time <= self.after
     }
 
-    /// Loads those bytes of a range that exist in the memory, so that they can be read.
+    /// Loads the bytes of a range that exist in the memory, so that they can be read.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -254,7 +255,7 @@ impl<'c> Image<'c> {
         Ok(true)
     }
 
-    /// Loads those of the wanted words that are missing.
+    /// Loads the wanted words that are missing.
     fn load(&mut self, wanted: &Set, state: &mut State) -> Result<(), CheckpointError> {
         let mut missing = Set::default();
         for span in wanted.spans() {
@@ -275,7 +276,8 @@ impl<'c> Image<'c> {
         self.fetch(missing, state)
     }
 
-    /// Loads words as of the interval's beginning. No write has changed them since.
+    /// Loads words with their contents at the interval's beginning. No write has changed them
+    /// since.
     fn fetch(&self, words: Set, into: &mut impl Lines) -> Result<(), CheckpointError> {
         let mut found = newest(self.checkpoints, words, self.interval)?;
         found.sort_unstable_by_key(|(interval, _)| *interval);
@@ -288,7 +290,7 @@ impl<'c> Image<'c> {
         Ok(())
     }
 
-    /// The words of a line that exist in a memory but are not loaded.
+    /// Returns the words of a line that exist in a memory but are not loaded.
     fn lacks(&self, key: Key) -> u16 {
         let (memory, address) = place_of(key);
         let lines = self.there.get(memory as usize);
@@ -296,7 +298,7 @@ impl<'c> Image<'c> {
         there.map_or(0, |there| !there)
     }
 
-    /// Loads unwritten words. Zeros need no loading.
+    /// Loads the initial contents of words. Zeros need no loading.
     fn load_first(&self, words: &Set, into: &mut impl Lines) {
         for span in words.spans() {
             let (memory, address) = place_of(span.first);
@@ -380,7 +382,7 @@ impl<'c> Image<'c> {
     }
 }
 
-/// Why a machine cannot be restored to a checkpoint.
+/// The reason why a machine cannot be restored to a checkpoint.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The checkpoints cannot be read.
@@ -409,7 +411,7 @@ fn put(into: &mut impl Lines, key: Key, mask: u16, write: &HostWrite) {
 }
 
 impl FileCheckpoints {
-    /// The host's writes in an interval.
+    /// Returns the host's writes in an interval.
     fn host_writes(&self, interval: u64) -> Result<Arc<Vec<HostWrite>>, CheckpointError> {
         if let Some(known) = self.host_writes.get(&interval) {
             return Ok(known);
@@ -437,8 +439,8 @@ impl FileCheckpoints {
         Ok(all)
     }
 
-    /// The address and length of the host's write, if the host was the last to write a byte's word
-    /// in an interval.
+    /// Returns the address and length of the host's write, if the host was the last to write a
+    /// byte's word in an interval.
     ///
     /// # Errors
     /// If the checkpoints or the log are damaged.
@@ -464,8 +466,8 @@ impl FileCheckpoints {
         Ok(last)
     }
 
-    /// The last write to a byte before an interval: the interval of the write, and the time of the
-    /// first block of its node. `None` if the byte was not written.
+    /// Returns the interval of the last write to a byte before an interval, and the time of the
+    /// first block of the writing node. Returns `None` if the byte was not written.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -487,8 +489,8 @@ impl FileCheckpoints {
         Ok(None)
     }
 
-    /// The last write to a byte in an interval: the time of the first block of its node. `None` if
-    /// the byte was not written.
+    /// Returns the time of the first block of the node that last wrote a byte in an interval.
+    /// Returns `None` if the byte was not written.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -509,8 +511,8 @@ impl FileCheckpoints {
         time.map(Some).ok_or_else(damaged)
     }
 
-    /// The sites that wrote the word of a byte in an interval, by node and then in the order of
-    /// execution. Empty if there were too many to store.
+    /// Returns the sites that wrote the word of a byte in an interval, by node and then in the
+    /// order of execution. The list is empty if there were too many sites to store.
     ///
     /// # Errors
     /// If the checkpoints are damaged, or the word was not written.
@@ -526,8 +528,8 @@ impl FileCheckpoints {
         group.sites(list.ok_or_else(damaged)?).ok_or_else(damaged)
     }
 
-    /// The first interval, from a given interval on, that reads (or writes) the word of one of
-    /// these bytes. It may access only other bytes of the word.
+    /// Returns the first interval, from a given interval on, that reads (or writes) the word of one
+    /// of these bytes. The interval may access only other bytes of the word.
     ///
     /// # Errors
     /// If the checkpoints are damaged.

@@ -1,16 +1,17 @@
 //! Checkpoints of the machine and the changes to memory between them, so that the state at any time
 //! can be found without following the run from its beginning.
 //!
-//! A run is cut into *intervals* of about [`INTERVAL`] instructions. Stored with each interval are
-//! a checkpoint of the machine at its end, and the bytes of all *words* of [`WORD`] bytes that it
-//! wrote. So the bytes of a word at a checkpoint are those of the last earlier interval that wrote
-//! the word. Each interval stores which words were read and written, when each was last written,
-//! and which *sites* (parts of nodes that write memory) wrote it. Intervals are the leaves of a
-//! tree. Its inner vertices know which words the intervals below them read and wrote. So a search
-//! for the interval nearest to a moment that wrote a word examines only a few sets per level.
+//! A run is cut into *intervals* of about [`INTERVAL`] instructions. Each interval is stored with a
+//! checkpoint of the machine at its end, and with the bytes of all *words* of [`WORD`] bytes that
+//! it wrote. So the last earlier interval that wrote a word has the word's bytes at a checkpoint.
+//! Each interval also stores the words that it read and wrote. A written word has the time of its
+//! last write, and the *sites* (parts of nodes that write memory) that wrote it. Intervals are the
+//! leaves of a tree. Its inner vertices store the words that the intervals below them read and
+//! wrote. So a search for the last interval that wrote a word before a moment examines only a few
+//! sets per level.
 //!
-//! Words written by the host are already in the log, so they are left out. All of this follows from
-//! the run alone, so parts of a run give the same bytes as the whole.
+//! Words written by the host are already in the log, so they are left out. Checkpoints depend only
+//! on the run, so checkpoints of parts of a run have the same bytes as those of the whole run.
 
 mod cache;
 mod file;
@@ -45,24 +46,24 @@ pub(crate) const CHILDREN: usize = 16;
 /// A line of a memory, as one number with the memory in the upper half.
 pub(crate) type Key = u64;
 
-/// The line that contains a byte of a memory.
+/// Returns the line that contains a byte of a memory.
 pub(crate) fn key_of(memory: u32, address: u64) -> Key {
     (u64::from(memory) << 32) | (address / LINE)
 }
 
-/// The memory of a line, and its first byte.
+/// Returns the memory of a line, and the address of the line's first byte.
 pub(crate) fn place_of(key: Key) -> (u32, u64) {
     ((key >> 32) as u32, (key & 0xffff_ffff) * LINE)
 }
 
-/// The words of a line that overlap the bytes from `first` to `last`, as a bit for each word. Both
-/// bytes are in the line.
+/// Returns the words of a line that overlap the bytes from `first` to `last`, as a bit for each
+/// word. Both bytes are in the line.
 pub(crate) fn words(first: u64, last: u64) -> u16 {
     let (first, last) = (first % LINE / WORD, last % LINE / WORD);
     ((2u32 << last) - (1 << first)) as u16
 }
 
-/// The words that overlap a range of bytes.
+/// Returns the words that overlap a range of bytes.
 pub(crate) fn spans(memory: u32, address: u64, length: u64) -> Set {
     let end = address + length;
     let mut set = Set::default();

@@ -9,7 +9,7 @@ use super::sites::Writers;
 use super::touched::{LineForm, Lines, PAGE, Touched};
 use super::{CHILDREN, LINE, place_of};
 
-/// A group ends when its words and checkpoints reach this size in bytes.
+/// The size in bytes of a group's words and checkpoints at which the group ends.
 const LARGEST: usize = 64 << 20;
 /// The maximum number of blocks of an interval.
 const LONGEST: u64 = 1 << 30;
@@ -158,7 +158,7 @@ impl Recorder {
     }
 }
 
-/// The word that fills a page, if all its words are equal.
+/// Returns the word that fills a page, if all its words are equal.
 fn the_word(page: &[u8; PAGE]) -> Option<[u8; 4]> {
     let word = page.first_chunk::<4>()?;
     // Compares the page with itself, shifted by four bytes.

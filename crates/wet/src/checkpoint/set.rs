@@ -14,19 +14,19 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The line after the span.
+    /// Returns the line after the span.
     pub fn end(&self) -> Key {
         self.first.saturating_add(u64::from(self.count))
     }
 
-    /// The lines of the span, each with its words.
+    /// Returns the lines of the span, each with its words.
     pub fn lines(self) -> impl Iterator<Item = (Key, u16)> {
         (self.first..self.end()).map(move |key| (key, self.mask))
     }
 }
 
-/// A set of words, as the smallest possible number of ascending spans. Data that was written at
-/// once takes no more memory than one line.
+/// A set of words, as the smallest possible number of ascending spans. A large range that was
+/// written at once takes no more memory than one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Set {
     spans: Vec<Span>,
@@ -47,7 +47,7 @@ impl FromIterator<Span> for Set {
 }
 
 impl Set {
-    /// Adds lines, which must come after all lines of the set, if they have words.
+    /// Adds lines if they have words. They must come after all lines of the set.
     pub fn push(&mut self, span: Span) {
         if span.mask == 0 || span.count == 0 {
             return;
@@ -71,7 +71,7 @@ impl Set {
         self.spans.is_empty()
     }
 
-    /// The words of a line that the set contains. O(log spans).
+    /// Returns the words of a line that the set contains. O(log spans).
     pub fn get(&self, key: Key) -> u16 {
         let at = self.spans.partition_point(|span| span.end() <= key);
         let span = self.spans.get(at).filter(|span| span.first <= key);
@@ -131,12 +131,12 @@ impl Set {
         encode(self.spans.iter().copied(), out);
     }
 
-    /// Decodes a set from the front. `None` if it is invalid.
+    /// Decodes a set from the front. Returns `None` if it is invalid.
     pub fn decode(input: &mut &[u8]) -> Option<Self> {
         decode(input).map(Self::of)
     }
 
-    /// The set of ascending spans, none of them empty.
+    /// Returns the set of ascending spans, none of them empty.
     pub fn of(mut spans: Vec<Span>) -> Self {
         spans.dedup_by(|next, last| {
             let goes_on = last.end() == next.first && last.mask == next.mask;
@@ -144,14 +144,15 @@ impl Set {
             last.count = count.unwrap_or(last.count);
             count.is_some()
         });
-        // Sets are kept, and a long run of single words becomes one span.
+        // Sets live long, and a long run of single words becomes one span, so unused memory is
+        // released.
         spans.shrink_to_fit();
         Self { spans }
     }
 }
 
-/// Drops the spans that end before a line. Takes time logarithmic in the number dropped, which is
-/// small if lines are looked up in order.
+/// Drops the spans that end before a line. Takes time logarithmic in the number of dropped spans.
+/// This number is small if lines are looked up in order.
 fn from(spans: &[Span], line: Key) -> &[Span] {
     let ends_before = |span: &Span| span.end() <= line;
     let mut beyond = 1;
@@ -163,8 +164,8 @@ fn from(spans: &[Span], line: Key) -> &[Span] {
     &spans[known + near[known..].partition_point(ends_before)..]
 }
 
-/// Walks over two lists of ascending spans. Reports stretches of lines whose masks are constant in
-/// both lists. A missing line has mask 0.
+/// Walks over two lists of ascending spans. Passes stretches of lines with constant masks in both
+/// lists to `tell`. A missing line has mask 0.
 pub(super) fn sweep(a: &[Span], b: &[Span], mut tell: impl FnMut(Key, u32, (u16, u16))) {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let mut at = 0;
@@ -216,7 +217,7 @@ pub(super) fn decode(input: &mut &[u8]) -> Option<Vec<Span>> {
     let count = count as usize;
     let mut spans = Vec::with_capacity(count);
     for _ in 0..count {
-        // The gap, for now.
+        // This is the gap until the loop below adds up the gaps.
         let first = take(input)?;
         spans.push(Span {
             first,

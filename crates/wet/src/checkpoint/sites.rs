@@ -13,18 +13,18 @@ use crate::model::{WriteTo, write_to};
 const MOST: usize = 64;
 /// The number of a list that is too long to be stored.
 const UNTOLD: u32 = 0;
-/// The list of unwritten words.
+/// The number that stands for the list of unwritten words.
 pub(super) const NOBODY: u32 = u32::MAX;
-/// The number of cached successions of lists.
+/// The number of cached additions of sites to lists.
 const AT_ONCE: usize = 1 << 12;
 
 /// A site: an instruction of a node that writes memory, or the host call at the node's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The node.
+    /// The node that contains the site.
     pub node: NodeId,
-    /// The number of the write in [`NodeModel`](crate::model::NodeModel); `None` for the host that
-    /// the node calls at its end.
+    /// The number of the write in [`NodeModel`](crate::model::NodeModel), or `None` for the host
+    /// that the node calls at its end.
     pub write: Option<u32>,
     /// The addresses to which the site writes.
     pub place: SiteAddresses,
@@ -33,11 +33,11 @@ pub struct Site {
 /// The addresses to which a site wrote in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SiteAddresses {
-    /// Any addresses.
+    /// Addresses without a common property.
     Anywhere,
-    /// Multiples of the number of bytes that it writes.
+    /// Multiples of the number of bytes that the site writes.
     Aligned,
-    /// Always this address.
+    /// Only this address.
     Always(u64),
 }
 
@@ -63,7 +63,7 @@ const UNKNOWN: Facts = Facts {
 /// each instruction, and one for the host.
 #[derive(Default)]
 pub(super) struct Writers {
-    /// The first site of each node, plus 1; 0 if it has not been executed yet.
+    /// The first site of each node, plus 1. It is 0 if the node has not been executed yet.
     first: Vec<u32>,
     /// The nodes, with their first sites, ascending.
     nodes: Vec<(u32, NodeId)>,
@@ -78,11 +78,11 @@ pub(super) struct Writers {
     known: HashMap<Box<[u32]>, u32, FxBuildHasher>,
     /// The list that results from adding a site to a list.
     more: HashMap<(u32, u32), u32, FxBuildHasher>,
-    /// A cache of such additions: the list, the site, and the resulting list.
+    /// A cache of additions, each with the list, the site, and the resulting list.
     at_once: Vec<(u32, u32, u32)>,
 }
 
-/// The position of a list and a site in the cache.
+/// Returns the position of a list and a site in the cache.
 #[inline]
 fn place(list: u32, site: u32) -> usize {
     let mixed = (list.rotate_left(16) ^ site).wrapping_mul(0x9e37_79b9);
@@ -138,7 +138,8 @@ impl Writers {
         site
     }
 
-    /// The list that results from adding a site, or the same list if it already contains the site.
+    /// Returns the list that results from adding a site, or the same list if it already contains
+    /// the site.
     #[inline]
     pub fn then(&mut self, list: u32, site: u32) -> u32 {
         let known = self.at_once[place(list, site)];
@@ -328,8 +329,8 @@ impl Lists {
         input.is_empty().then_some(lists)
     }
 
-    /// The sites of a list, by node and then in the order of their instructions; empty if the list
-    /// is not stored.
+    /// Returns the sites of a list, by node and then in the order of their instructions. The result
+    /// is empty if the list is not stored.
     pub fn get(&self, list: u64) -> Option<Vec<Site>> {
         let list = usize::try_from(list).ok()?;
         let end = *self.ends.get(list)? as usize;

@@ -16,7 +16,7 @@ use super::touched::{LineForm, Lines, Touched, bits};
 use super::tree::{Tree, What, first_from, last_before, newest};
 use super::{CHILDREN, CheckpointError, LINE, WORD, key_of, place_of, spans, words};
 
-/// Generates lines with words, among them long runs of lines with the same words.
+/// Generates lines with words, including long runs of lines with the same words.
 fn set(random: &mut SplitMix64) -> (Set, BTreeMap<u64, u16>) {
     let mut naive = BTreeMap::new();
     for _ in 0..random.below(30) {
@@ -39,7 +39,7 @@ fn of_map(naive: &BTreeMap<u64, u16>) -> Set {
     spans.collect()
 }
 
-/// The lines of a set, each with its words.
+/// Returns the lines of a set, each with its words.
 fn all(set: &Set) -> BTreeMap<u64, u16> {
     let lines = set.spans().iter().flat_map(|span| span.lines());
     lines.collect()
@@ -100,7 +100,7 @@ fn ranges_are_cut_into_lines_and_words() {
     }
 }
 
-/// For each byte, by memory and address: when it was last written, and whether by the host.
+/// The time of each byte's last write, and whether the host made it, by memory and address.
 type Naive = BTreeMap<(u32, u64), (u32, bool)>;
 
 /// Writes and reads at random, in several intervals. The encoded groups must agree with a map of
@@ -255,8 +255,8 @@ fn groups_tell_of_every_byte() {
     }
 }
 
-/// Nodes with stores of different lengths, of which the last always has the same address, and with
-/// writes of variable length.
+/// Returns nodes with stores of different lengths and with writes of variable length. The last
+/// store always has the same address.
 fn codes() -> PrimaryMap<NodeId, NodeCode> {
     let module = wat::parse_str(
         "(module (memory 1) (func (param i32)
@@ -287,7 +287,7 @@ impl Known {
         self.0.entry(site).or_default().push(range);
     }
 
-    /// The sites that wrote a byte's word in an interval.
+    /// Returns the sites that wrote a byte's word in an interval.
     fn sites(&self, interval: u64, memory: u32, address: u64) -> Vec<Site> {
         let word = address / WORD;
         let has = |range: &Bytes| {
@@ -322,7 +322,7 @@ impl Known {
     }
 }
 
-/// The data about an interval's words.
+/// Returns the data about an interval's words.
 fn parts(group: &Group, at: usize, units: &[Vec<u8>]) -> Option<Parts> {
     let interval = &group.intervals[at];
     let unit = units.get(interval.unit).map_or(&[][..], Vec::as_slice);
@@ -335,8 +335,7 @@ fn note(written: &mut Naive, range: Bytes, now: u32, host: bool) {
     }
 }
 
-/// Damages bytes at random. They must be refused or be decoded to another group; nothing else may
-/// happen.
+/// Damages bytes at random. The decoder must refuse them or return another group.
 fn damage((bytes, units): (&[u8], &[Vec<u8>]), random: &mut SplitMix64) {
     for _ in 0..40 {
         let (mut bytes, mut units) = (bytes.to_vec(), units.to_vec());
@@ -377,7 +376,7 @@ struct Levels {
 }
 
 impl Levels {
-    /// The last levels may lack vertices, as if windows were missing.
+    /// Creates the levels. The last levels may lack vertices, as if windows were missing.
     fn new(intervals: Vec<Arc<Sets>>, children: usize, missing: usize) -> Self {
         let mut levels: Vec<Vec<Range<u64>>> = Vec::new();
         let mut below = intervals.len() as u64;

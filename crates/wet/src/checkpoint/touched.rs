@@ -1,5 +1,5 @@
-//! Tracks which words of memories were read and written in an interval, and when they were last
-//! written.
+//! Tracks the words of memories that an interval reads and writes, with the times of the last
+//! writes.
 
 use afterimage_machine::Range;
 
@@ -53,15 +53,15 @@ struct Each {
     listed: bool,
     read: [u16; LINES],
     written: [u16; LINES],
-    /// The written words whose last write was by the host and covered the whole word.
+    /// The words that the host wrote last, in a write that covered the whole word.
     by_host: [u16; LINES],
-    /// How each word was written. Only entries of words in `written` are valid.
+    /// The writes to each word. Only entries of words in `written` are valid.
     words: Box<[Writes]>,
     /// The time of each byte's last write, if times per word do not suffice.
     times: Option<Box<[u32]>>,
 }
 
-/// How a word was written in the interval.
+/// The writes to a word in the interval.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Writes {
     /// The time of the last write, unless the page has times for bytes.
@@ -85,7 +85,7 @@ pub(super) struct Lines {
     pub told: LineForm,
 }
 
-/// How the written words of some lines are stored.
+/// The stored form of the written words of some lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum LineForm {
     /// A single line, with the time, the sites and the bytes of each word.
@@ -161,7 +161,7 @@ impl Each {
         self.times = Some(times.flat_map(|time| [time; WORD as usize]).collect());
     }
 
-    /// The times of the last writes to the bytes of a word.
+    /// Returns the times of the last writes to the bytes of a word.
     fn times_of(&self, first: usize) -> [u32; WORD as usize] {
         match &self.times {
             Some(times) => times[first..].first_chunk().copied().unwrap_or_default(),
@@ -252,7 +252,7 @@ impl Touched {
         &mut pages[page]
     }
 
-    /// A page with separate words.
+    /// Returns a page with separate words.
     #[inline]
     fn each(&mut self, memory: u32, page: usize) -> &mut Each {
         if !matches!(self.page(memory, page), Page::Each(known) if known.listed) {
@@ -286,8 +286,8 @@ impl Touched {
         }
     }
 
-    /// Accesses to a page that is read or written entirely. `None` if the words of the page are
-    /// separate.
+    /// Returns the accesses to a page that is read or written entirely, or `None` if the words of
+    /// the page are separate.
     fn whole(&mut self, memory: u32, page: usize) -> Option<&mut Whole> {
         let known = self.page(memory, page);
         let is_new = match known {
@@ -390,12 +390,12 @@ impl Touched {
         });
     }
 
-    /// The accessed lines, ascending. `same` returns the word that fills a page, if all its words
-    /// are equal.
+    /// Returns the accessed lines, ascending. `same` returns the word that fills a page, if all its
+    /// words are equal.
     pub fn lines(&mut self, mut same: impl FnMut(u32, u64) -> Option<[u8; 4]>) -> Vec<Lines> {
         self.pages.sort_unstable();
         let mut all: Vec<Lines> = Vec::new();
-        // The last lines, if they are whole pages.
+        // These are the last lines, if they are whole pages.
         let mut last: Option<(Whole, Option<[u8; 4]>)> = None;
         for &(memory, number) in &self.pages {
             let address = u64::from(number) * PAGE as u64;
@@ -528,7 +528,7 @@ impl Each {
     }
 }
 
-/// The positions of the bits that are set, ascending.
+/// Returns the positions of the bits that are set, ascending.
 pub(super) fn bits(mask: u16) -> impl Iterator<Item = usize> {
     (0..WORDS).filter(move |word| mask >> word & 1 == 1)
 }

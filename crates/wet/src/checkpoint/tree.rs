@@ -1,7 +1,6 @@
-//! Searches for the interval nearest to a moment that read or wrote a word.
+//! Finds the last interval before a moment, or the first after it, that read or wrote a word.
 //!
-//! Level 0 holds the intervals. A vertex knows, for each child, the union of everything below that
-//! child.
+//! Level 0 holds the intervals. A vertex stores the union of all sets below each child.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,13 +12,13 @@ use super::{CheckpointError, Key};
 /// A forest of intervals. The vertices of a level are numbered from 0 in order of time. The last
 /// vertices of a level may lack a parent.
 pub(crate) trait Tree {
-    /// The number of vertices of a level.
+    /// Returns the number of vertices of a level.
     fn count(&self, level: usize) -> u64;
 
-    /// The children of a vertex, which are on the level below.
+    /// Returns the children of a vertex, which are on the level below.
     fn children(&self, level: usize, number: u64) -> Range<u64>;
 
-    /// The vertex of a level with this child.
+    /// Returns the vertex of a level with this child.
     fn parent(&self, level: usize, child: u64) -> Option<u64>;
 
     /// Returns the words written and read in a vertex.
@@ -59,8 +58,8 @@ fn has<T: Tree>(
     Ok(what.of(&sets).get(key) & mask != 0)
 }
 
-/// The first or last interval below a vertex that wrote, or read, one of these words. There must be
-/// such an interval.
+/// Returns the first or last interval below a vertex that wrote, or read, one of these words. At
+/// least one interval must have done so.
 fn below<T: Tree>(
     tree: &T,
     what: What,
@@ -87,8 +86,8 @@ fn below<T: Tree>(
     Ok(number)
 }
 
-/// The last interval before a given interval that wrote, or read, one of these words of a line.
-/// Examines O(children · levels) sets.
+/// Returns the last interval before a given interval that wrote, or read, one of these words of a
+/// line. Examines O(children · levels) sets.
 pub(crate) fn last_before<T: Tree>(
     tree: &T,
     what: What,
@@ -109,8 +108,8 @@ pub(crate) fn last_before<T: Tree>(
     Ok(None)
 }
 
-/// The first sibling of a vertex, and the number of their parent. Vertices without a parent count
-/// as siblings under the next parent.
+/// Returns the first sibling of a vertex, and the number of their parent. Vertices without a parent
+/// count as siblings under the next parent.
 fn before_siblings<T: Tree>(tree: &T, level: usize, number: u64) -> (u64, u64) {
     match tree.parent(level + 1, number) {
         Some(parent) => (tree.children(level + 1, parent).start, parent),
@@ -123,8 +122,8 @@ fn before_siblings<T: Tree>(tree: &T, level: usize, number: u64) -> (u64, u64) {
     }
 }
 
-/// The first interval, from a given interval on, that wrote, or read, one of these words of a line.
-/// Examines O(children · levels) sets.
+/// Returns the first interval, from a given interval on, that wrote, or read, one of these words of
+/// a line. Examines O(children · levels) sets.
 pub(crate) fn first_from<T: Tree>(
     tree: &T,
     what: What,

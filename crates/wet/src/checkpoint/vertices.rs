@@ -1,4 +1,4 @@
-//! The tree above the intervals.
+//! Builds the tree above the intervals.
 
 use super::CHILDREN;
 use super::group::{self, Sets};
@@ -11,15 +11,15 @@ pub struct Vertex {
     pub(super) level: u32,
     /// The vertex's number on its level.
     pub(super) number: u64,
-    /// Its first child.
+    /// The number of the vertex's first child on the level below.
     pub(super) first: u64,
-    /// The number of its children.
+    /// The number of the vertex's children.
     pub(super) children: u32,
-    /// The number of blocks executed before it.
+    /// The number of blocks executed before the vertex.
     pub(super) before: u64,
-    /// The number of blocks executed by its end.
+    /// The number of blocks executed by the vertex's end.
     pub(super) after: u64,
-    /// The data about all its children.
+    /// The data about all children of the vertex.
     pub(super) bytes: Vec<u8>,
     /// The data about each child, for a group.
     pub(super) units: Vec<Vec<u8>>,
@@ -28,12 +28,12 @@ pub struct Vertex {
 }
 
 impl Vertex {
-    /// The vertex's position in the tree: its level, and its number on that level.
+    /// Returns the vertex's position in the tree: its level, and its number on that level.
     pub fn place(&self) -> (u32, u64) {
         (self.level, self.number)
     }
 
-    /// The number of blocks executed by the vertex's end.
+    /// Returns the number of blocks executed by the vertex's end.
     pub fn end(&self) -> u64 {
         self.after
     }

@@ -24,7 +24,7 @@ type StreamKey = (u64, usize);
 /// The position of a stream, and the number of its block.
 type BlockKey = (StreamKey, u64);
 
-/// Decoded blocks.
+/// The decoded blocks that were used most recently.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     known: RefCell<HashMap<BlockKey, Rc<[u64]>, FxBuildHasher>>,
@@ -39,7 +39,7 @@ impl<'a> Coded<'a> {
         })
     }
 
-    /// A cursor before the first value, which does not use the cache.
+    /// Returns a cursor before the first value, which does not use the cache.
     pub(super) fn cursor(&self) -> Cursor<'_> {
         self.stream.cursor()
     }
@@ -48,7 +48,7 @@ impl<'a> Coded<'a> {
         self.stream.len()
     }
 
-    /// A block, by its position.
+    /// Returns a block, by its position.
     pub(super) fn block(&self, index: u64, blocks: &Blocks) -> Result<Rc<[u64]>, StreamError> {
         if let Some(known) = blocks.known.borrow().get(&(self.place, index)) {
             return Ok(Rc::clone(known));
@@ -70,14 +70,14 @@ impl<'a> Coded<'a> {
         Ok(values)
     }
 
-    /// A value, by its position.
+    /// Returns a value, by its position.
     pub(super) fn get(&self, index: u64, blocks: &Blocks) -> Result<Option<u64>, StreamError> {
         let block = self.block(index / BLOCK as u64, blocks)?;
         Ok(block.get((index % BLOCK as u64) as usize).copied())
     }
 
-    /// The number of values that are not larger than `value`. The values must ascend. Reads O(log
-    /// values) blocks.
+    /// Returns the number of values that are not larger than `value`. The values must ascend. Reads
+    /// O(log values) blocks.
     pub(super) fn after(&self, value: u64, blocks: &Blocks) -> Result<u64, StreamError> {
         let (mut low, mut high) = (0, self.len().div_ceil(BLOCK as u64));
         // Find the last block that begins with a value that is not larger.

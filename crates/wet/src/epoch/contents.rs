@@ -1,4 +1,4 @@
-//! The contents of an epoch, which show what takes up its bytes.
+//! Lists the contents of an epoch, with the bytes that each takes.
 
 use afterimage_ids::NodeId;
 
@@ -13,7 +13,7 @@ pub enum InputForm {
     Labels,
     /// The distant origin of a variable.
     Far,
-    /// Stored values.
+    /// The values themselves.
     Values,
     /// The origins of copied memory.
     Copies,
@@ -32,7 +32,7 @@ pub enum Role {
     Executions,
     /// Values, or their upper halves.
     Values,
-    /// The shape of copied runs.
+    /// The lengths, counts and steps of copied runs.
     Runs,
 }
 
@@ -53,11 +53,11 @@ pub struct Part<'a> {
 /// One kind of data about one input or copy.
 #[derive(Clone, Debug)]
 pub struct Content<'a> {
-    /// The node.
+    /// The node that has the input or the copy.
     pub node: NodeId,
-    /// The kind of data.
+    /// The kind of the stored data.
     pub told: InputForm,
-    /// The number of executions that it covers; for copies, the number of runs.
+    /// The number of executions that the data covers or, for copies, the number of runs.
     pub count: u64,
     /// For labels, the patterns that occur.
     pub patterns: Vec<Box<[Piece]>>,
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Epoch {
-    /// All contents, in order. O(entries and patterns); no stream is decoded.
+    /// Returns all contents, in order. Takes O(entries and patterns), and decodes no stream.
     ///
     /// # Errors
     /// If the epoch is damaged.

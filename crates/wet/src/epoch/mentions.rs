@@ -1,5 +1,4 @@
-//! An index of the inputs and copies of an epoch that name each write. It leads from definitions to
-//! uses.
+//! An index from each write to the inputs and copies of an epoch that name it.
 
 use std::collections::HashMap;
 
@@ -13,11 +12,11 @@ use crate::def::Origin;
 /// A write, in any execution, or the host's writes, in any call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Target {
-    /// The host.
+    /// The host's writes.
     Host,
     /// A write of a node.
     Write {
-        /// The node.
+        /// The node that contains the write.
         node: NodeId,
         /// The number of the write in the node.
         write: u32,
@@ -25,7 +24,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// The target that an origin names. `None` for initial contents.
+    /// Returns the target that an origin names, or `None` for initial contents.
     pub(crate) fn of(origin: Origin) -> Option<Self> {
         match origin {
             Origin::Initial | Origin::Before => None,
@@ -50,7 +49,7 @@ pub(crate) enum Mention {
 }
 
 impl Mention {
-    /// The node of the input or the copy.
+    /// Returns the node of the input or the copy.
     pub(crate) fn node(self) -> NodeId {
         match self {
             Self::Input(node, _) | Self::Copy(node, _) => node,
@@ -62,8 +61,8 @@ impl Mention {
 pub(crate) type Mentions = HashMap<Target, Vec<Mention>, FxBuildHasher>;
 
 impl Epoch {
-    /// The mentions of each write, in the order of nodes. O(entries and patterns). Streams that
-    /// precede a copy's origins are skipped; no stream is decoded.
+    /// Returns the mentions of each write, in the order of nodes. O(entries and patterns). No
+    /// stream is decoded.
     ///
     /// # Errors
     /// If the epoch is damaged.
@@ -94,7 +93,7 @@ impl Epoch {
     }
 }
 
-/// All origins that occur in a read.
+/// Returns all origins that occur in a read.
 fn of_input(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
     if reader.byte()? & LABELS == 0 {
         return Ok(Vec::new());
@@ -107,10 +106,9 @@ fn of_input(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
     Ok(pieces.map(|piece| piece.origin).collect())
 }
 
-/// All origins that occur in a copy.
+/// Returns all origins that occur in a copy.
 fn of_copy(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
-    // Skip the numbers of copies and of runs, and the streams before the origins: of both numbers,
-    // and of the runs' lengths and elements.
+    // Skip the numbers of copies and runs, and the streams before the origins.
     reader.number()?;
     reader.number()?;
     for _ in 0..4 {

@@ -1,10 +1,10 @@
-//! An epoch: a stretch of the run, in the form in which the file stores it.
+//! The coded form of a stretch of the run, called an epoch.
 //!
-//! An epoch stores, node by node, what cannot be inferred about the node's inputs and copies. A
-//! directory at the front gives the positions, so that the data about one input can be read alone.
+//! For each node, an epoch stores the data about inputs and copies that cannot be inferred. A
+//! directory at the front gives the positions, so that one input's data can be read alone.
 //!
 //! Numbers are LEB128. A stream of numbers is written as its length in bytes plus 1, followed by
-//! its bytes. If the same node already has an equal stream, the new one is written as 0, the
+//! its bytes. If the same node already has an equal stream, the new stream is written as 0, the
 //! distance back to the equal stream in bytes, and its length in bytes.
 
 mod blocks;
@@ -24,17 +24,17 @@ pub use read::{Epoch, EpochError};
 pub use write::Sizes;
 pub(crate) use write::Writer;
 
-/// The slot of a node's input in the directory.
+/// Returns the slot of a node's input in the directory.
 pub(crate) fn slot_of_input(input: usize) -> u32 {
     2 * input as u32
 }
 
-/// The slot of a node's copying write.
+/// Returns the slot of a node's copying write.
 pub(crate) fn slot_of_copy(write: usize) -> u32 {
     2 * write as u32 + 1
 }
 
-/// The flag for labels.
+/// The flag for an input with labels.
 const LABELS: u8 = 1;
 /// The flag for distant definitions of a variable.
 const FAR: u8 = 2;
@@ -48,8 +48,8 @@ const BEFORE: u64 = 1 << 40;
 
 /// Stands for the node that wrote a variable before a stretch that was built alone.
 pub(crate) const BEFORE_NODE: u32 = u32::MAX - 1;
-/// Stands for the node of a variable that is a result of the call for which the activation waited
-/// when the stretch began.
+/// Stands for the node of a variable that received a result of a call. The call was pending in the
+/// activation when the stretch began.
 pub(crate) const CALLED_NODE: u32 = u32::MAX - 2;
 
 /// Executions are stored as distances back.

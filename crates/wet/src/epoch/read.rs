@@ -1,4 +1,4 @@
-//! Reads epochs.
+//! Reads epochs, with a directory that finds the data of one input.
 
 mod search;
 
@@ -15,10 +15,10 @@ use crate::def::{Origin, Piece};
 
 pub(crate) use search::{Candidate, Sought};
 
-/// Why an epoch cannot be read.
+/// The reason why an epoch cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EpochError {
-    /// The bytes are not those of an epoch.
+    /// The bytes are not an epoch.
     #[error("an epoch is damaged: {0}")]
     Damaged(&'static str),
     /// A stream is damaged.
@@ -46,7 +46,7 @@ static OPENED: AtomicU64 = AtomicU64::new(0);
 /// An execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Execution {
-    /// An execution, as the number of executions that have begun since, at the time of the label.
+    /// The execution that this many later executions had followed at the time of the label.
     Ago(u64),
     /// The execution with this number.
     Number(u64),
@@ -95,7 +95,7 @@ impl Epoch {
         })
     }
 
-    /// The memory use in bytes.
+    /// Returns the memory use in bytes.
     pub(crate) fn bytes_in_memory(&self) -> usize {
         self.bytes.capacity() + self.entries.capacity() * size_of::<((u32, u32), (u32, u32))>()
     }
@@ -107,7 +107,7 @@ impl Epoch {
         Some((start as usize, end as usize))
     }
 
-    /// The data about an input of a node; `None` if none is stored.
+    /// Returns the data about an input of a node, or `None` if none is stored.
     ///
     /// # Errors
     /// If the data is damaged.
@@ -143,7 +143,7 @@ impl Epoch {
         Ok(Some(ColumnView { labels, far, cuts }))
     }
 
-    /// The data about a node's copying write; `None` if none is stored.
+    /// Returns the data about a node's copying write, or `None` if none is stored.
     ///
     /// # Errors
     /// If the data is damaged.
@@ -316,7 +316,7 @@ pub(crate) struct Labels<'a> {
     first: u64,
     count: u64,
     patterns: Vec<Pattern>,
-    /// The index of each label's pattern; `None` if there is only one pattern.
+    /// The index of each label's pattern, or `None` if there is only one pattern.
     chosen: Option<Coded<'a>>,
     pieces: Vec<OfPiece<'a>>,
 }
@@ -361,8 +361,9 @@ impl<'a> Labels<'a> {
         })
     }
 
-    /// The origin of an execution's read, piece by piece, each with the execution of its node.
-    /// `None` if the execution has no label here. A piece of length 0 is the whole read.
+    /// Returns the origins of an execution's read, piece by piece, each with the execution of the
+    /// origin's node. Returns `None` if the execution has no label here. A piece of length 0 is the
+    /// whole read.
     ///
     /// Decodes one block of each stream. If the numbers of pieces differ, the first call takes
     /// O(executions).
@@ -405,8 +406,8 @@ impl<'a> Labels<'a> {
         pattern.ok_or(damaged("a pattern that does not exist"))
     }
 
-    /// The number of executions before the execution at `index` whose reads have more pieces than
-    /// `piece`.
+    /// Returns the number of executions whose reads have more pieces than `piece`, among those
+    /// before the execution at `index`.
     fn position(
         &self,
         chosen: &Coded<'_>,
@@ -418,7 +419,7 @@ impl<'a> Labels<'a> {
         before.up_to(index, chosen, blocks, |values| self.longer(values, piece))
     }
 
-    /// The number of these patterns with more pieces than `piece`.
+    /// Returns the number of these patterns with more pieces than `piece`.
     fn longer(&self, patterns: &[u64], piece: usize) -> Result<u64, EpochError> {
         let mut count = 0;
         for &pattern in patterns {
@@ -462,9 +463,9 @@ impl<'a> Far<'a> {
         })
     }
 
-    /// The definition as of an execution: the node, its execution, and the first execution of the
-    /// reading node to which it applies. Returns `None` if no definition is stored for earlier
-    /// executions. Decodes O(log definitions) blocks.
+    /// Returns the definition that applies to an execution: the node, its execution, and the first
+    /// execution of the reading node to which it applies. Returns `None` if no stored definition
+    /// applies. Decodes O(log definitions) blocks.
     ///
     /// # Errors
     /// If the stored data is damaged.
@@ -509,8 +510,8 @@ impl<'a> Cuts<'a> {
         Ok(Self { at, low, high })
     }
 
-    /// The value at an execution of the node, with the upper half of a vector. `None` if the value
-    /// is not stored. Decodes O(log values) blocks.
+    /// Returns the value at an execution of the node, with the upper half of a vector, or `None` if
+    /// the value is not stored. Decodes O(log values) blocks.
     ///
     /// # Errors
     /// If the stored values are damaged.
@@ -553,8 +554,8 @@ impl<'a> Cuts<'a> {
 struct Before(RefCell<Vec<u64>>);
 
 impl Before {
-    /// The sum of the values before the value at `index`. The first call is linear in the preceding
-    /// values; later calls decode one block.
+    /// Returns the sum of the values before the value at `index`. The first call is linear in the
+    /// preceding values. Later calls decode one block.
     fn up_to(
         &self,
         index: u64,
@@ -627,8 +628,8 @@ impl<'a> CopyView<'a> {
         })
     }
 
-    /// The runs of an execution's copy: the first run, and their number. `None` if the execution
-    /// copied nothing.
+    /// Returns the first run of an execution's copy, and the number of its runs. Returns `None` if
+    /// the execution copied nothing.
     pub(super) fn runs_at(
         &self,
         execution: u64,
@@ -640,7 +641,7 @@ impl<'a> CopyView<'a> {
         if self.at.get(index, blocks)? != Some(execution) {
             return Ok(None);
         }
-        // The executions of the copies ascend.
+        // The executions of the copies ascend, so this execution copied nothing.
         if index > execution {
             return Err(damaged("a copy that is executed twice"));
         }
@@ -654,9 +655,9 @@ impl<'a> CopyView<'a> {
         Ok(Some((first, count)))
     }
 
-    /// The origin of the byte at this offset of an execution's copy, and the execution of the
-    /// origin's node. `None` if the execution copied nothing, or fewer bytes. O(runs of the copy);
-    /// the first call also takes O(earlier copies).
+    /// Returns the origin of the byte at this offset of an execution's copy, and the execution of
+    /// the origin's node. Returns `None` if the execution copied nothing, or fewer bytes. Takes
+    /// O(runs of the copy) and, in the first call, O(earlier copies).
     ///
     /// # Errors
     /// If the stored data is damaged.

@@ -1,4 +1,4 @@
-//! Tests that reading an epoch returns what was collected.
+//! Tests that reading an epoch returns the collected data.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const NODES: usize = 6;
 const INPUTS: u32 = 8;
 const WRITES: u32 = 3;
 
-/// Nodes with the same numbers of inputs and writes.
+/// Returns nodes that all have the same numbers of inputs and writes.
 fn numbers() -> Arc<Numbers> {
     let nodes = || (0..NODES).map(NodeId::new);
     let outside = Site {
@@ -30,7 +30,7 @@ fn numbers() -> Arc<Numbers> {
     })
 }
 
-/// The place of a site's first byte, or of a later byte.
+/// Returns the place of a site's first byte, or of a later byte.
 fn place(random: &mut SplitMix64) -> u32 {
     let site = random.below(2 + NODES * WRITES as usize) as u32;
     match site {
@@ -46,13 +46,13 @@ fn few_or_many(random: &mut SplitMix64) -> u64 {
     }
 }
 
-/// An execution of a node that was executed `count` times.
+/// Returns an execution of a node that was executed `count` times.
 fn execution(random: &mut SplitMix64, steady: bool, count: u64) -> u64 {
     let age = if steady { 1 } else { random.below(100) as u64 };
     count.saturating_sub(age)
 }
 
-/// A column's labels.
+/// Returns a column's labels.
 fn labels_of(column: &Column, buffers: &Buffers) -> Vec<Label> {
     let mut labels = Vec::new();
     buffers.labels.each(column, |label| labels.push(label));
@@ -182,8 +182,7 @@ fn buffers(seed: u64) -> Buffers {
     buffers
 }
 
-/// Whether an execution is the given one, which is described by its number and by its distance
-/// back.
+/// Returns whether an execution has this number or this distance back.
 fn is(execution: Execution, (number, ago): (u64, u64)) -> bool {
     match execution {
         Execution::Ago(found) => found == ago,

@@ -1,4 +1,4 @@
-//! Encodes numbers as bytes.
+//! Encodes and decodes numbers.
 
 /// Appends a number.
 pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
@@ -9,7 +9,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Reads a number from the front. `None` if there is no valid number.
+/// Reads a number from the front. Returns `None` if there is no valid number.
 pub(crate) fn take(input: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

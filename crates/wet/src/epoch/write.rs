@@ -1,4 +1,4 @@
-//! Encodes epochs.
+//! Encodes epochs, on several threads.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -21,11 +21,11 @@ pub struct Sizes {
     pub labels: (u64, u64),
     /// The distant origins of variables.
     pub far: (u64, u64),
-    /// Stored values.
+    /// The values that are stored directly.
     pub values: (u64, u64),
     /// The origins of copied memory.
     pub copies: (u64, u64),
-    /// Directories.
+    /// The directories of epochs, in bytes.
     pub directory: u64,
 }
 
@@ -59,7 +59,7 @@ enum What<'a> {
 }
 
 impl What<'_> {
-    /// The approximate count of numbers in the contents.
+    /// Returns the approximate count of numbers in the contents.
     fn weight(&self) -> usize {
         match self {
             Self::Column(column) => {
@@ -76,7 +76,7 @@ type Entry<'a> = (NodeId, u32, What<'a>);
 
 /// The coded form of some nodes.
 struct Piece {
-    /// The position of the group of nodes.
+    /// The position of these nodes' group in the order of encoding.
     number: usize,
     /// The end of each entry in `body`.
     ends: Vec<usize>,
@@ -106,7 +106,7 @@ impl Writer {
         )
     }
 
-    /// Creates an encoder that uses this many threads, but at least one. The bytes do not depend on
+    /// Creates an encoder that uses this many threads, and at least one. The bytes do not depend on
     /// the number of threads.
     pub(crate) fn with_threads(numbers: Arc<Numbers>, threads: usize) -> Self {
         Self {
@@ -159,8 +159,7 @@ impl Writer {
     }
 }
 
-/// Encodes entries in parallel. This is possible because a node's data never refers to another
-/// node's.
+/// Encodes entries in parallel. The data of different nodes is independent.
 fn pieces(
     numbers: &Numbers,
     entries: &[Entry<'_>],
@@ -217,7 +216,7 @@ impl<'n> NodeWriter<'n> {
         }
     }
 
-    /// The coded form of a node.
+    /// Returns the coded form of a node.
     fn node(&mut self, number: usize, entries: &[Entry<'_>], buffers: &Buffers) -> Piece {
         self.forget();
         let mut body = Vec::new();
@@ -232,7 +231,7 @@ impl<'n> NodeWriter<'n> {
         Piece { number, ends, body }
     }
 
-    /// Forgets the streams of earlier nodes, to which later streams do not refer.
+    /// Drops the streams of earlier nodes, because later streams do not refer to them.
     fn forget(&mut self) {
         self.seen.clear();
         self.counts.clear();
@@ -380,7 +379,7 @@ impl<'n> NodeWriter<'n> {
         self.sizes.copies.1 += runs.len() as u64;
     }
 
-    /// The position of an equal stream of the node. Computes the hash if necessary.
+    /// Returns the position of an equal stream of the node. Computes the hash if necessary.
     fn known(&self, values: &[u64], hash: &mut Option<u64>) -> Option<(usize, usize)> {
         if !self.counts.contains(&values.len()) {
             return None;
@@ -394,7 +393,7 @@ impl<'n> NodeWriter<'n> {
         self.hashed(values, None, out);
     }
 
-    /// Like [`stream`](Self::stream), but takes the hash if it is known.
+    /// Like [`stream`](Self::stream), but uses the hash of the numbers if it is known.
     fn hashed(&mut self, values: &[u64], mut hash: Option<u64>, out: &mut Vec<u8>) {
         let start = out.len();
         if let Some((from, to)) = self.known(values, &mut hash) {
@@ -418,9 +417,9 @@ impl<'n> NodeWriter<'n> {
     }
 }
 
-/// The distinct numbers in a list, ascending. If there are several, also the index of each
-/// element's number among them. There are usually few distinct numbers, and the same number often
-/// recurs in succession.
+/// Returns the distinct numbers in a list, ascending. If there are several, also returns the index
+/// of each element's number among them. There are usually few distinct numbers, and the same number
+/// often recurs in succession.
 fn ranks(numbers: &[u32]) -> (Vec<u32>, Vec<u64>) {
     let Some(&only) = numbers.first() else {
         return (Vec::new(), Vec::new());

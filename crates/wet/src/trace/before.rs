@@ -13,14 +13,14 @@ use crate::model::WriteTo;
 /// A byte of memory or a global.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A byte.
+    /// A byte of a memory.
     Byte {
-        /// The memory.
+        /// The memory that contains the byte.
         memory: u32,
-        /// The address.
+        /// The address of the byte.
         address: u64,
     },
-    /// A global.
+    /// A global, by its index.
     Global(u32),
 }
 
@@ -31,9 +31,9 @@ pub struct VariableBefore {
     pub position: usize,
     /// The number of the open activation, counted from the outermost.
     pub activation: usize,
-    /// The activation's function.
+    /// The function of the activation.
     pub function: FuncId,
-    /// The variable.
+    /// The variable, by its number in the function.
     pub variable: u32,
     /// Whether the variable is a result of the call for which the activation waited when the
     /// stretch began.
@@ -53,8 +53,8 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The writer that an epoch names in an execution's data. `None` if the write came before the
-    /// epoch's stretch.
+    /// Returns the writer that an epoch names in an execution's data, or `None` if the write came
+    /// before the epoch's stretch.
     pub(super) fn writer(
         &self,
         origin: Origin,
@@ -87,8 +87,8 @@ where
         }))
     }
 
-    /// The last writer of a place before the stretch of an execution, if the stretch was built
-    /// alone.
+    /// Returns the last writer of a place before the stretch of an execution, if the stretch was
+    /// built alone.
     ///
     /// # Errors
     /// If an earlier stretch cannot be built, or is damaged.
@@ -102,7 +102,7 @@ where
         writer.ok_or(TraceError::Damaged("an unknown writer"))
     }
 
-    /// Like [`writer_before`](Self::writer_before), for several bytes, part by part.
+    /// Like [`writer_before`](Self::writer_before), but for several bytes, part by part.
     pub(super) fn readings_before(
         &self,
         at: Instance,
@@ -124,7 +124,7 @@ where
         Ok(())
     }
 
-    /// What `writer` becomes for the byte `bytes` further on, if both bytes were written together.
+    /// Returns the writer of the byte `bytes` further on, if `writer` wrote both bytes together.
     fn follows(&self, writer: Writer, bytes: u64) -> Result<Writer, Failure<S, E>> {
         let Writer::Write {
             instance,

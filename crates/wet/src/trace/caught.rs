@@ -1,4 +1,4 @@
-//! Caught exceptions, and what their handlers received.
+//! Finds caught exceptions, and the values that their handlers received.
 
 use afterimage_ids::NodeId;
 use afterimage_machine::{NodeCode, NodeEnd, Taker};
@@ -9,7 +9,7 @@ use super::source::{Source, Taken};
 use super::{Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::model::Event;
 
-/// A caught exception.
+/// An exception that a handler caught.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caught {
     /// The execution that threw or rethrew the exception.
@@ -27,18 +27,18 @@ pub(super) struct Caught {
 pub(super) struct Carried {
     /// The execution that threw or rethrew the exception.
     thrower: Instance,
-    /// The position of the value in the exception; `None` for the reference to the exception.
+    /// The position of the value in the exception, or `None` for the reference to the exception.
     position: Option<u32>,
 }
 
 impl Caught {
-    /// The part that a variable receives, if any. A reference may follow the values. If there is
-    /// none, the variable for it is never queried.
+    /// Returns the part that a variable receives, if any. The variable after the values stands for
+    /// the reference. If the handler receives no reference, this variable is never queried.
     pub(super) fn part(self, variable: u32) -> Option<Carried> {
         self.part_at(variable.checked_sub(self.first)?)
     }
 
-    /// The part at a position.
+    /// Returns the part at a position.
     pub(super) fn part_at(self, position: u32) -> Option<Carried> {
         (position <= self.count).then_some(Carried {
             thrower: self.thrower,
@@ -46,12 +46,12 @@ impl Caught {
         })
     }
 
-    /// The variable that receives the part at a position.
+    /// Returns the variable that receives the part at a position.
     pub(super) fn variable(self, position: u32) -> Option<u32> {
         self.first.checked_add(position)
     }
 
-    /// The number of the exception's values.
+    /// Returns the number of the exception's values.
     pub(super) fn count(self) -> u32 {
         self.count
     }
@@ -66,7 +66,8 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// How the exception with which an execution ends was caught. `None` if it was not caught.
+    /// Returns the catch of the exception with which an execution ends, or `None` if the exception
+    /// was not caught.
     pub(super) fn catch(&self, thrower: Instance) -> Result<Option<Caught>, Failure<S, E>> {
         let compiled = self.compiled(thrower.node)?;
         let kept = self.kept(thrower, compiled.model.of_event(Event::Caught))?;
@@ -83,7 +84,7 @@ where
         }))
     }
 
-    /// The part of an exception that a handler may have written to a variable after a node.
+    /// Returns the part of an exception that a handler may have written to a variable after a node.
     /// `follower` is the next execution in the same activation, if any.
     pub(super) fn caught(
         &self,
@@ -105,8 +106,8 @@ where
         self.caught_by(follower)
     }
 
-    /// The exception caught by the handler with which an execution begins. `None` if no exception
-    /// was caught there, even if the block is a handler in its function.
+    /// Returns the exception caught by the handler with which an execution begins. Returns `None`
+    /// if no exception was caught there, even if the block is a handler in its function.
     fn caught_by(&self, handler: Instance) -> Result<Option<Caught>, Failure<S, E>> {
         // If there was an exception, it was thrown right before the handler began.
         let mut cursor = self.path.cursor();
@@ -133,7 +134,7 @@ where
     }
 
     /// Returns the execution that threw or rethrew the exception that an execution begins to
-    /// handle. `None` if the execution handles nothing.
+    /// handle, or `None` if the execution handles nothing.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -145,9 +146,9 @@ where
         Ok(caught.map(|caught| caught.thrower))
     }
 
-    /// Returns the execution that begins by handling the exception that an execution throws. `None`
-    /// if the execution throws nothing, or if no execution handles the exception, because the
-    /// activation that caught it returned its values.
+    /// Returns the execution that begins by handling the exception that an execution throws.
+    /// Returns `None` if the execution throws nothing. Also returns `None` if no execution handles
+    /// the exception, because the activation that caught it returned its values.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -165,9 +166,9 @@ where
         Ok(by.filter(|by| *by == thrower).map(|_| handler))
     }
 
-    /// The origin of a part of an exception, one step back. The handler of a `throw` receives
-    /// exactly the operands of the `throw`, which also makes the reference. A reference stands for
-    /// everything in the exception: the values that `throw_ref` throws come from the reference.
+    /// Returns the origin of a part of an exception, one step back. The handler of a `throw`
+    /// receives exactly the operands of the `throw`, which also makes the reference. The values
+    /// that `throw_ref` throws come from the reference, because it stands for the whole exception.
     pub(super) fn carried(&self, part: Carried) -> Result<Result<Taken, Source>, Failure<S, E>> {
         let Carried { thrower, position } = part;
         let compiled = self.compiled(thrower.node)?;
@@ -184,8 +185,8 @@ where
         })
     }
 
-    /// The next execution in the same activation. `None` if there is none. If the execution ends
-    /// with a call, examines each activation that replaced the callee.
+    /// Returns the next execution in the same activation, or `None` if there is none. If the
+    /// execution ends with a call, examines each activation that replaced the callee.
     pub(super) fn follower(&self, instance: Instance) -> Result<Option<Instance>, Failure<S, E>> {
         let mut cursor = self.path.cursor();
         cursor.seek(instance.time).map_err(TraceError::Path)?;

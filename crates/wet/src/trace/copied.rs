@@ -14,9 +14,9 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The writers of the data that a `memory.copy` copies, part by part, from its first byte on.
-    /// Empty if the instruction copies no memory, or no bytes. O(parts); there are at most as many
-    /// parts as bytes.
+    /// Returns the writers of the data that a `memory.copy` copies, part by part, from its first
+    /// byte on. The list is empty if the instruction copies no memory, or no bytes. Takes O(parts),
+    /// at most one per byte.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little, or there are more than 2^24 parts.
@@ -24,7 +24,7 @@ where
         self.copied_within(instance, inst, 0..u64::MAX)
     }
 
-    /// Like [`copied`](Self::copied), for a range of the copied bytes, counted from the first.
+    /// Like [`copied`](Self::copied), but for a range of the copied bytes, counted from the first.
     ///
     /// # Errors
     /// As for [`copied`](Self::copied).

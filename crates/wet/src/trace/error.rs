@@ -1,11 +1,11 @@
-//! Why a question cannot be answered.
+//! The errors of questions that cannot be answered.
 
 use afterimage_machine::MachineError;
 use afterimage_wpp::{PathError, TargetError};
 
 use crate::epoch::EpochError;
 
-/// Why a question cannot be answered.
+/// The reason why a question cannot be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'static> {
     /// The path cannot be read.
@@ -26,7 +26,7 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// A node is not a path of the program.
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// The trace contradicts itself.
+    /// The trace contradicts itself in this way.
     #[error("the whole execution trace is damaged: it names {0}")]
     Damaged(&'static str),
     /// The value was never computed, because the run trapped at this instruction or earlier.
@@ -41,11 +41,11 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// No values are stored for this time, or for the function that is executed at this time.
     #[error("{}", outside(*time, kept, without.as_deref()))]
     Outside {
-        /// The block.
+        /// The block for which values were requested.
         time: u64,
         /// The ranges of blocks with stored values, ascending.
         kept: Vec<(u64, u64)>,
-        /// If the function was left out: the filter, in words.
+        /// If the function was left out, the filter, in words.
         without: Option<String>,
     },
 }

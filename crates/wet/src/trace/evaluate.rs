@@ -49,8 +49,8 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The value of a register of an execution: the value of a variable when the execution begins,
-    /// a constant, or the result of an instruction.
+    /// Returns the value of a register of an execution: the value of a variable when the execution
+    /// begins, a constant, or the result of an instruction.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -64,8 +64,8 @@ where
         value
     }
 
-    /// Like [`value`](Self::value), for one of several related values. Intermediate results are
-    /// kept in `known`, so that they are not computed again. Each takes memory.
+    /// Like [`value`](Self::value), but for one of several related values. Intermediate results
+    /// stay in `known`, which takes memory but avoids computing them again.
     ///
     /// # Errors
     /// Like [`value`](Self::value).
@@ -111,7 +111,7 @@ where
         value.ok_or(TraceError::Damaged("a value that does not exist"))
     }
 
-    /// Computes a value from known values. `None` if some value is missing.
+    /// Computes a value from known values. Returns `None` if some value is missing.
     fn attempt(&self, key: Key, known: &mut ComputedValues) -> Result<Option<Bits>, Failure<S, E>> {
         let (instance, register) = key;
         let compiled = self.compiled(instance.node)?;
@@ -139,7 +139,7 @@ where
                         let unknown = TraceError::Damaged("a result that the host did not return");
                         result.map(Some).ok_or(unknown)
                     }
-                    // Readers of the argument store it, but it may not have been read.
+                    // Readers store the argument, but none may have read it.
                     Step::Source(Source::Argument { instance, index }) => {
                         let function = self.compiled(instance.node)?.code.function;
                         let unknown = TraceError::Damaged("a value that was not kept");
@@ -163,8 +163,8 @@ where
         }
     }
 
-    /// The number, from 1, of the host call with which an execution ends. `None` if it does not end
-    /// with one.
+    /// Returns the number, from 1, of the host call with which an execution ends, or `None` if it
+    /// ends otherwise.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -182,7 +182,8 @@ where
         Ok(call.and_then(|call| call.result(index)))
     }
 
-    /// A result of the call with which an execution ends. `None` if the call did not return.
+    /// Returns a result of the call with which an execution ends, or `None` if the call did not
+    /// return.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -195,8 +196,8 @@ where
         }
     }
 
-    /// The value that a function returned because its own label caught it. `back` other values
-    /// follow it.
+    /// Returns a value that a function returned because its own label caught it. `back` is the
+    /// number of values that follow it.
     fn thrown(&self, thrower: Instance, back: u64) -> Result<Bits, Failure<S, E>> {
         let compiled = self.compiled(thrower.node)?;
         let column = self.column(thrower, compiled.model.of_event(Event::Returned))?;
@@ -208,8 +209,8 @@ where
         found.ok_or(TraceError::Damaged("a value that was not kept"))
     }
 
-    /// The number of an execution's instructions that were executed, if the run ended inside the
-    /// execution.
+    /// Returns the number of an execution's instructions that were executed, if the run ended
+    /// inside the execution.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -225,7 +226,7 @@ where
         Ok(stopped.map(|(executed, _)| executed))
     }
 
-    /// Refuses an instruction that was not executed because the run ended before it.
+    /// Returns an error for an instruction that was not executed because the run ended before it.
     pub(super) fn executed(
         &self,
         instance: Instance,
@@ -237,7 +238,7 @@ where
         }
     }
 
-    /// The value of an input, if it is stored.
+    /// Returns the value of an input, if it is stored.
     pub(super) fn kept(
         &self,
         instance: Instance,
@@ -297,7 +298,7 @@ where
         }
     }
 
-    /// The result of an instruction that does not access memory.
+    /// Returns the result of an instruction that does not access memory.
     fn pure(
         &self,
         instance: Instance,
@@ -321,7 +322,7 @@ where
         Ok(self.without_trap(instance, code, position, known))
     }
 
-    /// The result of an instruction that cannot trap.
+    /// Returns the result of an instruction that cannot trap.
     fn without_trap(
         &self,
         instance: Instance,

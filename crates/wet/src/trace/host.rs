@@ -1,4 +1,4 @@
-//! The host's actions.
+//! The host's actions, read from the log on demand.
 
 use crate::locked;
 use std::collections::HashMap;
@@ -17,12 +17,12 @@ const KEPT: usize = 128 << 20;
 /// The maximum number of ranges that describe the reads of a block's calls.
 const RANGES: usize = 64;
 
-/// A call of a host function.
+/// A call to a host function.
 #[derive(Clone, Debug)]
 pub struct HostCall {
-    /// The import called.
+    /// The imported function that was called.
     pub import: ImportId,
-    /// The results; empty if the call did not return.
+    /// The results, empty if the call did not return.
     pub results: Box<[RawValue]>,
     /// The host's writes to memory in the call, in order.
     pub writes: Box<[HostWrite]>,
@@ -30,7 +30,7 @@ pub struct HostCall {
     pub reads: Box<[HostRead]>,
 }
 
-/// The calls of the host, in order, numbered from 1.
+/// The calls to the host, in order, numbered from 1.
 ///
 /// Calls are read from the log on demand. Only their places in the log, and roughly the memory that
 /// they read, are kept. This takes about a hundred bytes for every few hundred calls.
@@ -40,7 +40,7 @@ pub struct HostCalls {
     blocks: Vec<Block>,
     count: u64,
     by_itself: Vec<u64>,
-    /// The host's calls of the program's functions, in order, with the arguments.
+    /// The host's calls to the program's functions, in order, with the arguments.
     entered: Vec<(FuncId, Vec<RawValue>)>,
     kept: Mutex<Kept>,
 }
@@ -52,7 +52,7 @@ struct Block {
     place: LogPlace,
     /// The number of the first call.
     first: u64,
-    /// Ascending ranges that contain everything that the host read in these calls.
+    /// Ascending ranges that contain all bytes that the host read in these calls.
     reads: Vec<HostRead>,
 }
 
@@ -117,15 +117,15 @@ impl HostCalls {
     }
 
     /// Returns an argument of a call that the host made to one of the program's functions. Calls
-    /// and arguments are numbered from 0. `None` if another function was called, or the log lacks
-    /// the bits of a reference.
+    /// and arguments are numbered from 0. Returns `None` if the host called another function, or if
+    /// the log lacks the bits of a reference.
     pub(super) fn argument(&self, call: usize, function: FuncId, index: u32) -> Option<(u64, u64)> {
         let (called, args) = self.entered.get(call)?;
         let arg = args.get(index as usize);
         bits(*arg.filter(|_| *called == function)?)
     }
 
-    /// The number of calls.
+    /// Returns the number of calls.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -145,7 +145,7 @@ impl HostCalls {
         Ok(found.map(|(_, call)| Arc::clone(call)))
     }
 
-    /// The number of calls among the first `events` events of the log.
+    /// Returns the number of calls among the first `events` events of the log.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -159,9 +159,10 @@ impl HostCalls {
         Ok(self.blocks[block].first - 1 + before as u64)
     }
 
-    /// The first call, from a given number on, that reads a range for which `wanted` returns true,
-    /// with its number. `wanted` must also return true for every range that contains such a range.
-    /// Takes O(calls / 512 · ranges), plus reading the log where matching calls may be.
+    /// Returns the first call, from a given number on, that reads a range accepted by `wanted`,
+    /// with the call's number. `wanted` must also accept every range that contains an accepted
+    /// range. Takes O(calls / 512 · ranges), plus the time to read the parts of the log that may
+    /// have matching calls.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -185,14 +186,14 @@ impl HostCalls {
         Ok(None)
     }
 
-    /// The number of calls made by the guest. The host itself made the other calls, of imports that
-    /// are also exported.
+    /// Returns the number of calls made by the guest. The host itself made the other calls, of
+    /// imports that are also exported.
     pub fn by_guest(&self) -> u64 {
         self.count - self.by_itself.len() as u64
     }
 
-    /// The number of a call among the guest's calls, from 1. `None` if the host itself made the
-    /// call.
+    /// Returns the number of a call among the guest's calls, from 1, or `None` if the host itself
+    /// made the call.
     pub fn of_guest(&self, call: u64) -> Option<u64> {
         let before = self.by_itself.partition_point(|&other| other < call);
         let is_own = self.by_itself.get(before) == Some(&call);
@@ -201,8 +202,8 @@ impl HostCalls {
 
     /// Returns the number, among all calls, of one of the guest's calls.
     pub fn number_of(&self, of_guest: u64) -> u64 {
-        // Of the calls before the i-th of the host's own calls, counted from 0, the guest made all
-        // except i.
+        // The guest made all except i of the calls before the i-th of the host's own calls, counted
+        // from 0.
         let (mut low, mut high) = (0, self.by_itself.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -249,7 +250,7 @@ impl HostCalls {
     }
 }
 
-/// An incomplete block.
+/// A block that is still growing while the log is scanned.
 #[derive(Default)]
 struct Open {
     first: Option<(LogPlace, u64)>,
@@ -287,7 +288,8 @@ fn cover(mut all: Vec<HostRead>) -> Vec<HostRead> {
     few
 }
 
-/// The number of bytes between a range and a later one. `None` if they are in different memories.
+/// Returns the number of bytes between a range and a later one, or `None` if they are in different
+/// memories.
 fn gap(a: &HostRead, b: &HostRead) -> Option<u64> {
     let end = a.address.saturating_add(a.length);
     (a.memory == b.memory).then(|| b.address.saturating_sub(end))
@@ -300,7 +302,7 @@ fn join(a: &mut HostRead, b: &HostRead) {
 }
 
 impl HostCall {
-    /// The call that an event describes.
+    /// Returns the call that an event describes.
     fn of(event: Event) -> Option<Self> {
         Some(match event {
             Event::HostCall {
@@ -325,7 +327,7 @@ impl HostCall {
         })
     }
 
-    /// The approximate memory use in bytes.
+    /// Returns the approximate memory use in bytes.
     fn bytes(&self) -> usize {
         let writes = self.writes.iter();
         let writes: usize = writes.map(|write| write.bytes.len() + 48).sum();
@@ -337,7 +339,7 @@ impl HostCall {
     pub(super) fn wrote(&self, memory: u32, address: u64, bytes: &mut [u8]) -> bool {
         (0..).zip(bytes).all(|(i, byte)| {
             let at = address.wrapping_add(i);
-            // The last write counts.
+            // The last write to a byte counts.
             let mut writes = self.writes.iter().rev();
             let found = writes.find_map(|write| {
                 let offset = usize::try_from(at.checked_sub(write.address)?).ok()?;
@@ -348,13 +350,13 @@ impl HostCall {
         })
     }
 
-    /// The bits of a result.
+    /// Returns the bits of a result.
     pub(super) fn result(&self, index: u32) -> Option<(u64, u64)> {
         bits(*self.results.get(index as usize)?)
     }
 }
 
-/// The bits of a value in the log. `None` for a reference of which only is known that it is not
+/// Returns the bits of a value in the log, or `None` for a reference that is only known not to be
 /// null.
 fn bits(value: RawValue) -> Option<(u64, u64)> {
     Some(match value {

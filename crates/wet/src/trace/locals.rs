@@ -1,4 +1,4 @@
-//! Finds the execution that set a local long ago.
+//! Finds the last execution that set a local, even if it is far back in the run.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use wasmparser::Operator;
 use super::source::Step;
 use super::{Epochs, Failure, Instance, MOST_COUNTED, TraceError, WholeTrace};
 
-/// The number of executions in other activations that set the local, after which the search ends.
+/// The search ends after this many executions in other activations that set the local.
 const MOST: usize = 64;
 
 impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
@@ -18,12 +18,12 @@ where
     S::Error: std::error::Error + 'static,
 {
     /// Returns the origin of a local: the last execution of its activation that set it, or the
-    /// beginning of the activation. `None` if too many other activations of the function are in
-    /// between.
+    /// beginning of the activation. Returns `None` if too many other activations of the function
+    /// are in between.
     ///
     /// The executions that set the local are counted in the grammar, so the time does not depend on
-    /// how long ago the local was set. The first query about a local takes O(nodes of the path),
-    /// later ones O(depth of the grammar).
+    /// the distance to the origin. The first query about a local takes O(nodes of the path), and
+    /// later queries take O(depth of the grammar).
     pub(super) fn local_before(
         &self,
         at: Instance,
@@ -71,7 +71,7 @@ where
         Ok(None)
     }
 
-    /// The executions of those nodes of a function that set a local.
+    /// Returns the executions of the nodes that set a local in a function.
     fn setters(
         &self,
         function: FuncId,

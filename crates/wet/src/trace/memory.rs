@@ -17,9 +17,8 @@ const MOST_COPIES: u32 = 256;
 /// Bytes of memory whose values are wanted.
 #[derive(Clone, Copy)]
 struct Wanted {
-    /// The memory.
     memory: u32,
-    /// The execution and the register that have the address of the load, and the offset.
+    /// The execution and the register that have the address of the load.
     base: (Instance, u32),
     offset: u64,
     length: usize,
@@ -31,7 +30,7 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The result of a load.
+    /// Computes the result of a load, if all needed values are known.
     pub(super) fn loaded(
         &self,
         instance: Instance,
@@ -255,7 +254,7 @@ where
     }
 }
 
-/// The address of the bytes, if known.
+/// Returns the address of the bytes, if known.
 fn address_of(wanted: Wanted, known: &mut ComputedValues) -> Option<u64> {
     let (instance, register) = wanted.base;
     let (base, _) = known.get(instance, register)?;

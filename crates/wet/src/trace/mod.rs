@@ -44,13 +44,13 @@ pub trait Epochs {
     /// The error of loading an epoch.
     type Error: std::error::Error + 'static;
 
-    /// The number of blocks executed before each epoch, ascending.
+    /// Returns the number of blocks executed before each epoch, ascending.
     fn before(&self) -> &[u64];
 
-    /// The number of blocks executed by the end of the last epoch.
+    /// Returns the number of blocks executed by the end of the last epoch.
     fn end(&self) -> u64;
 
-    /// The ranges of blocks with stored values, ascending.
+    /// Returns the ranges of blocks with stored values, ascending.
     fn kept(&self) -> Vec<(u64, u64)> {
         let first = self.before().first();
         first
@@ -59,21 +59,22 @@ pub trait Epochs {
             .collect()
     }
 
-    /// The position of the epoch that covers a node beginning with block T; `None` if there is
-    /// none.
+    /// Returns the position of the epoch that covers a node beginning with block T, or `None` if
+    /// there is none.
     fn find(&self, time: u64) -> Option<usize> {
         let after = self.before().partition_point(|&before| before < time);
         (after > 0 && time <= self.end()).then(|| after - 1)
     }
 
-    /// The functions that are left out where a node begins with block T; `None` for no functions.
+    /// Returns the functions that are left out where a node begins with block T, or `None` for no
+    /// functions.
     fn left_out(&self, time: u64) -> Option<&LeftOut> {
         let _ = time;
         None
     }
 
-    /// Returns the epoch that covers nodes beginning with block T, and up to which block it does;
-    /// `None` if there is none.
+    /// Returns the extent of the epoch that covers nodes beginning with block T, or `None` if there
+    /// is none.
     fn span(&self, time: u64) -> Option<Span> {
         let position = self.find(time)?;
         let next = self.before().get(position + 1).copied();
@@ -84,7 +85,7 @@ pub trait Epochs {
         })
     }
 
-    /// The first block from T on that an epoch covers.
+    /// Returns the first block from T on that an epoch covers.
     fn next_known(&self, time: u64) -> Option<u64> {
         let first = self.before().first()?.checked_add(1)?.max(time);
         (first <= self.end()).then_some(first)
@@ -109,12 +110,12 @@ pub trait Epochs {
     /// Whether an epoch is in memory.
     fn has(&self, position: usize) -> bool;
 
-    /// The number of epochs dropped from memory so far.
+    /// Returns the number of epochs dropped from memory so far.
     fn dropped(&self) -> u64;
 
-    /// The last writer of a place before an epoch that was built alone, with the writer's execution
-    /// or call; `None` if there was none. Epochs that were built together with earlier ones name
-    /// the writer themselves.
+    /// Returns the last writer of a place before an epoch that was built alone, with the writer's
+    /// execution or call. Returns `None` if nothing wrote the place. Other epochs name the writer
+    /// themselves.
     ///
     /// # Errors
     /// If an epoch cannot be built.
@@ -127,8 +128,8 @@ pub trait Epochs {
         Ok(None)
     }
 
-    /// The last writer of a variable before an epoch that was built alone. Other epochs name the
-    /// writer themselves.
+    /// Returns the last writer of a variable before an epoch that was built alone. Other epochs
+    /// name the writer themselves.
     ///
     /// # Errors
     /// If an epoch cannot be built.
@@ -137,7 +138,7 @@ pub trait Epochs {
         Ok(None)
     }
 
-    /// The host's actions.
+    /// Returns the host's actions.
     ///
     /// # Errors
     /// If the log is damaged or cannot be read.
@@ -149,7 +150,7 @@ pub trait Epochs {
 pub struct Span {
     /// The position of the epoch.
     pub position: usize,
-    /// The last block such that the epoch covers nodes that begin with it.
+    /// The last block that may begin a node in the epoch.
     pub last: u64,
     /// Whether the epoch certainly covers no node that begins later.
     pub ends: bool,
@@ -158,15 +159,15 @@ pub struct Span {
 /// An execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Instance {
-    /// The time of its first block.
+    /// The time of the execution's first block.
     pub time: u64,
-    /// The node.
+    /// The node that was executed.
     pub node: NodeId,
     /// The number of the node's execution, from 1.
     pub number: u64,
 }
 
-/// A node, compiled.
+/// A node in compiled form.
 #[derive(Debug)]
 pub struct Compiled {
     /// The code of the node, in which every constant operator has its own register.
@@ -216,8 +217,8 @@ impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Opens a trace. `bytes` is the module from which the program was parsed; `continuations` are
-    /// those of the path's nodes.
+    /// Opens a trace. `bytes` is the module from which the program was parsed. `continuations`
+    /// belong to the path's nodes.
     ///
     /// # Errors
     /// If the module cannot be read.
@@ -249,17 +250,17 @@ where
         })
     }
 
-    /// The path.
+    /// Returns the path.
     pub fn path(&self) -> &'a WholePath<S> {
         self.path
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &'a Program {
         self.program
     }
 
-    /// A node's code, compiled on demand.
+    /// Returns a node's code, compiled on demand.
     ///
     /// # Errors
     /// If the path has no such node, or is not a path of the program.
@@ -309,7 +310,7 @@ where
         Ok(counted)
     }
 
-    /// The number of a node's executions.
+    /// Returns the number of a node's executions.
     ///
     /// # Errors
     /// If the path has no such node.
@@ -317,7 +318,8 @@ where
         Ok(self.counted(node)?.count())
     }
 
-    /// An execution of a node by its number, from 1. `None` if there are fewer executions.
+    /// Returns an execution of a node by its number, from 1, or `None` if there are fewer
+    /// executions.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -331,7 +333,7 @@ where
         }))
     }
 
-    /// The execution of a node that contains block T. `None` if T is not in the run.
+    /// Returns the execution of a node that contains block T, or `None` if T is not in the run.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -343,13 +345,13 @@ where
         self.numbered(visit.node, visit.start).map(Some)
     }
 
-    /// The execution of a node that begins with block T.
+    /// Returns the execution of a node that begins with block T.
     fn numbered(&self, node: NodeId, time: u64) -> Result<Instance, Failure<S, E>> {
         let number = self.counted(node)?.rank(time).map_err(TraceError::Path)?;
         Ok(Instance { time, node, number })
     }
 
-    /// The execution of a node that a label names. `at` is the execution to which the label
+    /// Returns the execution of a node that a label names. `at` is the execution to which the label
     /// belongs.
     fn named(
         &self,
@@ -369,7 +371,7 @@ where
         named.ok_or(TraceError::Damaged("an execution that does not exist"))
     }
 
-    /// The host's actions.
+    /// Returns the host's actions.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -377,7 +379,7 @@ where
         self.epochs.host().map_err(TraceError::Epoch)
     }
 
-    /// The functions that are left out around block T; `None` for no functions.
+    /// Returns the functions that are left out around block T, or `None` for no functions.
     pub fn left_out(&self, time: u64) -> Option<&'a LeftOut> {
         self.epochs.left_out(time)
     }
@@ -390,7 +392,7 @@ where
         }
     }
 
-    /// Refuses an execution of a function that was left out.
+    /// Returns an error for an execution of a function that was left out.
     fn check_kept(&self, instance: Instance) -> Result<(), Failure<S, E>> {
         let Some(left_out) = self.epochs.left_out(instance.time) else {
             return Ok(());
@@ -403,13 +405,13 @@ where
         }
     }
 
-    /// The position of the epoch that covers a node beginning with block T.
+    /// Returns the position of the epoch that covers a node beginning with block T.
     fn position(&self, time: u64) -> Result<usize, Failure<S, E>> {
         let position = self.epochs.find(time);
         position.ok_or_else(|| self.outside(time, None))
     }
 
-    /// The data about a node's copying write around block T.
+    /// Returns the data about a node's copying write around block T.
     fn copies(&self, instance: Instance, write: usize) -> Result<Rc<Copies>, Failure<S, E>> {
         self.check_kept(instance)?;
         let position = self.position(instance.time)?;
@@ -426,7 +428,7 @@ where
         Ok(found)
     }
 
-    /// The data about a node's input around block T.
+    /// Returns the data about a node's input around block T.
     fn column(&self, instance: Instance, input: usize) -> Result<Rc<Column>, Failure<S, E>> {
         let position = self.position(instance.time)?;
         let key = (instance.node, input);

@@ -1,7 +1,7 @@
-//! Finds what last set the elements of tables, and the sizes of tables and memories.
+//! Finds the last writers of table elements and of the sizes of tables and memories.
 //!
-//! Nothing is stored about these places. The path shows which instructions set or take them, and
-//! the instructions' operands show which elements of a table are concerned.
+//! The trace stores nothing about these places. The path shows the instructions that set or take
+//! them. The instructions' operands determine the elements of a table.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -32,9 +32,9 @@ pub enum TableOrSize {
 pub struct Taken {
     /// The place from which they are taken.
     pub place: TableOrSize,
-    /// The number of adjacent elements; 0 for a size.
+    /// The number of adjacent elements, or 0 for a size.
     pub elements: u64,
-    /// The last writer.
+    /// The last writer of the elements or the size.
     pub writer: Writer,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Sites<'a, S: Segments> {
     pub(super) touching: Occurrences<'a, S>,
 }
 
-/// Positions, in ranges that do not touch.
+/// A set of positions, as ranges that do not touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ranges(BTreeMap<u64, u64>);
 
@@ -77,7 +77,7 @@ impl Ranges {
         self.0.is_empty()
     }
 
-    /// The parts in a range, ascending. O(log ranges + parts).
+    /// Returns the parts in a range, ascending. O(log ranges + parts).
     pub(super) fn within(&self, range: &Range<u64>) -> Vec<Range<u64>> {
         let before = self.0.range(..range.start).next_back();
         let later = self.0.range(range.start..range.end.max(range.start));
@@ -106,7 +106,7 @@ impl Ranges {
     }
 }
 
-/// The places that an instruction sets.
+/// Returns the places that an instruction sets.
 pub(super) fn sets(inst: &Inst) -> impl Iterator<Item = TableOrSize> + use<> {
     let table = inst.immediate as u32;
     let (first, second) = match inst.code {
@@ -123,7 +123,7 @@ pub(super) fn sets(inst: &Inst) -> impl Iterator<Item = TableOrSize> + use<> {
     first.into_iter().chain(second)
 }
 
-/// The place that an instruction takes.
+/// Returns the place that an instruction takes.
 fn takes(inst: &Inst) -> Option<TableOrSize> {
     let table = inst.immediate as u32;
     Some(match inst.code {
@@ -135,8 +135,8 @@ fn takes(inst: &Inst) -> Option<TableOrSize> {
     })
 }
 
-/// The place that the instruction at a position of a node takes. Without a position, the place that
-/// the node's end takes.
+/// Returns the place that the instruction at a position of a node takes. Without a position,
+/// returns the place that the node's end takes.
 pub(super) fn taken_by(code: &NodeCode, inst: Option<usize>) -> Option<TableOrSize> {
     match inst {
         Some(inst) => takes(code.insts.get(inst)?),
@@ -186,14 +186,14 @@ impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Returns the last writers of the elements or sizes (of a table or memory) that an instruction
-    /// takes, part by part, from the first element on. Without an instruction, returns them for the
-    /// call at the node's end. The result is empty if the instruction takes none of these, or
-    /// trapped. Elements that do not exist are not reported.
+    /// Returns the last writers of the table elements or the size that an instruction takes, part
+    /// by part, from the first element on. Without an instruction, returns them for the call at the
+    /// node's end. The result is empty if the instruction takes none of these, or trapped. Elements
+    /// that do not exist are not reported.
     ///
-    /// Individual elements are distinguished. `memory.grow` and `table.grow` set the size even if
-    /// they fail, to its old value. For elements, this takes O(executions that have set something
-    /// in the table since); for sizes, O(log n). The first query reads all operators of the
+    /// Individual elements are distinguished. If `memory.grow` or `table.grow` fails, it sets the
+    /// size to its old value. For elements, this takes O(executions that have set something in the
+    /// table since). For sizes, it takes O(log n). The first query reads all operators of the
     /// functions that were executed.
     ///
     /// # Errors
@@ -270,7 +270,7 @@ where
         Ok(all.collect())
     }
 
-    /// The elements that an instruction, or the call at the node's end, takes.
+    /// Returns the elements that an instruction, or the call at the node's end, takes.
     pub(super) fn range_taken(
         &self,
         instance: Instance,
@@ -307,7 +307,7 @@ where
         Ok(first..first.saturating_add(count))
     }
 
-    /// The elements that an instruction sets.
+    /// Returns the elements that an instruction sets.
     pub(super) fn range_set(
         &self,
         instance: Instance,
@@ -335,7 +335,7 @@ where
         Ok(first..first.saturating_add(count))
     }
 
-    /// The executions that concern a place. The first call takes O(nodes of the path).
+    /// Returns the executions that set or take a place. The first call takes O(nodes of the path).
     pub(super) fn sites(&self, place: TableOrSize) -> Result<Rc<Sites<'a, S>>, Failure<S, E>> {
         if let Some(known) = self.sites.borrow().get(&place) {
             return Ok(Rc::clone(known));
@@ -358,8 +358,8 @@ where
         Ok(sites)
     }
 
-    /// The blocks of the executed functions that set or take each place. Linear in these functions'
-    /// operators.
+    /// Returns the blocks of the executed functions that set or take each place. Takes time linear
+    /// in the operators of these functions.
     fn scan(&self) -> Scanned {
         let mut all = Scanned::default();
         let nodes = self.path.nodes().values();
@@ -389,7 +389,7 @@ where
         all
     }
 
-    /// The node of an execution, by its time.
+    /// Returns the node of an execution, by its time.
     pub(super) fn node_at(&self, time: u64) -> Result<(Instance, Rc<Compiled>), Failure<S, E>> {
         let missing = TraceError::Damaged("an execution that does not exist");
         let instance = self.at(time)?.ok_or(missing)?;
@@ -397,7 +397,7 @@ where
     }
 }
 
-/// The number of elements to report for a part of a place.
+/// Returns the number of elements to report for a part of a place.
 pub(super) fn length(place: TableOrSize, part: &Range<u64>) -> u64 {
     match place {
         TableOrSize::Elements(_) => part.end - part.start,

@@ -1,4 +1,4 @@
-//! Finds the origins of values: the dependences of one execution on others.
+//! Finds the origins of values, which are the dependences of one execution on others.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::{Code, NodeCode, NodeEnd, Operand, Range, Register, Taker};
@@ -22,7 +22,7 @@ pub enum Source {
         /// The instruction's position in the node.
         inst: usize,
     },
-    /// A local that nothing wrote, so that it is zero or null.
+    /// A local that nothing wrote, which is therefore zero or null.
     Zero,
     /// An argument that the host passed to the activation that begins with this execution.
     Argument {
@@ -38,7 +38,7 @@ pub enum Source {
         /// The index of the result.
         index: u32,
     },
-    /// The call with which this execution ends, which did not return.
+    /// The call that ends this execution, because it did not return.
     Open {
         /// The execution with the call.
         instance: Instance,
@@ -46,7 +46,7 @@ pub enum Source {
     /// A part of the exception that this execution throws: the reference to the exception or, for a
     /// rethrow, one of its values.
     Thrown {
-        /// The execution.
+        /// The execution that throws.
         instance: Instance,
     },
 }
@@ -54,7 +54,7 @@ pub enum Source {
 /// The origin of bytes that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The number of bytes; 0 for a global, and for the whole read.
+    /// The number of bytes, or 0 for a global and for the whole read.
     pub length: u64,
     /// The last writer of the bytes.
     pub writer: Writer,
@@ -63,16 +63,16 @@ pub struct Reading {
 /// The writer of bytes, or of a global.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// Nothing: they have the module's initial contents.
+    /// No writer, so that the bytes have the module's initial contents.
     Initial,
-    /// The host.
+    /// The host, in a call by the guest.
     Host {
         /// The number of the guest's call, from 1.
         call: u64,
     },
-    /// An instruction.
+    /// An instruction of the guest.
     Write {
-        /// The execution of its node.
+        /// The execution of the instruction's node.
         instance: Instance,
         /// The instruction's position.
         inst: usize,
@@ -83,14 +83,14 @@ pub enum Writer {
 
 /// One step towards the origin of a variable.
 pub(super) enum Step {
-    /// The value is in this register of another execution. If an instruction moved it from there,
-    /// that instruction is the taker.
+    /// The value is in this register of another execution. The taker is the instruction that moved
+    /// it from there, if any.
     Register(Instance, Register, Option<Taker>),
     /// The value does not come from a register.
     Source(Source),
     /// The value was caught with an exception. It is stored.
     Caught(Carried),
-    /// An activation returned what its own label caught.
+    /// An activation returned a value that its own label caught.
     Thrown {
         /// The execution that throws.
         thrower: Instance,
@@ -108,7 +108,7 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The origin of a register's value in an execution, followed through all copies.
+    /// Returns the origin of a register's value in an execution, followed through all copies.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -129,9 +129,9 @@ where
         self.follow(instance, register, |_, _| {})
     }
 
-    /// The takers of a register's value on its way to the register: the executions with their
-    /// takers, the last first. Blocks that moved the value before a taker may have decided which
-    /// value it is ([`NodeCode::moved`]).
+    /// Returns the executions with instructions that took a register's value on its way to the
+    /// register, the last first. Blocks that moved the value before such an instruction may have
+    /// selected the value ([`NodeCode::moved`]).
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -168,7 +168,7 @@ where
             match self.through(self.step(instance, variable)?)? {
                 Err(source) => return Ok((source, instance, register)),
                 Ok((earlier, of_it, taker)) => {
-                    // Copies must lead back in time; otherwise, the trace is damaged.
+                    // If a copy does not lead back in time, the trace is damaged.
                     if earlier.time >= instance.time {
                         return Err(TraceError::Damaged("a definition after its use"));
                     }
@@ -181,9 +181,9 @@ where
         }
     }
 
-    /// The register in which a result of the call at an execution's end was returned. Otherwise,
-    /// `Err` with the result's origin: the host, a reference to an exception, or nothing, because
-    /// the call did not return.
+    /// Returns the register in which the callee returned a result of the call at an execution's
+    /// end. If there is none, returns `Err` with the result's origin: the host, a reference to an
+    /// exception, or a call that did not return.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -196,8 +196,8 @@ where
         Ok(found.map(|(instance, register, _)| (instance, register)))
     }
 
-    /// The register to which a step leads, followed through exceptions. Otherwise, `Err` with the
-    /// origin.
+    /// Returns the register to which a step leads, followed through exceptions. If there is none,
+    /// returns `Err` with the origin.
     fn through(&self, step: Step) -> Result<Result<Taken, Source>, Failure<S, E>> {
         match step {
             Step::Register(instance, register, taker) => Ok(Ok((instance, register, taker))),
@@ -206,8 +206,8 @@ where
         }
     }
 
-    /// Returns the writers of the memory or the global that an instruction reads, part by part.
-    /// Empty if it reads neither.
+    /// Returns the writers of the memory or the global that an instruction reads, part by part. The
+    /// list is empty if the instruction reads neither.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -243,9 +243,9 @@ where
         Ok(readings)
     }
 
-    /// Returns the writers of some bytes that an instruction reads, if its stretch shows only that
-    /// an earlier stretch wrote them. There are `length` bytes, from one of the read bytes on, or
-    /// all of them if `length` is 0.
+    /// Returns the writers of some bytes that an instruction reads and that an earlier stretch
+    /// wrote. These are `length` bytes, from one of the read bytes on, or all of them if `length`
+    /// is 0.
     fn read_before(
         &self,
         instance: Instance,
@@ -277,7 +277,7 @@ where
         Ok(())
     }
 
-    /// The origin of a variable at the beginning of an execution, one step back.
+    /// Returns the origin of a variable at the beginning of an execution, one step back.
     pub(super) fn step(&self, at: Instance, variable: u32) -> Result<Step, Failure<S, E>> {
         let mut cursor = self.path.cursor();
         cursor.seek(at.time).map_err(TraceError::Path)?;
@@ -317,7 +317,8 @@ where
         self.entered(follower, variable)
     }
 
-    /// Whether a node writes a variable, or the results or the exception of its call do.
+    /// Returns whether a node writes a variable, itself or through the results or the exception of
+    /// its call.
     pub(super) fn writes(&self, code: &NodeCode, variable: u32, caught: Option<Caught>) -> bool {
         let given = match caught {
             Some(caught) => caught.part(variable).is_some(),
@@ -335,7 +336,7 @@ where
             .map_or(u32::MAX, |body| body.slots.locals.len() as u32)
     }
 
-    /// The variables for the results of a node's call.
+    /// Returns the variables for the results of a node's call.
     pub(super) fn result_variables(&self, code: &NodeCode) -> std::ops::Range<u32> {
         match code.end {
             NodeEnd::Call {
@@ -345,7 +346,7 @@ where
         }
     }
 
-    /// The number of a function's results.
+    /// Returns the number of a function's results.
     pub(super) fn results(&self, function: FuncId) -> Result<u32, Failure<S, E>> {
         let body = self.body(function)?;
         Ok(self.program.types[body.function.ty].results.len() as u32)
@@ -366,7 +367,7 @@ where
         ty.map_or(0, |ty| ty.results.len() as u32)
     }
 
-    /// The step for a variable after an execution that writes it.
+    /// Returns the step for a variable after an execution that writes it.
     pub(super) fn written(
         &self,
         instance: Instance,
@@ -398,7 +399,7 @@ where
         )
     }
 
-    /// The stored data about a variable's distant definition.
+    /// Returns the stored data about a variable's distant definition.
     fn far(
         &self,
         at: Instance,
@@ -429,7 +430,7 @@ where
         self.entered(definition, variable).map(Some)
     }
 
-    /// The execution that wrote a variable before the stretch of an execution, or the first
+    /// Returns the execution that wrote a variable before the stretch of an execution, or the first
     /// execution of the activation.
     fn definition_before(
         &self,
@@ -461,7 +462,7 @@ where
         }
     }
 
-    /// The step for a variable at the beginning of its activation, which begins with this
+    /// Returns the step for a variable at the beginning of its activation, which begins with this
     /// execution.
     pub(super) fn entered(&self, first: Instance, variable: u32) -> Result<Step, Failure<S, E>> {
         let instance = self.numbered(first.node, first.time)?;
@@ -501,9 +502,9 @@ where
         }
     }
 
-    /// The number of the host's calls into the program before an activation that the host called,
-    /// and that begins with this execution. O(activations that the host called, and activations
-    /// that replaced them).
+    /// Returns the number of the host's calls into the program before an activation. The host
+    /// called this activation, and it begins with this execution. O(activations that the host
+    /// called, and activations that replaced them).
     pub(super) fn entries_before(&self, first: Instance) -> Result<usize, Failure<S, E>> {
         let (mut begins, mut before) = (first.time, 0);
         let mut cursor = self.path.cursor();
@@ -519,7 +520,7 @@ where
         }
     }
 
-    /// Whether an execution ends with a tail call of one of the program's own functions.
+    /// Whether an execution ends with a tail call to one of the program's own functions.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -534,7 +535,7 @@ where
         })
     }
 
-    /// The step for a result of the call at an execution's end.
+    /// Returns the step for a result of the call at an execution's end.
     pub(super) fn returned(&self, call: Instance, index: u32) -> Result<Step, Failure<S, E>> {
         let (mut call, mut index) = (call, index);
         let mut cursor = self.path.cursor();
@@ -542,8 +543,8 @@ where
             let open = Ok(Step::Source(Source::Open { instance: call }));
             cursor.seek(call.time).map_err(TraceError::Path)?;
             let depth = cursor.depth();
-            // The execution that made the call, or the tail call with which an activation replaced
-            // itself.
+            // This is the execution that made the call, or the tail call with which an activation
+            // replaced itself.
             let mut by = call;
             cursor.next().map_err(TraceError::Path)?;
             let (last, end) = loop {
@@ -558,8 +559,8 @@ where
                 let visit = cursor.seek(end).map_err(TraceError::Path)?;
                 let end = visit.ok_or(missing)?;
                 let end_depth = cursor.depth();
-                // The last of the activation's own executions, before those of its callees and of
-                // activations that replaced them.
+                // This is the last of the activation's own executions. Executions of callees, and
+                // of activations that replaced them, may follow.
                 let mut last = end;
                 while cursor.depth() > depth + 1 {
                     let stack = cursor.stack().map_err(TraceError::Path)?;
@@ -571,7 +572,7 @@ where
                 let last = self.numbered(last.node, last.start)?;
                 if !self.replaced(last)? {
                     let compiled = self.compiled(last.node)?;
-                    // A call of the host replaced the activation.
+                    // A tail call to the host replaced the activation.
                     if matches!(compiled.code.end, NodeEnd::TailCall { .. }) {
                         let instance = last;
                         return Ok(Step::Source(Source::Returned { instance, index }));

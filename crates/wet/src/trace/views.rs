@@ -1,4 +1,4 @@
-//! The parts of epochs that questions have opened.
+//! Caches the parts of epochs that questions have opened.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,14 +32,14 @@ self_cell!(
 );
 
 impl Column {
-    /// The data; `None` if nothing is stored.
+    /// Returns the data, or `None` if nothing is stored.
     pub(super) fn view(&self) -> Option<&ColumnView<'_>> {
         self.borrow_dependent().as_ref()
     }
 }
 
 impl Copies {
-    /// The data; `None` if nothing is stored.
+    /// Returns the data, or `None` if nothing is stored.
     pub(super) fn view(&self) -> Option<&CopyView<'_>> {
         self.borrow_dependent().as_ref()
     }

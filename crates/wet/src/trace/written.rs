@@ -1,4 +1,4 @@
-//! The data that instructions write to memory.
+//! Finds the ranges and values that instructions write to memory.
 //!
 //! An instruction is identified by its position in the node, never by a register. Other code of the
 //! same node ([`compile`](afterimage_machine::compile())) has the same positions, but different
@@ -15,8 +15,8 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The bytes of memory that an instruction of an execution writes. `None` if the instruction
-    /// does not write to memory, or would write beyond all addresses.
+    /// Returns the range of memory that an instruction of an execution writes. Returns `None` if
+    /// the instruction does not write to memory, or would write beyond all addresses.
     ///
     /// # Errors
     /// If the node has no such instruction, or as for [`value`](Self::value).
@@ -28,7 +28,7 @@ where
         self.range_written_knowing(instance, position, &mut ComputedValues::default())
     }
 
-    /// Like [`range_written`](Self::range_written), for one of several related ranges, as with
+    /// Like [`range_written`](Self::range_written), but for one of several related ranges, as with
     /// [`value_knowing`](Self::value_knowing).
     ///
     /// # Errors
@@ -51,8 +51,8 @@ where
         Ok(inst.accesses([base, 0, length]).written)
     }
 
-    /// The value that a store of an execution wrote. An integer contains only the written bytes.
-    /// `None` if the instruction is not a store.
+    /// Returns the value that a store of an execution wrote. An integer contains only the written
+    /// bytes. Returns `None` if the instruction is not a store.
     ///
     /// # Errors
     /// Like [`range_written`](Self::range_written).

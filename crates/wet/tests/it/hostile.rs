@@ -59,7 +59,7 @@ fn arbitrary_bytes_do_no_harm() {
     }
 }
 
-/// Damages bytes at random: cuts them off, inserts a byte, flips a bit, or makes a number large.
+/// Damages bytes at random. Cuts them off, inserts a byte, flips a bit, or makes a number large.
 fn damage(bytes: &mut Vec<u8>, random: &mut SplitMix64) {
     let at = random.below(bytes.len() + 1);
     match random.below(8) {

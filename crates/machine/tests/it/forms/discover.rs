@@ -55,7 +55,7 @@ impl Observer for Activations {
 }
 
 impl<'a> Run<'a> {
-    /// A run of a function, with arguments made from `number`.
+    /// Creates a run of a function, with arguments derived from `number`.
     pub fn new(program: &'a Program, module: &'a [u8], function: FuncId, number: i32) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path().join("a.aft");

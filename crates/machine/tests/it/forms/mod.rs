@@ -1,5 +1,5 @@
-//! Checks that the forms in which nodes are executed agree: instruction by instruction, operation
-//! by operation, and several instructions per operation.
+//! Checks that the three forms of execution agree. They execute instruction by instruction,
+//! operation by operation, and several instructions per operation.
 
 mod discover;
 mod patterns;

@@ -35,8 +35,8 @@ struct Patterns<'r> {
     text: String,
 }
 
-/// A module with a function that takes two numbers and calls another function. Nearly all its
-/// accesses are within bounds.
+/// Returns a module with a function that takes two numbers and calls another function. Nearly all
+/// its accesses are within bounds.
 pub fn module(random: &mut SplitMix64) -> Vec<u8> {
     let mut patterns = Patterns {
         random,
@@ -106,7 +106,7 @@ impl Patterns<'_> {
                 }
                 gets + &sets
             }
-            // A variable's old value is read after the operator that computes its new one.
+            // A variable's old value is read after the operator that computes its new value.
             7 if self.random.below(2) == 0 => format!(
                 "local.get $a {} local.set $a {} i32.{} local.set {} ",
                 self.value(1),
@@ -246,7 +246,7 @@ impl Patterns<'_> {
         }
     }
 
-    /// An address, mostly small.
+    /// Returns an address, which is mostly small.
     fn address(&mut self) -> String {
         let index = format!("(local.get {})", self.one(&["$p", "$q"]));
         let base = format!("(local.get {})", self.one(&["$p", "$q"]));

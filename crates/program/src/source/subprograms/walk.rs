@@ -9,7 +9,7 @@ use super::{InlinedCall, Subprogram, Subprograms};
 use crate::source::entries::{EntryId, Extent, file_index};
 use crate::source::{Location, Slice, SourceMap};
 
-/// Adds the functions of a unit. If an error occurs, the functions before it are kept.
+/// Adds the functions of a unit. If an error occurs, the functions before the error are kept.
 pub(super) fn scan(map: &SourceMap<'_>, unit: u32, into: &mut Subprograms) -> gimli::Result<()> {
     let mut walk = Walk {
         map,
@@ -49,9 +49,9 @@ enum Kind {
 struct Entry {
     id: EntryId,
     ranges: Vec<Range<OrigOffset>>,
-    /// Whether the linker removed its code.
+    /// Whether the linker removed the entry's code.
     is_removed: bool,
-    /// Whether it is an instance of a function that was also inlined.
+    /// Whether the entry is an instance of a function that was also inlined.
     is_instance: bool,
     call: Option<Location>,
 }

@@ -1,4 +1,4 @@
-//! Values within a block: the operand stack, locals, statements.
+//! Tracks values within a block, on the operand stack, in locals and in statements.
 
 use std::ops::Range;
 
@@ -98,7 +98,7 @@ impl Walk<'_> {
                 define(&mut self.walked, general(*ty), index as u32);
             }
         } else if !matches!(effect, Effect::Control | Effect::Throw | Effect::Trap) {
-            // The validator's stack equals ours, with the results on top.
+            // The validator's stack equals this stack, with the results on top.
             let given = self
                 .validator
                 .operand_stack_height()
@@ -121,7 +121,7 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// The type of an operand, counted from the top of the validator's stack.
+    /// Returns the type of an operand, counted from the top of the validator's stack.
     fn operand_type(&self, depth: u32) -> Option<ValType> {
         Some(general(self.validator.get_operand_type(depth as usize)??))
     }
@@ -162,14 +162,14 @@ impl Walk<'_> {
     fn remember(&mut self, variable: Variable, value: ValueId) {
         let i = variable as usize;
         if i >= self.current.len() {
-            // EXIT means "none": the walk is always in code.
+            // EXIT means "none", because the walk is always in code.
             let none = (self.walked.cfg.graph.exit(), ValueId::new(0));
             self.current.resize(i + 1, none);
         }
         self.current[i] = (self.block, value);
     }
 
-    /// Keeps the values that the block wrote, except in slots that it popped again.
+    /// Stores the values that the block wrote, except in slots that it popped again.
     pub(super) fn leave_block(&mut self) {
         let limit = self.walked.locals + self.stack.height;
         self.written.sort_unstable();
@@ -198,8 +198,8 @@ fn is_constant(operator: &Operator<'_>) -> bool {
     )
 }
 
-/// A type without the details that only the validator needs: nullability and exact target type of a
-/// reference.
+/// Returns a type without the details that only the validator needs, which are the nullability and
+/// the exact target type of a reference.
 pub(in crate::ssa) fn general(ty: ValType) -> ValType {
     let ValType::Ref(reference) = ty else {
         return ty;

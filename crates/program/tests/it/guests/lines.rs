@@ -1,4 +1,4 @@
-// A guest whose lines are asked about by tests/it/guest.rs. Keep the line numbers that it names.
+// A guest for tests/it/guest.rs, which depends on these line numbers. Keep them.
 use std::hint::black_box;
 
 #[inline(always)]

@@ -1,4 +1,4 @@
-//! A guest that the Rust compiler makes, with debug information.
+//! Compiles a guest with the Rust compiler, with debug information.
 
 use std::path::Path;
 use std::sync::OnceLock;

@@ -1,5 +1,5 @@
-//! A machine that runs a function on tokens instead of numbers, taking branches at random,
-//! and beside it the same run on the values of `Ssa`. Both must see the same tokens.
+//! Runs a function on tokens instead of numbers, with random branches, and follows the same run on
+//! the values of `Ssa`. Both must see the same tokens.
 
 use std::collections::HashMap;
 
@@ -8,15 +8,15 @@ use afterimage_program::{EdgeKind, Function, Program, Ssa, ValueDef};
 use afterimage_testkit::modules::SplitMix64;
 use wasmparser::{BlockType, Catch, Operator};
 
-/// The identity of a value in a run: where and when it was made.
+/// The identity of a value in a run, as the place and time of its creation.
 type Token = (String, u64);
 
 /// A frame of the control stack of a running machine.
 struct Frame {
     height: usize,
-    /// The number of values that a branch to it carries.
+    /// The number of values that a branch to the frame carries.
     arity: usize,
-    /// The place where a branch to it continues.
+    /// The place where a branch to the frame continues.
     target: Target,
     try_table: Option<usize>,
 }
@@ -33,7 +33,7 @@ pub struct Machine<'a> {
     function: &'a Function,
     ssa: &'a Ssa,
     ops: Vec<Operator<'a>>,
-    /// Per opener its `end`, per `if` its `else`.
+    /// The `end` of each opener, and the `else` of each `if`.
     end: HashMap<usize, usize>,
     otherwise: HashMap<usize, usize>,
     locals: Vec<Token>,
@@ -42,13 +42,13 @@ pub struct Machine<'a> {
     /// The current value of each value of `ssa`.
     env: HashMap<ValueId, Token>,
     block: BlockId,
-    /// The edge that was followed last.
+    /// The last edge that was followed.
     came_by: Option<EdgeId>,
     clock: u64,
     compared: usize,
 }
 
-/// Runs a function for a while, and returns the number of operands compared.
+/// Runs a number of operators of a function, and returns the number of operands compared.
 pub fn walk(
     program: &Program,
     bytes: &[u8],
@@ -152,7 +152,7 @@ impl<'a> Machine<'a> {
             Operator::TryTable { try_table } => {
                 self.open(try_table.ty, Target::After(at), Some(at));
             }
-            // The end of the then-arm.
+            // This is the end of the then-arm.
             Operator::Else => return self.branch(0).map(Some),
             Operator::End => {
                 self.frames.pop();
@@ -239,8 +239,8 @@ impl<'a> Machine<'a> {
         Ok(Some(at + 1))
     }
 
-    /// An operator that only computes. Its arity is read from the statement. Later operators check
-    /// it, because they must find the expected stack.
+    /// Runs an operator that only computes. The statement gives its arity. Later operators check
+    /// the arity, because they must find the expected stack.
     fn plain(&mut self, op: OpId, statement: Option<afterimage_ids::StmtId>) -> Result<(), String> {
         let Some(statement) = statement else {
             let mut constants = self.ssa.values.iter();
@@ -291,7 +291,7 @@ impl<'a> Machine<'a> {
         Ok(Some(at + 1))
     }
 
-    /// Throws something and finds its handler, unwinding the control stack.
+    /// Throws an exception, finds its handler, and unwinds the control stack.
     fn raise(
         &mut self,
         kind: EdgeKind,
@@ -410,8 +410,8 @@ impl<'a> Machine<'a> {
         self.stack[self.stack.len() - count..].to_vec()
     }
 
-    /// `return`, or the function's last `end`: where control may be at EXIT already, if there was
-    /// no operator on the way.
+    /// Runs a `return`, or the function's last `end`. At the last `end`, control may already be at
+    /// EXIT, if there was no operator on the way.
     fn returns(&mut self, kind: EdgeKind) -> Result<Option<usize>, String> {
         let cfg = &self.function.cfg;
         let exit = cfg.graph.exit();
@@ -440,7 +440,7 @@ impl<'a> Machine<'a> {
         found.map(|(id, _)| id)
     }
 
-    /// Follows an edge: its φs take their values all at once.
+    /// Follows an edge, where all φs take their values at once.
     fn follow(&mut self, edge: EdgeId) {
         let cfg = &self.function.cfg;
         let to = cfg.graph.to(edge);

@@ -1,5 +1,5 @@
-//! Control-flow graphs by their definition, slowly: every choice of every operator
-//! is tried, on the structure of the code, and blocks are read off the transitions.
+//! Builds control-flow graphs slowly, by their definition. Every choice of every operator is tried
+//! on the structure of the code, and the transitions give the blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use afterimage_ids::{FuncId, OpId, TypeId};
 use afterimage_program::{BlockKind, EdgeKind, Function, Program};
 use wasmparser::{Catch, Operator};
 
-/// A vertex: a block by its first operator, and so on.
+/// A vertex, such as a block, which is given by its first operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Node {
     EmptyRoot,
@@ -16,10 +16,10 @@ pub enum Node {
     Exit,
 }
 
-/// An edge: kind, operator, whether it goes back, target.
+/// An edge, with its kind, its operator, whether it goes back, and its target.
 pub type Edge = (String, Option<u32>, bool, Node);
 
-/// A graph: the last operator of every block, and the edges that leave a vertex in order.
+/// A graph, with the last operator of every block, and the ordered edges that leave each vertex.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Graph {
     pub blocks: BTreeMap<Node, Option<u32>>,
@@ -69,7 +69,7 @@ struct Step {
     kind: EdgeKind,
     back: bool,
     to: To,
-    /// Nothing but the order of operators leads there.
+    /// Whether only the order of operators leads there.
     plain: bool,
 }
 
@@ -79,10 +79,10 @@ enum To {
     Dispatch(Option<usize>),
 }
 
-/// A function's operators and how they nest.
+/// A function's operators and their nesting.
 pub struct Body<'a> {
     ops: Vec<Operator<'a>>,
-    /// For every operator the frames that it is in, outermost first; an opener is not in its own.
+    /// The frames around every operator, outermost first. An opener is not in its own frame.
     enclosing: Vec<Vec<usize>>,
     end: BTreeMap<usize, usize>,
     otherwise: BTreeMap<usize, usize>,
@@ -123,7 +123,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Returns what runs next when control is before an operator.
+    /// Returns the target that runs next when control is before an operator.
     fn arrive(&self, mut at: usize) -> Target {
         loop {
             match self.ops[at] {
@@ -138,7 +138,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Whether straight on means over an else-arm.
+    /// Whether the next operator in order is after an else-arm.
     fn passes_else(&self, mut at: usize) -> bool {
         loop {
             match self.ops[at] {
@@ -172,7 +172,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The dispatch vertex that an exception raised inside these frames gets to.
+    /// Returns the dispatch vertex that an exception raised inside these frames reaches.
     fn raised(&self, frames: &[usize], kind: EdgeKind) -> Step {
         let mut tries = frames.iter().rev();
         let innermost = tries.find(|&&f| matches!(self.ops[f], Operator::TryTable { .. }));
@@ -249,8 +249,8 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The ways out of a dispatch vertex, found by throwing every existing tag and one that no
-    /// clause names.
+    /// Returns the ways out of a dispatch vertex, found by throwing every existing tag and a tag
+    /// that no clause names.
     fn dispatch(&self, try_table: Option<usize>, tags: u32) -> Vec<Step> {
         let Some(at) = try_table else {
             return vec![Step {
@@ -290,7 +290,7 @@ impl<'a> Body<'a> {
 
     /// Returns the graph of the function, given the calls that may throw and the number of tags.
     pub fn graph(&self, throws: &dyn Fn(&Operator<'_>) -> bool, tags: u32) -> Graph {
-        // Everything that can run, and every step of it.
+        // These are all operators that can run, with all their steps.
         let mut steps: BTreeMap<usize, Vec<Step>> = BTreeMap::new();
         let mut dispatches: BTreeMap<Option<usize>, Vec<Step>> = BTreeMap::new();
         let entry = self.arrive(0);
@@ -306,7 +306,7 @@ impl<'a> Body<'a> {
             work.extend(new.iter().map(|step| step.to));
         }
 
-        // A block begins where control can come from anywhere but straight above.
+        // A block begins where control can come from other places than the previous operator.
         let all = || steps.values().chain(dispatches.values()).flatten();
         let mut arrivals: BTreeMap<usize, (usize, bool)> = BTreeMap::new();
         for step in all() {
@@ -378,8 +378,8 @@ impl<'a> Body<'a> {
         graph
     }
 
-    /// Whether a `throw`, or a call that `throws`, has no catch-all clause around it, or a tail
-    /// call throws.
+    /// Returns whether a `throw` or a call that `throws` has no catch-all clause around it, or
+    /// whether a tail call throws.
     fn lets_out(&self, throws: &dyn Fn(&Operator<'_>) -> bool) -> bool {
         let protected = |at: usize| {
             self.enclosing[at]
@@ -401,7 +401,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Whether a call throws, given which functions do.
+/// Returns whether a call throws, given the functions that throw.
 pub fn call_throws(program: &Program, throwing: &BTreeSet<FuncId>, op: &Operator<'_>) -> bool {
     match *op {
         Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
@@ -419,8 +419,8 @@ pub fn call_throws(program: &Program, throwing: &BTreeSet<FuncId>, op: &Operator
     }
 }
 
-/// Returns the functions that an exception can leave, by adding functions until the set is
-/// complete.
+/// Returns the functions that may throw an exception to their caller, by adding functions until the
+/// set is complete.
 pub fn throwing(program: &Program, bodies: &[Body<'_>]) -> BTreeSet<FuncId> {
     let mut throwing = BTreeSet::new();
     loop {

@@ -1,5 +1,5 @@
-//! Distinct activations: the blocks that each executes itself and the number of its calls, in no
-//! order.
+//! Stores distinct activations. Each has the blocks that it executes itself and its calls, without
+//! their order.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::inlining::ChainId;
 
-/// Activations, and stretches that occur in several of them. Each distinct one is stored once.
+/// Activations, and stretches that occur in several activations. Each distinct item is stored once.
 #[derive(Default)]
 pub(super) struct Activations {
     all: Vec<Activation>,
@@ -19,7 +19,7 @@ pub(super) struct Activations {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Activation {
-    /// The function; `None` for a stretch.
+    /// The function, or `None` for a stretch.
     function: Option<FuncId>,
     /// Whether the activation begins in the window.
     begins: bool,
@@ -35,7 +35,7 @@ struct Activation {
     same: Option<u32>,
 }
 
-/// An event in an activation: it executes a block itself, a block was left out, or a part of it
+/// An event in an activation. It executes a block itself, a block was left out, or a part of it
 /// occurs. Events are stored as numbers because there are many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct What(u32);
@@ -46,26 +46,27 @@ impl What {
     /// A block was left out while this was the innermost known activation.
     pub(super) const GAP: Self = Self(u32::MAX - 1);
 
-    /// An event in which a part occurs: a callee's activation, or a stretch of the activation
-    /// itself.
+    /// Returns the event in which a part occurs. The part is a callee's activation, or a stretch of
+    /// the activation itself.
     pub(super) fn of_part(part: u32) -> Self {
         Self(part)
     }
 
-    /// The part that occurs: the callee's activation, or the stretch of the activation itself.
+    /// Returns the part that occurs, which is a callee's activation, or a stretch of the activation
+    /// itself.
     pub(super) fn part(self) -> Option<u32> {
         (self < Self::GAP).then_some(self.0)
     }
 }
 
-/// An event in an activation, and how often it happens.
+/// An event in an activation, and its number of occurrences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Item {
-    /// The event.
+    /// The event that happens.
     pub what: What,
     /// The chain of inlined functions in which the event happens. [`ChainId::INHERITED`] is used
-    /// before the first block of a stretch: it means the chain of the block before the stretch. A
-    /// stretch in which nothing inherits has [`ChainId::ITSELF`].
+    /// before the first block of a stretch, and means the chain of the block before the stretch. A
+    /// stretch in which no event inherits its chain has [`ChainId::ITSELF`].
     pub chain: ChainId,
     /// The number of times the event happens.
     pub times: u64,
@@ -80,7 +81,7 @@ pub(super) struct Doing {
 }
 
 impl Doing {
-    /// No events yet, after a block that belongs to a chain.
+    /// Creates an empty list of events, after a block that belongs to a chain.
     pub fn after(last: ChainId) -> Self {
         Self {
             items: Vec::new(),
@@ -104,8 +105,8 @@ impl Doing {
                 });
             };
             match item.chain {
-                // The first repetition follows the earlier block; each later one follows the
-                // previous repetition.
+                // The first repetition follows the earlier block. Each later repetition follows the
+                // previous one.
                 ChainId::INHERITED => match last {
                     Some(last) if more > 0 && last != self.last => {
                         push(self.last, 1);
@@ -120,7 +121,7 @@ impl Doing {
     }
 }
 
-/// Sorts the items and merges equal ones.
+/// Sorts the items, and merges equal items.
 pub(super) fn compact(items: &mut Vec<Item>) {
     items.sort_unstable();
     items.dedup_by(|next, sum| {
@@ -183,7 +184,7 @@ impl Activations {
         id
     }
 
-    /// A stretch, as an item of its activation.
+    /// Adds a stretch, and returns it as an item of its activation.
     pub fn stretch(&mut self, items: Vec<Item>) -> Item {
         let id = self.make(None, true, items);
         Item {
@@ -197,28 +198,28 @@ impl Activations {
         }
     }
 
-    /// The function; `None` for a stretch and for the host.
+    /// Returns the function, or `None` for a stretch and for the host.
     pub fn function(&self, id: u32) -> Option<FuncId> {
         self.all[id as usize].function
     }
 
-    /// The number of blocks left out of an activation or stretch, including its parts.
+    /// Returns the number of blocks left out of an activation or stretch, including its parts.
     pub fn left_out(&self, id: u32) -> u64 {
         self.all[id as usize].left_out
     }
 
-    /// The number of blocks that an activation or stretch executes or that were left out, including
+    /// Returns the number of executed and left-out blocks of an activation or stretch, including
     /// its parts.
     pub fn total(&self, id: u32) -> u64 {
         self.all[id as usize].total
     }
 
-    /// 1 if the activation begins in the window, otherwise 0.
+    /// Returns 1 if the activation begins in the window, and otherwise 0.
     pub fn begins(&self, id: u32) -> u64 {
         u64::from(self.all[id as usize].begins)
     }
 
-    /// Returns the number of activations that begin in an activation or stretch, itself included.
+    /// Returns the number of activations that begin in an activation or stretch, including itself.
     pub fn calls(&self, id: u32) -> u64 {
         self.all[id as usize].calls
     }

@@ -1,9 +1,9 @@
-//! Charges the cost of blocks to the caller of their function. This shows what a line of the user's
-//! own code costs, including the library code that it calls.
+//! Charges the cost of blocks to the caller of their function. This gives the cost of a line of the
+//! user's own code, including the library code that it calls.
 //!
-//! Input: the charge for each block, and the payer for its calls. Output: the sum for each payer.
-//! Every execution of a block is charged once. Like the contexts, the sums are taken over distinct
-//! activations; the run is not expanded.
+//! The input is the charge for each block, and the payer for its calls. The output is the sum for
+//! each payer. Every execution of a block is charged once. Like the contexts, the sums are taken
+//! over distinct activations, so the run is not expanded.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,22 +17,22 @@ use crate::paths::Window;
 /// A payer, as a number chosen by the caller of [`charged`].
 pub type Payer = u32;
 
-/// The cost of an execution of a block, and who pays for the calls that it makes.
+/// The cost of an execution of a block, and the payer for the calls that it makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charge {
     /// The amount charged to the payer for the activation.
     pub amount: u32,
-    /// The payer for the activations that the block calls; `None` is the payer for its own
+    /// The payer for the activations that the block calls, or `None` for the payer of its own
     /// activation. At most `u32::MAX - 2`.
     pub calls: Option<Payer>,
 }
 
-/// The sum for each payer; `None` pays for the host's calls. Blocks without a charge cost nothing,
-/// and neither do blocks that were left out of the path. After a tail call, the activation that
-/// called the first function pays.
+/// Returns the sum for each payer, where `None` pays for the host's calls. Blocks without a charge,
+/// and blocks that were left out of the path, cost nothing. After a tail call, the caller of the
+/// first function pays.
 ///
-/// Linear in the grammars and, for each payer, in the number of distinct activations for which it
-/// pays.
+/// Takes time linear in the grammars and, for each payer, in the number of distinct activations for
+/// which it pays.
 ///
 /// # Errors
 /// If the path cannot be read.
@@ -40,7 +40,7 @@ pub fn charged<S: Segments>(
     path: &WholePath<S>,
     charges: &HashMap<(FuncId, BlockId), Charge>,
 ) -> Result<BTreeMap<Option<Payer>, u64>, PathError<S::Error>> {
-    // Amounts and payers take the places of inlined functions: a block's chain is its amount, and
+    // Amounts and payers take the places of inlined functions. A block's chain is its amount, and
     // the chain of its call is the payer.
     let numbers = charges.iter().map(|(&block, charge)| {
         let payer = charge.calls.map_or(0, |payer| payer + 1);
@@ -53,7 +53,7 @@ pub fn charged<S: Segments>(
     };
     let (all, host) = clip::collect(path, window, &numbers, usize::MAX)?;
     let mut sums = BTreeMap::new();
-    // For each open part: who pays for it, and who pays for calls before its first block.
+    // Each open part has the payer for itself, and the payer for calls before its first block.
     let nobody = ChainId::ITSELF;
     let mut open = BTreeMap::from([((host, nobody, nobody), 1_u64)]);
     // Parts have smaller numbers than the wholes that contain them.

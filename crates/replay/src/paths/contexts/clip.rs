@@ -1,5 +1,5 @@
-//! The activations of a stretch of a run. Rules that are entirely in the stretch are taken whole;
-//! rules at its edges are taken in part.
+//! Collects the activations of a stretch of a run. Rules that are entirely in the stretch are taken
+//! whole. Rules at its edges are taken in part.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::site::chains_before;
 use crate::paths::Window;
 use crate::paths::grammar::checked;
 
-/// A rule or a node with more items than this becomes a stretch of its own. A limit of 12 gives
+/// The number of items above which a rule or a node becomes its own stretch. A limit of 12 gives
 /// fewer stretches, but they take 50 % more memory.
 const ITEMS: usize = 2;
 
@@ -20,7 +20,7 @@ const ITEMS: usize = 2;
 #[derive(Clone, Debug, Default)]
 struct Facts {
     length: u64,
-    /// The events in the surrounding activation: its range of [`Clip::items`].
+    /// The events in the surrounding activation, as a range of [`Clip::items`].
     items: Range<usize>,
     /// The chain of the last block of the surrounding activation, if any.
     last: Option<ChainId>,
@@ -39,7 +39,7 @@ struct Clip<'a, S> {
     activations: Activations,
     nodes: PrimaryMap<NodeId, Facts>,
     items: Vec<Item>,
-    /// The host first.
+    /// The open activations, the host first.
     open: Vec<Open>,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn collect<S: Segments>(
     };
     clip.nodes();
     clip.enter(None, true);
-    // The number of blocks before the window, and up to its end.
+    // These are the numbers of blocks before the window, and up to its end.
     let (from, to) = (window.first.saturating_sub(1), window.last);
     for (number, summary) in path.segments().summaries().iter().enumerate() {
         let (start, end) = (summary.before, summary.before + summary.length);
@@ -99,11 +99,11 @@ pub(super) fn collect<S: Segments>(
     Ok((clip.activations, host))
 }
 
-/// The remaining tasks, the next one last.
+/// A remaining task. The next task is last on the stack.
 enum Task {
-    /// The blocks of a symbol, from one to another.
+    /// The blocks of a symbol, from one number to another.
     Symbol(Symbol, u64, u64),
-    /// A symbol, repeated.
+    /// All blocks of a symbol, this many times.
     Rounds(Symbol, u64),
     Leave,
 }
@@ -134,9 +134,9 @@ impl<S: Segments> Clip<'_, S> {
         self.add(&[self.item(What::of_part(id), 1)], None, 1);
     }
 
-    /// The chain of events before the first known block.
+    /// Returns the chain of events before the first known block.
     fn unknown(&self) -> ChainId {
-        // If nothing is inlined, nothing can be inherited.
+        // Without inlining, no chain can be inherited.
         if self.inlining.is_empty() {
             ChainId::ITSELF
         } else {
@@ -144,7 +144,7 @@ impl<S: Segments> Clip<'_, S> {
         }
     }
 
-    /// An item for an event right after the last block.
+    /// Returns an item for an event right after the last block.
     fn item(&self, what: What, times: u64) -> Item {
         let chain = self.unknown();
         Item { what, chain, times }
@@ -163,7 +163,7 @@ impl<S: Segments> Clip<'_, S> {
         }
     }
 
-    /// Computes the facts of each node. Linear.
+    /// Computes the facts of each node. Takes linear time.
     fn nodes(&mut self) {
         for (_, node) in self.path.nodes() {
             let mut items = Vec::new();
@@ -199,7 +199,7 @@ impl<S: Segments> Clip<'_, S> {
         Some(self.inlining.of_call(node.function, *last))
     }
 
-    /// Stores the events of a symbol: directly if there are few, otherwise as a stretch.
+    /// Stores the events of a symbol directly if there are few, and otherwise as a stretch.
     fn kept(&mut self, mut items: Vec<Item>) -> Range<usize> {
         compact(&mut items);
         let start = self.items.len();
@@ -236,7 +236,7 @@ impl<S: Segments> Clip<'_, S> {
         self.items.truncate(nodes);
     }
 
-    /// Computes the facts of each rule. Linear.
+    /// Computes the facts of each rule. Takes linear time.
     fn rules(&mut self, segment: &Segment) -> PrimaryMap<RuleId, Facts> {
         let grammar = &segment.grammar;
         let mut rules = PrimaryMap::with_capacity(grammar.rules.len());

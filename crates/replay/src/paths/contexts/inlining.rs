@@ -16,18 +16,18 @@ use super::Frame;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InlineeId(u32);
 
-/// A chain of functions, each inlined into the one before it. The outermost is inlined into a
+/// A chain of functions, each inlined into the previous function. The outermost is inlined into a
 /// function that the module defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ChainId(u32);
 
 impl ChainId {
-    /// The chain without inlined functions: only the module's function itself.
+    /// The chain without inlined functions, which is only the module's function itself.
     pub(super) const ITSELF: Self = Self(0);
-    /// The chain depends on what precedes the event in the run.
+    /// The chain depends on the block before the event in the run.
     pub(super) const INHERITED: Self = Self(u32::MAX);
 
-    /// Its number; 0 for [`ITSELF`](Self::ITSELF).
+    /// Returns the chain's number, which is 0 for [`ITSELF`](Self::ITSELF).
     pub(super) fn number(self) -> u32 {
         self.0
     }
@@ -36,22 +36,23 @@ impl ChainId {
 /// A function that the compiler inlined somewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Inlinee {
-    /// Its mangled linkage name, or its only name.
+    /// The function's mangled linkage name, or its only name.
     pub raw: String,
-    /// Its name for display.
+    /// The function's name for display.
     pub name: String,
-    /// The place of its declaration.
+    /// The place of the function's declaration.
     pub declared: Option<Location>,
-    /// A place in its code, because some compilers omit where a library function is declared.
+    /// A place in the function's code, because some compilers omit the declarations of library
+    /// functions.
     pub place: Option<Location>,
 }
 
 /// The frames to add to the functions of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InlinedFrames {
-    /// Functions that the compiler inlined.
+    /// Whether to add functions that the compiler inlined.
     pub functions: bool,
-    /// The line of each block, and of each call, in its function.
+    /// Whether to add the line of each block, and of each call, in its function.
     pub lines: bool,
 }
 
@@ -63,8 +64,8 @@ pub struct InlinedFrames {
 #[derive(Clone, Debug, Default)]
 pub struct Inlining {
     functions: Vec<Inlinee>,
-    /// For each chain except [`ChainId::ITSELF`]: the chain without its innermost frame, which has
-    /// a smaller number, and that frame.
+    /// For each chain except [`ChainId::ITSELF`], the chain without its innermost frame, and that
+    /// frame. The shorter chain has a smaller number.
     chains: Vec<(ChainId, Frame)>,
     /// The chains of each block and of its call. Blocks for which both are [`ChainId::ITSELF`] are
     /// left out.
@@ -76,7 +77,7 @@ impl Inlining {
     /// the program was parsed. O(operators of the functions that were executed · log).
     ///
     /// # Errors
-    /// If the module's bytes are not those of the program.
+    /// If the module's bytes do not match the program.
     pub fn new<S: Segments>(
         path: &WholePath<S>,
         program: &Program,
@@ -125,8 +126,8 @@ impl Inlining {
         Ok(maker.into)
     }
 
-    /// Assigns each block two arbitrary numbers below `u32::MAX`, instead of its own chain and that
-    /// of its call. The numbers do not stand for functions.
+    /// Assigns each block two arbitrary numbers below `u32::MAX`, instead of its own chain and its
+    /// call's chain. The numbers do not stand for functions.
     pub(super) fn of_numbers(numbers: HashMap<(FuncId, BlockId), (u32, u32)>) -> Self {
         let chains = |(block, call)| (ChainId(block), ChainId(call));
         let numbers = numbers.into_iter();
@@ -136,7 +137,7 @@ impl Inlining {
         }
     }
 
-    /// A function that was inlined.
+    /// Returns a function that was inlined.
     pub fn function(&self, id: InlineeId) -> &Inlinee {
         &self.functions[id.0 as usize]
     }
@@ -146,27 +147,28 @@ impl Inlining {
         self.blocks.is_empty()
     }
 
-    /// The chain from which a block comes.
+    /// Returns the chain from which a block comes.
     pub(super) fn of_block(&self, function: FuncId, block: BlockId) -> ChainId {
         let known = self.blocks.get(&(function, block));
         known.map_or(ChainId::ITSELF, |known| known.0)
     }
 
-    /// The chain from which the call at a block's end comes.
+    /// Returns the chain from which the call at a block's end comes.
     pub(super) fn of_call(&self, function: FuncId, block: BlockId) -> ChainId {
         let known = self.blocks.get(&(function, block));
         known.map_or(ChainId::ITSELF, |known| known.1)
     }
 
-    /// A chain without its innermost frame, and that frame; `None` for [`ChainId::ITSELF`].
+    /// Returns a chain without its innermost frame, and that frame, or `None` for
+    /// [`ChainId::ITSELF`].
     pub(super) fn split(&self, chain: ChainId) -> Option<(ChainId, Frame)> {
         let at = (chain.0 as usize).checked_sub(1)?;
         self.chains.get(at).copied()
     }
 }
 
-/// The offset of the first instruction that has a line; if there is none, of the first instruction;
-/// if the block has no instruction, of the block.
+/// Returns the offset of the first instruction that has a line, or otherwise of the first
+/// instruction. If the block has no instruction, returns the offset of the block.
 fn first_with_line(
     mut offsets: impl Iterator<Item = OrigOffset> + Clone,
     block: &Block,
@@ -187,7 +189,7 @@ struct Maker {
 impl Maker {
     fn chain(&mut self, source: &dyn Source, offset: OrigOffset) -> ChainId {
         let mut frames = source.inlined_frames(offset);
-        // The function that the module defines.
+        // The outermost frame is the function that the module defines.
         let outermost = frames.pop();
         let mut chain = ChainId::ITSELF;
         if let Some(outermost) = outermost {

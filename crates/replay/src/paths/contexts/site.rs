@@ -1,16 +1,16 @@
-//! Finds the origin of the calls that are open at the beginning of a stretch.
+//! Finds the inlined functions that made the calls open at the beginning of a stretch.
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::{Cursor, PathError, Segments, WholePath};
 
 use super::inlining::{ChainId, Inlining};
 
-/// The number of consecutive activations to examine. After a tail call, or if the caller's block
-/// was left out, calls follow each other without a block in between.
+/// The maximum number of consecutive activations to examine. After a tail call, or if the caller's
+/// block was left out, calls follow each other without a block in between.
 const STEPS: usize = 100_000;
 
-/// Considers the outermost `count` activations that are open after `before` blocks of a run.
-/// Returns, for each, the chain of the last block that it executed itself.
+/// Returns, for each of the outermost `count` activations that are open after `before` blocks, the
+/// chain of the last block that it executed itself.
 pub(super) fn chains_before<S: Segments>(
     path: &WholePath<S>,
     inlining: &Inlining,
@@ -22,7 +22,7 @@ pub(super) fn chains_before<S: Segments>(
     }
     let mut cursor = path.cursor();
     cursor.seek(before + 1)?;
-    // Activations that end at this point are not included; they do nothing afterwards.
+    // Activations that end at this point are not included, because they execute nothing afterwards.
     let stack = cursor.stack()?;
     let mut chains = Vec::new();
     for (depth, open) in stack.iter().enumerate().take(count) {
@@ -34,8 +34,8 @@ pub(super) fn chains_before<S: Segments>(
     Ok(chains)
 }
 
-/// The last block that an activation executed before `time`, at which a node begins. The activation
-/// is inside `depth` others and was entered at `entered`.
+/// Returns the last block that an activation executed before `time`, at which a node begins. The
+/// activation is inside `depth` others and was entered at `entered`.
 fn last_block<S: Segments>(
     path: &WholePath<S>,
     cursor: &mut Cursor<'_, S>,
@@ -55,7 +55,7 @@ fn last_block<S: Segments>(
             break;
         }
         if cursor.depth() > depth + 1 {
-            // A callee has ended; continue before its activation.
+            // A callee has ended, so continue before its activation.
             let stack = cursor.stack()?;
             time = stack[depth + 1].entered;
             continue;

@@ -1,4 +1,4 @@
-//! The facts about rules that a walk needs to skip them.
+//! Computes the facts about rules that a walk needs to skip them.
 
 use afterimage_ids::{NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Kind, Node, Segment, Symbol};
@@ -6,18 +6,18 @@ use afterimage_wpp::{Kind, Node, Segment, Symbol};
 /// The facts about a symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SymbolFacts {
-    /// The number of blocks that it executes.
+    /// The number of blocks that the symbol executes.
     pub length: u64,
-    /// The number of activations that begin in it.
+    /// The number of activations that begin in the symbol.
     pub calls: u64,
     /// The number of blocks of the longest of these activations, or of the longest gap.
     pub longest: u64,
-    /// The number of blocks that were executed in activations that begin in it, or that were left
-    /// out.
+    /// The number of blocks that were executed in activations that begin in the symbol, or that
+    /// were left out.
     pub inside: u64,
     /// The number of blocks left out.
     pub left_out: u64,
-    /// The number of blocks before the first of these activations and gaps; `tail` is the number
+    /// The number of blocks before the first of these activations and gaps. `tail` is the number
     /// after the last.
     pub lead: u64,
     pub trail: u64,
@@ -52,7 +52,7 @@ impl SymbolFacts {
         self.calls == 0 && self.left_out == 0
     }
 
-    /// Returns the facts about this and the next symbol together. Numbers saturate only in rules
+    /// Returns the combined facts about this symbol and the next. Numbers saturate only in rules
     /// that are never executed.
     fn then(self, next: Self) -> Self {
         let length = self.length.saturating_add(next.length);
@@ -111,7 +111,7 @@ pub(super) fn known(
     }
 }
 
-/// Returns the known facts about each rule. Linear.
+/// Returns the known facts about each rule. Takes linear time.
 pub(super) fn rules(
     segment: &Segment,
     nodes: &PrimaryMap<NodeId, Node>,

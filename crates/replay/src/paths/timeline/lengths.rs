@@ -1,4 +1,5 @@
-//! The distribution of the lengths of calls, which determines how coarse a timeline must be.
+//! Computes the distribution of the lengths of calls, which determines the resolution of a
+//! timeline.
 
 use std::ops::Range;
 
@@ -20,8 +21,8 @@ pub struct CallLengths {
 }
 
 impl CallLengths {
-    /// Counts the calls and gaps in a window. Linear in the grammars of the segments that the
-    /// window touches.
+    /// Counts the calls and gaps in a window. Takes time linear in the grammars of the segments
+    /// that the window touches.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -75,8 +76,8 @@ impl CallLengths {
         *count = count.saturating_add(times);
     }
 
-    /// The symbols that lie entirely in a range of a segment's blocks, and how often each occurs.
-    /// Counts the calls that lie only partly in the range.
+    /// Returns the symbols that lie entirely in a range of a segment's blocks, with their numbers
+    /// of occurrences. Counts the calls that lie only partly in the range.
     fn clip(
         &mut self,
         nodes: &PrimaryMap<NodeId, Node>,
@@ -139,7 +140,7 @@ impl CallLengths {
     }
 
     /// Returns the smallest power of two such that at most `most` calls have that many blocks or
-    /// more; 2^63 if there is none.
+    /// more. Returns 2^63 if there is none.
     pub fn resolution(&self, most: u64) -> u64 {
         let fits = (0..63).find(|&log| self.at_least(log) <= most);
         1 << fits.unwrap_or(63)

@@ -16,9 +16,9 @@ use afterimage_profile::block_counts;
 struct Sums {
     entries: u64,
     blocks: HashMap<BlockId, u64>,
-    /// How often each edge is taken, by the blocks that it joins.
+    /// The number of times that each edge is taken, by the blocks that it joins.
     edges: HashMap<(BlockId, BlockId), u64>,
-    /// Blocks that end with a call, if it is unknown how often the call returned.
+    /// Blocks that end with a call that returned an unknown number of times.
     unclear: HashSet<BlockId>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Totals<'n, 'a> {
 }
 
 impl<'n, 'a> Totals<'n, 'a> {
-    /// Computes the sums. Linear in the nodes and summaries.
+    /// Computes the sums. Takes time linear in the nodes and summaries.
     pub fn new(nodes: &'n Nodes<'a>, summaries: &[Summary], flow: &Flow<'_, '_>) -> Self {
         let imports = nodes.program.imports.len();
         let mut functions: Vec<Sums> = Vec::new();
@@ -119,7 +119,7 @@ impl Sums {
         partial: bool,
         report: &mut PathReport,
     ) {
-        // Contradictory counts are found by other rules.
+        // Other rules find contradictory counts.
         let Ok(expected) = block_counts(function, counts) else {
             return;
         };
@@ -142,7 +142,7 @@ impl Sums {
         partial: bool,
         report: &mut PathReport,
     ) {
-        // Groups those ways out of a block that the path does not distinguish.
+        // Groups the ways out of a block that the path does not distinguish.
         let group = |from: BlockId, to: BlockId| {
             let to = (!self.unclear.contains(&from)).then_some(to);
             (from, to)

@@ -1,4 +1,4 @@
-//! Checks that each step can follow the previous one, within activations and where control enters
+//! Checks that each step can follow the previous step, within activations and where control enters
 //! or leaves them.
 
 use std::collections::{HashMap, HashSet};
@@ -13,12 +13,12 @@ use super::{PathReport, PathRule};
 use crate::paths::grammar::multiplicities;
 use afterimage_profile::Stop;
 
-/// An activation that is open between two items of a root; the host is at the bottom.
+/// An activation that is open between two items of a root. The host is at the bottom.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// The function; `None` for the host.
+    /// The function, or `None` for the host.
     function: Option<FuncId>,
-    /// The last event; `None` if the activation has done nothing yet.
+    /// The last event, or `None` if there was none yet.
     last: Option<Last>,
 }
 
@@ -49,7 +49,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// Checks a segment, which must be consistent in itself. Linear in its grammar.
+    /// Checks a segment, which must be consistent in itself. Takes time linear in its grammar.
     pub fn segment(&mut self, number: usize, segment: &Segment, report: &mut PathReport) {
         let grammar = &segment.grammar;
         let mut at = At {
@@ -114,7 +114,7 @@ impl<'n, 'a> Flow<'n, 'a> {
     }
 
     /// Compares the activations that are open at the end with the places where the run stopped, the
-    /// innermost first. On a path with gaps, some may be missing.
+    /// innermost first. On a path with gaps, some activations may be missing.
     pub fn end(&self, stops: &[Stop], report: &mut PathReport) {
         let open = &self.open[1..];
         let partial = self.nodes.partial;
@@ -155,8 +155,8 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// The last nodes of the activations that are open at the end. Control has not left these
-    /// nodes.
+    /// Returns the last nodes of the activations that are open at the end. Control has not left
+    /// these nodes.
     pub fn standing(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.open.iter().filter_map(|open| open.last?.node)
     }
@@ -238,7 +238,7 @@ impl<'n, 'a> Flow<'n, 'a> {
     /// Checks that a node can follow in the same activation.
     fn resume(&mut self, last: Last, next: NodeId, at: &mut At<'_>) {
         let Some(node) = last.node else {
-            // The preceding node lies before the stretch.
+            // The preceding node is outside the stretch.
             return;
         };
         let function = self.nodes.nodes[node].function;
@@ -284,7 +284,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// The outcome of a call; `None` if the callee is missing, which is reported.
+    /// Returns the outcome of a call. Reports a missing callee, and returns `None` for it.
     fn came_to(&self, since: Option<Outcome>, callee: Callee, at: &mut At<'_>) -> Option<Outcome> {
         let missing = match since {
             None => callee,
@@ -303,7 +303,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         None
     }
 
-    /// Records how control came back from the call at a node's end.
+    /// Records the ways in which the call at a node's end may have ended.
     fn came_back(&mut self, node: NodeId, returns: bool, throws: bool) {
         match (returns, throws) {
             (true, true) => {
@@ -314,7 +314,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// Checks a whole activation. Returns how it ended.
+    /// Checks a whole activation. Returns its outcome.
     fn activation(&mut self, function: FuncId, whole: Option<Span>, at: &mut At<'_>) -> Outcome {
         let Some(whole) = whole else {
             at.find(
@@ -350,7 +350,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         self.within(whole, at);
     }
 
-    /// Checks that the host calls nothing while an activation is open.
+    /// Checks that the host calls no function while an activation is open.
     fn within(&self, span: &Span, at: &mut At<'_>) {
         if span.by_host {
             at.find(
@@ -360,8 +360,8 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// Checks the end of an activation whose last event was `last`. Returns how the activation
-    /// ended.
+    /// Checks the end of an activation whose last event was `last`. Returns the activation's
+    /// outcome.
     fn finish(&mut self, function: FuncId, last: Last, at: &mut At<'_>) -> Outcome {
         let Some(node) = last.node else {
             return Outcome::UNKNOWN;
@@ -441,7 +441,7 @@ impl<'n, 'a> Flow<'n, 'a> {
 
     /// Checks the end of the innermost open activation, and closes it.
     fn leave(&mut self, at: &mut At<'_>) {
-        // The caller has checked that there is one.
+        // The caller has checked that an activation is open.
         let Some(Open {
             function: Some(function),
             last,

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// What can happen first after control reaches a vertex.
+/// The possible first events after control reaches a vertex.
 #[derive(Debug, Default)]
 pub(super) struct Landing {
     /// The blocks that can be executed first.
@@ -41,7 +41,7 @@ impl<'a> Landings<'a> {
                 .is_ok()
     }
 
-    /// Returns what can happen first after control reaches a vertex.
+    /// Returns the possible first events after control reaches a vertex.
     pub fn of(&self, function: FuncId, vertex: BlockId) -> Rc<Landing> {
         let mut known = self.known.borrow_mut();
         let landing = known.entry((function, vertex)).or_insert_with(|| {
@@ -55,8 +55,8 @@ impl<'a> Landings<'a> {
     }
 }
 
-/// Finds the landing of a vertex. Passes through dispatch vertices, which execute nothing. Linear
-/// in their edges.
+/// Finds the landing of a vertex. Passes through dispatch vertices, which execute nothing. Takes
+/// time linear in their edges.
 fn find(cfg: &Cfg, vertex: BlockId) -> Landing {
     let mut landing = Landing::default();
     let mut seen = HashSet::new();

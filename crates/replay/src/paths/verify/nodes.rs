@@ -1,4 +1,4 @@
-//! The program's facts about each node.
+//! Looks up the program's facts about each node.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::landing::Landings;
 use super::span::Outcome;
 use super::{PathReport, PathRule};
 
-/// How a node ends.
+/// The end of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NodeEnd {
     /// Control goes to this vertex.
@@ -20,14 +20,14 @@ pub(super) enum NodeEnd {
     /// The node ends with a call.
     Calls {
         callee: Callee,
-        /// The block where the call returns; `None` if it returns out of the function.
+        /// The block to which the call returns, or `None` if it returns out of the function.
         returns: Option<BlockId>,
         /// The block that handles an exception from the call.
         throws: Option<BlockId>,
     },
     /// The run ends here.
     Cut,
-    /// Unknown: something was left out, or is wrong and has been reported.
+    /// The end is unknown, because it was left out, or is wrong and has been reported.
     Unknown,
 }
 
@@ -46,7 +46,8 @@ pub(super) struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    /// Looks up the nodes of a path. Linear, apart from searches among the edges out of a block.
+    /// Looks up the nodes of a path. Takes linear time, apart from searches among the edges out of
+    /// a block.
     pub fn new(program: &'a Program, directory: &'a Directory, report: &mut PathReport) -> Self {
         let mut edges = HashMap::new();
         let mut ends = PrimaryMap::with_capacity(directory.nodes.len());
@@ -86,12 +87,12 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// A node's first block.
+    /// Returns a node's first block.
     pub fn first(&self, node: NodeId) -> Option<BlockId> {
         self.nodes[node].blocks.first().copied()
     }
 
-    /// A node's last block.
+    /// Returns a node's last block.
     pub fn last(&self, node: NodeId) -> Option<BlockId> {
         self.nodes[node].blocks.last().copied()
     }
@@ -172,7 +173,7 @@ fn end(
     }
 }
 
-/// How a node with this last block ends.
+/// Returns the end of a node with this last block.
 fn continued(
     cfg: &Cfg,
     edges: &Edges,

@@ -3,7 +3,7 @@
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_program::Callee;
 
-/// The ways in which an activation may have ended, as far as the path shows.
+/// The ways in which an activation may have ended, according to the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     /// The activation may have returned.
@@ -23,14 +23,14 @@ impl Outcome {
         tail: None,
         unknown: false,
     };
-    /// An unknown outcome: the end was left out, or is wrong and has been reported.
+    /// An unknown outcome, because the end was left out, or is wrong and has been reported.
     pub const UNKNOWN: Self = Self {
         returns: true,
         throws: true,
         tail: None,
         unknown: true,
     };
-    /// The possible outcomes of a call of an import.
+    /// The possible outcomes of a call to an import.
     pub const ANY: Self = Self {
         returns: true,
         throws: true,
@@ -48,22 +48,22 @@ impl Outcome {
     }
 }
 
-/// The first event.
+/// The first event of a stretch.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum First {
     Node(NodeId),
-    /// An activation of a callee. If the stretch has a node, also its first node, and how the last
-    /// activation before that node ended. The node before the stretch determines where the first
-    /// node must begin.
+    /// An activation of a callee. If the stretch has a node, also its first node, and the outcome
+    /// of the last activation before that node. The node before the stretch determines the block
+    /// with which the first node must begin.
     Call(FuncId, Option<(Outcome, NodeId)>),
 }
 
-/// The last event.
+/// The last event of a stretch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
-    /// The last node; `None` if there are only calls.
+    /// The last node, or `None` if there are only calls.
     pub node: Option<NodeId>,
-    /// How the last activation since that node ended, if there was one.
+    /// The outcome of the last activation since that node, if there was one.
     pub since: Option<Outcome>,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Last {
 pub(super) struct Span {
     pub first: First,
     pub last: Last,
-    /// Whether an activation follows another that did not call it. Then the host must have called
+    /// Whether an activation follows another that did not call it. If so, the host must have called
     /// it.
     pub by_host: bool,
 }
@@ -100,7 +100,7 @@ impl Span {
         }
     }
 
-    /// This stretch and the next, as one.
+    /// Combines this stretch and the next.
     pub fn then(self, next: Self) -> Self {
         let first = match (self.first, self.last) {
             (
@@ -127,7 +127,7 @@ impl Span {
 }
 
 impl Last {
-    /// Returns the last event after `next` follows.
+    /// Returns the last event if `next` follows.
     pub fn then(self, next: Self) -> Self {
         match next.node {
             Some(_) => next,

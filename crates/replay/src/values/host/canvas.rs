@@ -5,7 +5,7 @@ use afterimage_machine::Range;
 /// The last writer of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrote {
-    /// No writer: the byte has its initial value.
+    /// No writer, so that the byte has its initial value.
     Nothing,
     /// An instruction of an execution of a node.
     Guest {
@@ -28,15 +28,14 @@ pub(super) struct Part {
     pub wrote: Wrote,
 }
 
-/// The bytes of a range with their last writers. An entry is `None` as long as the writer is
-/// unknown.
+/// The bytes of a range with their last writers. An entry is `None` while its writer is unknown.
 pub(super) struct Canvas {
     range: Range,
     bytes: Vec<Option<Wrote>>,
 }
 
 impl Canvas {
-    /// A canvas in which all writers are unknown.
+    /// Creates a canvas in which all writers are unknown.
     pub fn new(range: Range) -> Self {
         Self {
             range,
@@ -48,7 +47,7 @@ impl Canvas {
         self.range
     }
 
-    /// The bytes that are also in another range, by their positions in this canvas.
+    /// Returns the bytes that are also in another range, by their positions in this canvas.
     fn common(&self, other: Range) -> std::ops::Range<usize> {
         let own = self.range;
         if other.memory != own.memory || other.length == 0 {
@@ -71,7 +70,7 @@ impl Canvas {
         self.bytes[common].fill(Some(wrote));
     }
 
-    /// Sets the writer of those bytes of a range whose writer is still unknown.
+    /// Sets the writer of the bytes of a range that have no known writer yet.
     pub fn under(&mut self, range: Range, wrote: Wrote) {
         let common = self.common(range);
         for byte in &mut self.bytes[common] {
@@ -84,12 +83,12 @@ impl Canvas {
         self.bytes.iter().all(Option::is_some)
     }
 
-    /// The writer of a byte, if known.
+    /// Returns the writer of a byte, if known.
     pub fn get(&self, position: usize) -> Option<Wrote> {
         self.bytes[position]
     }
 
-    /// The bytes without a known writer, by their positions.
+    /// Returns the bytes without a known writer, by their positions.
     pub fn unknown(&self) -> Vec<usize> {
         let bytes = self.bytes.iter().enumerate();
         let unknown = bytes.filter(|(_, byte)| byte.is_none());
@@ -101,7 +100,7 @@ impl Canvas {
         self.bytes[position] = wrote;
     }
 
-    /// All bytes, in parts. Bytes without a known writer count as unwritten.
+    /// Returns all bytes, in parts. Bytes without a known writer count as unwritten.
     pub fn parts(&self) -> Vec<Part> {
         let mut address = self.range.address;
         let groups = self.bytes.chunk_by(|a, b| a == b).map(|group| {

@@ -1,4 +1,4 @@
-//! Why the writers of a host read are unknown.
+//! The reasons why the writers of a host read are unknown.
 
 use afterimage_machine::MachineError;
 use afterimage_trace::TraceError;
@@ -10,7 +10,7 @@ use crate::paths::PathFileError;
 use crate::steps::StepsError;
 use crate::values::ValuesError;
 
-/// Why the writers of a host read are unknown.
+/// The reason why the writers of a host read are unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum HostReadsError {
     /// The whole execution trace cannot be read.
@@ -25,7 +25,7 @@ pub enum HostReadsError {
     /// The stored output cannot be read.
     #[error(transparent)]
     Printed(#[from] PrintedError),
-    /// The recording contradicts itself.
+    /// The recording contradicts itself in this way.
     #[error("the recording is damaged: it names {0}")]
     Damaged(&'static str),
 }

@@ -1,9 +1,9 @@
-//! The memory that the host read when the guest called it: who wrote the bytes and, in reverse,
-//! which host calls read bytes that a statement wrote.
+//! Finds the writers of the memory that the host read when the guest called it. In reverse, finds
+//! the host calls that read bytes written by a statement.
 //!
-//! The log says which bytes each call read. The labels of the whole execution trace do not name the
-//! last writers of these bytes. The index of checkpoints does, as far as it reaches. Beyond it, the
-//! run is followed.
+//! The log lists the bytes that each call read. The labels of the whole execution trace do not name
+//! the last writers of these bytes. The index of checkpoints names them up to the index's end.
+//! After this end, the run is followed.
 
 mod canvas;
 mod error;
@@ -35,8 +35,8 @@ const CHUNK: u64 = 1 << 18;
 
 /// The host's reads of memory.
 ///
-/// The first question goes through the log once. After that, memory use is some hundred bytes for
-/// every few hundred host calls, plus the memory for following the run.
+/// The first question goes through the log once. After that, memory use is about a hundred bytes
+/// for every few hundred host calls, plus the memory for following the run.
 pub struct HostReads<'v, 'a> {
     values: &'v RecordedValues<'a>,
     run: Run<'a, FileSegments>,
@@ -49,15 +49,15 @@ pub struct HostReads<'v, 'a> {
 /// Adjacent bytes that the host read and that have the same last writer, or no writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostPart {
-    /// The bytes.
+    /// The range of these bytes in memory.
     pub range: Range,
     /// The origin of the bytes.
     pub origin: Origin,
 }
 
 impl<'v, 'a> HostReads<'v, 'a> {
-    /// The host's reads in a recording. `run` is the run to follow. It has the checkpoints of
-    /// `file`, if there are any.
+    /// Creates an index of the host's reads in a recording. `run` is the run to follow, with the
+    /// checkpoints of `file`, if there are any.
     pub fn new(
         values: &'v RecordedValues<'a>,
         run: Run<'a, FileSegments>,
@@ -73,16 +73,17 @@ impl<'v, 'a> HostReads<'v, 'a> {
         }
     }
 
-    /// The values of the recording.
+    /// Returns the values of the recording.
     pub fn values(&self) -> &'v RecordedValues<'a> {
         self.values
     }
 
-    /// Returns the writers of the bytes that the host read in the call that ends an execution: the
-    /// first `limit` parts in the order of reading, and the number of further parts. Empty if the
-    /// execution does not end with a host call.
+    /// Returns the writers of the bytes that the host read in the call that ends an execution.
+    /// These are the first `limit` parts in the order of reading, and the number of further parts.
+    /// The list is empty if the execution does not end with a host call.
     ///
-    /// Near-linear in the bytes read. At worst, the run is followed once for every 256 KiB.
+    /// Takes time near-linear in the bytes read. In the worst case, the run is followed once for
+    /// every 256 KiB.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -120,7 +121,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
         Ok((parts, more))
     }
 
-    /// The last writers of bytes, part by part, as of the host call that ends an execution.
+    /// Returns the last writers of bytes, part by part, before the host call that ends an
+    /// execution.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -132,7 +134,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.parts_of(range, Moment::Call(self.visit(instance.time)?))
     }
 
-    /// The last writers of bytes, part by part, as of the beginning of an execution of a node.
+    /// Returns the last writers of bytes, part by part, before an execution of a node.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -156,8 +158,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
         Ok(parts)
     }
 
-    /// The contents of memory ranges as of the host call that ends an execution. Follows the run
-    /// from the last checkpoint.
+    /// Returns the contents of memory ranges before the host call that ends an execution. Follows
+    /// the run from the last checkpoint.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -171,9 +173,9 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.writers.borrow_mut().held(visit, instructions, ranges)
     }
 
-    /// The time of a call by the guest, which is counted from 1, and the bytes that the host read
-    /// in it for output. `None` if the file does not store them. The bytes agree with `digest` from
-    /// the log. This neither follows the run nor opens a segment.
+    /// Returns the time of a call by the guest, counted from 1, and the bytes that the host read in
+    /// it for output. Returns `None` if the file does not store them. The bytes agree with `digest`
+    /// from the log. This neither follows the run nor opens a segment.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -187,7 +189,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
         Ok(found.flatten())
     }
 
-    /// The execution that ends with the host call at a time.
+    /// Returns the execution that ends with the host call at a time.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -216,14 +218,14 @@ impl<'v, 'a> HostReads<'v, 'a> {
         Ok(self.times.get_or_init(|| times))
     }
 
-    /// The execution of a node that begins with a block.
+    /// Returns the execution of a node that begins with a block.
     fn visit(&self, start: u64) -> Result<Visit, HostReadsError> {
         let visit = self.run.path.cursor().seek(start)?;
         let damaged = HostReadsError::Damaged("an execution that does not exist");
         visit.filter(|visit| visit.start == start).ok_or(damaged)
     }
 
-    /// The execution that ends with a call by the guest, counted from 1.
+    /// Returns the execution that ends with a call by the guest, counted from 1.
     ///
     /// # Errors
     /// If the recording is damaged, or the host made the call itself.
@@ -233,7 +235,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.values.at(visit.start)?.ok_or(damaged)
     }
 
-    /// The execution that ends with a call by the guest.
+    /// Returns the execution that ends with a call by the guest.
     fn caller(&self, call: u64) -> Result<Visit, HostReadsError> {
         let damaged = || HostReadsError::Damaged("a host call that was never made");
         let of_guest = self.host()?.of_guest(call).ok_or_else(damaged)?;
@@ -242,8 +244,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
         visit.ok_or_else(damaged)
     }
 
-    /// The next call by the guest, from number `from` on, in which the host read something that
-    /// `wanted` accepts.
+    /// Returns the next call by the guest, from number `from` on, in which the host read a range
+    /// that `wanted` accepts.
     fn next_reading(
         &self,
         mut from: u64,
@@ -266,8 +268,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
     }
 
     /// Passes the last writers of bytes before a moment to `told`, part by part in the order of
-    /// addresses. With `only`, the writers that matter are those whose execution begins with this
-    /// block. Bytes with other writers may be reported as unwritten.
+    /// addresses. With `only`, just the writers whose execution begins with this block matter.
+    /// Bytes with other writers may be reported as unwritten.
     fn written(
         &self,
         range: Range,

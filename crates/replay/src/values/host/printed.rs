@@ -21,7 +21,7 @@ struct Calls<'h, 'a> {
 }
 
 impl Calls<'_, '_> {
-    /// The next call whose output a file may store.
+    /// Returns the next call whose output a file may store.
     fn next(&mut self) -> Result<Option<Call>, HostReadsError> {
         let imports = &self.host.run.program.imports;
         while let Some(event) = self.log.next().transpose()? {
@@ -102,8 +102,8 @@ impl HostReads<'_, '_> {
         Ok(wrong)
     }
 
-    /// The time of a call by the guest. `None` if the recording was cut off, because the log alone
-    /// does not show the time.
+    /// Returns the time of a call by the guest. Returns `None` if the recording was cut off,
+    /// because the log alone does not show the time.
     fn time_of(&self, call: u64) -> Result<Option<u64>, HostReadsError> {
         match self.caller(call) {
             Err(error) if error.is_cut() => Ok(None),

@@ -15,7 +15,7 @@ use super::{HostReads, HostReadsError};
 pub(in crate::values) struct HostUse {
     /// The execution of the node that ends with the call.
     pub visit: Visit,
-    /// The bytes.
+    /// The range that the host read.
     pub range: Range,
 }
 
@@ -30,28 +30,26 @@ struct Written {
     first_call: u64,
 }
 
-/// Bytes that may still have the value that was written.
+/// Bytes that may still have the written value.
 #[derive(Clone, Copy)]
 struct Piece {
     range: Range,
-    /// The bytes still have the value at the beginning of the execution that begins with this
-    /// block.
+    /// The bytes still have the value at the beginning of the execution with this first block.
     until: u64,
-    /// The bytes still have the value at the call that ends the execution that begins with this
-    /// block; 0 if no such call is known.
+    /// The bytes still have the value at the call that ends the execution with this first block,
+    /// which is 0 if no such call is known.
     called: u64,
-    /// No byte has the value any longer at the beginning of the execution that begins with this
-    /// block.
+    /// No byte has the value any longer at the beginning of the execution with this first block.
     lost: u64,
 }
 
 /// Iterates, in order of time, over the host calls that read written bytes before these were
 /// overwritten.
 ///
-/// The log says which calls read some of the bytes. The index of checkpoints shows whether the
-/// bytes still have the written value. It is queried for the times of the calls. If there are many
-/// calls, it is queried at growing distances, and then in between. This takes O(log time) queries
-/// for each written part.
+/// The log lists the calls that read some of the bytes. The index of checkpoints shows whether the
+/// bytes still have the written value. It is queried for the times of the calls. For many calls, it
+/// is first queried at growing distances, and then in between. This takes O(log time) queries for
+/// each written part.
 pub(in crate::values) struct HostReaders<'h, 'a> {
     host: &'h HostReads<'h, 'a>,
     written: Option<Written>,
@@ -69,7 +67,7 @@ struct At {
 }
 
 impl<'h, 'a> HostReaders<'h, 'a> {
-    /// Iterates over the readers of a definition.
+    /// Creates an iterator over the readers of a definition.
     pub fn new(
         host: &'h HostReads<'h, 'a>,
         definition: Definition,
@@ -83,7 +81,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(readers)
     }
 
-    /// The next reader; `None` at the end.
+    /// Returns the next reader, or `None` at the end.
     pub fn next(&mut self) -> Result<Option<HostUse>, HostReadsError> {
         loop {
             if let Some(found) = self.at.found.pop_front() {
@@ -224,9 +222,9 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(alive)
     }
 
-    /// A later time at which to query a piece instead of at the call of the execution that begins
-    /// with block `here`, so that later calls need no further query. `None` if the call itself
-    /// should be queried.
+    /// Returns a later time at which to query a piece, so that later calls need no further query.
+    /// The execution with the current call begins with block `here`. Returns `None` if the call
+    /// itself should be queried.
     fn probe(&self, piece: &Piece, here: u64) -> Result<Option<u64>, HostReadsError> {
         let path = self.host.run.path;
         let time = match piece.lost {
@@ -263,7 +261,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
 }
 
 impl Written {
-    /// Returns the bytes that a definition wrote to memories; `None` if there are none.
+    /// Returns the bytes that a definition wrote to memories, or `None` if there are none.
     fn of(
         host: &HostReads<'_, '_>,
         definition: Definition,
@@ -319,7 +317,7 @@ fn end(range: Range) -> u64 {
     range.address.saturating_add(range.length)
 }
 
-/// The pieces that a range touches, by their positions. O(log pieces).
+/// Returns the pieces that a range touches, by their positions. O(log pieces).
 fn touched(pieces: &[Piece], range: Range) -> std::ops::Range<usize> {
     let place = |range: Range, address| (range.memory, address);
     let first = pieces.partition_point(|piece| {

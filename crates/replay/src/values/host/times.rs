@@ -1,4 +1,4 @@
-//! When the guest called the host.
+//! Finds the times at which the guest called the host.
 
 use afterimage_ids::NodeId;
 use afterimage_machine::Observer;
@@ -12,8 +12,8 @@ use crate::steps::{Follower, Run};
 /// The times at which the guest called the host, in order. These are the times of the blocks that
 /// end with the calls.
 pub(super) enum CallTimes<'a> {
-    /// All calls are made at the ends of nodes that call an import, so executions of these nodes
-    /// are counted.
+    /// All calls occur at the ends of nodes that call an import, so executions of these nodes are
+    /// counted.
     Counted(Occurrences<'a, FileSegments>),
     /// Some imports are called through tables, so the run was followed to find the calls.
     Followed(Vec<u64>),
@@ -62,7 +62,7 @@ impl<'a> CallTimes<'a> {
         }
     }
 
-    /// The time of the guest's call with this number, from 1.
+    /// Returns the time of the guest's call with this number, from 1.
     pub fn get(&self, of_guest: u64) -> Result<Option<u64>, HostReadsError> {
         Ok(match self {
             Self::Counted(all) => all.select(of_guest)?.map(|found| found.time),
@@ -83,7 +83,7 @@ impl<'a> CallTimes<'a> {
     }
 }
 
-/// Counts host calls.
+/// An observer that counts host calls.
 #[derive(Default)]
 struct Calls(u64);
 
@@ -96,7 +96,7 @@ impl Observer for Calls {
 }
 
 impl HostReads<'_, '_> {
-    /// The times of all calls, by following the run.
+    /// Returns the times of all calls, by following the run.
     fn follow_calls(&self) -> Result<Vec<u64>, HostReadsError> {
         let run = Run {
             checkpoints: None,

@@ -15,8 +15,8 @@ use crate::paths::FileSegments;
 use crate::steps::{Follower, Paused, Run, StepsError};
 use crate::values::{RecordedValues, ValuesError};
 
-/// The largest number of executions in an interval whose writes are looked up instead of following
-/// the interval.
+/// The largest number of executions in an interval for which writes are looked up. For more
+/// executions, the interval is followed.
 const FEW: usize = 8;
 
 /// The moment of a question.
@@ -29,7 +29,7 @@ pub(super) enum Moment {
 }
 
 impl Moment {
-    /// The time at which the execution begins.
+    /// Returns the time at which the execution begins.
     fn start(self) -> u64 {
         match self {
             Self::Start(start) => start,
@@ -49,7 +49,7 @@ pub(super) struct Writers<'a> {
     host_calls_itself: bool,
 }
 
-/// For each execution of a node, by its first block: the bytes that it wrote last, by their
+/// For each execution of a node, by its first block, the bytes that it wrote last, by their
 /// positions in a canvas.
 type Written = BTreeMap<u64, Vec<usize>>;
 
@@ -64,11 +64,11 @@ impl<'a> Writers<'a> {
         }
     }
 
-    /// The last writers of the bytes of a range before a moment. Memory is linear in the bytes.
-    /// Time is an index look-up for each byte, plus the time to follow parts of the run.
+    /// Returns the last writers of the bytes of a range before a moment. Takes memory linear in the
+    /// bytes, an index look-up for each byte, and the time to follow parts of the run.
     ///
-    /// With `only`, the writers that matter are those whose execution begins with this block. Bytes
-    /// with other writers may be reported as unwritten, and the run is not followed for them.
+    /// With `only`, just the writers whose execution begins with this block matter. Bytes with
+    /// other writers may be reported as unwritten, and the run is not followed for them.
     pub fn last(
         &mut self,
         values: &RecordedValues<'a>,
@@ -144,7 +144,7 @@ impl<'a> Writers<'a> {
         Ok(canvas.parts())
     }
 
-    /// Finds out which instructions wrote bytes in executions of an interval, or whether the host
+    /// Finds the instructions that wrote bytes in executions of an interval, or the host calls that
     /// did.
     fn tell(
         &mut self,
@@ -181,7 +181,7 @@ impl<'a> Writers<'a> {
         Ok(())
     }
 
-    /// The contents of memory ranges after `instructions` instructions of an execution.
+    /// Returns the contents of memory ranges after `instructions` instructions of an execution.
     pub fn held(
         &mut self,
         visit: Visit,
@@ -209,7 +209,7 @@ impl<'a> Writers<'a> {
         Err(HostReadsError::Damaged("bytes that are not there"))
     }
 
-    /// Follows the run until a moment and notes the last writers. Begins at an interval, at the
+    /// Follows the run until a moment, and notes the last writers. Begins at an interval, at the
     /// last snapshot before the moment, or at the beginning of the run.
     fn follow(
         &mut self,
@@ -289,7 +289,7 @@ fn before_stretch(
     Ok(())
 }
 
-/// Returns the contents of a memory range; `None` if some of it does not exist.
+/// Returns the contents of a memory range, or `None` if a part of it does not exist.
 fn bytes(paused: &Paused<'_>, range: Range) -> Result<Option<Vec<u8>>, CheckpointError> {
     let memory = paused.inside.state.memories.get(range.memory as usize);
     let place = memory.and_then(|memory| memory.range(range.address, range.length).ok());
@@ -301,8 +301,8 @@ fn bytes(paused: &Paused<'_>, range: Range) -> Result<Option<Vec<u8>>, Checkpoin
     Ok(known.then_some(bytes))
 }
 
-/// Looks up in the whole execution trace who wrote the given bytes in an execution. Returns whether
-/// the trace knows this for all of them.
+/// Looks up the writers of these bytes in an execution, in the whole execution trace. Returns
+/// whether the trace has the writers of all of them.
 fn look_up(
     values: &RecordedValues<'_>,
     visit: Visit,
@@ -328,8 +328,8 @@ fn look_up(
     Ok(told)
 }
 
-/// Notes the writes of an execution: of its instructions and, with `host`, of the host call at its
-/// end. Returns whether the writes are known. They may not be at the end of the run, or without
+/// Notes the writes by the instructions of an execution and, with `host`, by the host call at its
+/// end. Returns whether the writes are known. They may be unknown at the end of the run, or without
 /// stored values.
 fn own(
     values: &RecordedValues<'_>,
@@ -386,7 +386,7 @@ fn wrote(
 /// Records the writers of bytes.
 struct Watch<'c> {
     canvas: &'c mut Canvas,
-    /// When the current node began.
+    /// The time at which the current node began.
     start: u64,
     /// The number of host calls so far.
     calls: u64,

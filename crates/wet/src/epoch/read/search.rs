@@ -1,4 +1,4 @@
-//! Finds the executions that name a write, by searching labels and copies for one definition.
+//! Searches labels and copies for the executions that name one definition.
 
 use std::ops::Range;
 
@@ -14,9 +14,9 @@ use crate::epoch::mentions::Target;
 pub(crate) struct Candidate {
     /// The execution of the reading node.
     pub execution: u64,
-    /// The number of the piece that it reads.
+    /// The number of the piece that the execution reads.
     pub piece: usize,
-    /// The number of the piece's bytes; 0 for the whole read.
+    /// The number of the piece's bytes, or 0 for the whole read.
     pub length: u64,
     /// The distance back in executions of the writing node, if the labels store distances.
     pub age: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Candidate {
 /// The definition to search for in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sought {
-    /// The write.
+    /// The write that labels must name.
     pub target: Target,
     /// The execution of the write's node, or the number of the host's call.
     pub number: u64,
@@ -57,7 +57,7 @@ impl Sought {
 }
 
 impl Labels<'_> {
-    /// The executions of the node that have a label.
+    /// Returns the executions of the node that have a label.
     pub(crate) fn executions(&self) -> Range<u64> {
         self.first..self.first.saturating_add(self.count)
     }
@@ -69,8 +69,8 @@ impl Labels<'_> {
             .is_some_and(|piece| piece.executions.ages)
     }
 
-    /// The labels of these executions that may name the definition sought, in order. O(labels),
-    /// decoding one block at a time.
+    /// Returns the labels of these executions that may name the definition sought, in order. Takes
+    /// O(labels), and decodes one block at a time.
     ///
     /// # Errors
     /// If the labels are damaged.
@@ -157,7 +157,7 @@ impl Labels<'_> {
 }
 
 impl CopyView<'_> {
-    /// The executions that copied the data sought. For each copied element, there is an entry with
+    /// Returns the executions that copied the data sought. Each copied element has an entry with
     /// the execution and the number of bytes. O(runs of the copies).
     ///
     /// # Errors
@@ -205,8 +205,8 @@ impl CopyView<'_> {
         Ok(())
     }
 
-    /// The runs that an execution copied, with their origins; empty if the execution copied
-    /// nothing. O(runs); the first call also takes O(earlier copies).
+    /// Returns the runs that an execution copied, with their origins. The list is empty if the
+    /// execution copied nothing. Takes O(runs) and, in the first call, O(earlier copies).
     ///
     /// # Errors
     /// If the stored data is damaged.
@@ -234,7 +234,7 @@ impl CopyView<'_> {
     }
 }
 
-/// The quotient of two numbers; `None` if there is a remainder.
+/// Returns the quotient of two numbers, or `None` if there is a remainder.
 fn quotient(of: u64, by: u64) -> Option<u64> {
     of.is_multiple_of(by).then(|| of / by)
 }
@@ -255,7 +255,7 @@ pub(crate) struct CopiedRun {
 }
 
 impl CopiedRun {
-    /// The total number of bytes.
+    /// Returns the total number of bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.length.saturating_mul(self.elements)
     }
@@ -299,7 +299,7 @@ impl<'v> Runs<'v> {
         Ok(())
     }
 
-    /// The next run.
+    /// Returns the next run.
     pub(crate) fn next(&mut self) -> Result<CopiedRun, EpochError> {
         let mut values = [0; 5];
         for (value, stream) in values.iter_mut().zip(self.all()) {

@@ -1,4 +1,4 @@
-//! Skips long stretches where nothing touches the places of a value.
+//! Skips long stretches in which nothing touches the variables that hold a value.
 
 use std::rc::Rc;
 
@@ -10,7 +10,8 @@ use afterimage_wpp::{Occurrences, Segments};
 use super::held::Holders;
 use crate::trace::{Epochs, Failure, TraceError};
 
-/// The executions of a function's nodes that read or write the variables holding the value.
+/// The executions of a function's nodes that touch the variables holding the value, by reading or
+/// writing them.
 pub(super) struct Touching<'a, S: Segments>(Option<Occurrences<'a, S>>);
 
 impl<'a, S: Segments, E: Epochs> Holders<'_, 'a, S, E>
@@ -52,8 +53,8 @@ where
         }
     }
 
-    /// The executions that touch the variables holding the value, in the innermost activation's
-    /// function. The first call takes O(nodes of the function).
+    /// Returns the executions that touch the variables holding the value, in the innermost
+    /// activation's function. The first call takes O(nodes of the function).
     fn touching(&mut self) -> Result<Rc<Touching<'a, S>>, Failure<S, E>> {
         let nothing = Rc::new(Touching(None));
         let Some(top) = self.frames.last() else {
@@ -69,7 +70,7 @@ where
         let mut edges = body.function.cfg.edges.values();
         let handles = edges.any(|edge| matches!(edge.kind, EdgeKind::Catch(_)));
         let touching = if handles && top.held.iter().any(|&variable| variable >= slots) {
-            // Handlers write slots, whatever throws the exception.
+            // Handlers write slots, regardless of the thrower.
             nothing
         } else {
             let mut touching: Vec<(NodeId, u64)> = Vec::new();
@@ -98,7 +99,8 @@ where
     }
 }
 
-/// Whether the function returns the results of the node's call, possibly among others.
+/// Returns whether the function returns the results of the node's call, possibly among other
+/// values.
 fn returns(code: &NodeCode) -> bool {
     matches!(code.end, NodeEnd::Call { .. }) && code.next.is_none()
 }

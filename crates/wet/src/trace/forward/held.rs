@@ -13,12 +13,12 @@ use crate::trace::{Compiled, Epochs, Failure, TraceError, WholeTrace};
 /// An execution of a node that reads a value from registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The time of its first block.
+    /// The time of the execution's first block.
     pub time: u64,
-    /// The node.
+    /// The node that was executed.
     pub node: NodeId,
-    /// The registers that have the value, ascending: variables that hold it when the execution
-    /// begins, or the instruction that computed it.
+    /// The registers that have the value, ascending. They are the variables that hold it when the
+    /// execution begins, or the instruction that computed it.
     pub registers: Box<[Register]>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Frame<'a, S: Segments> {
     /// The number of nodes that the activation has executed since one of them touched the variables
     /// holding the value.
     idle: u32,
-    /// Finds the next execution that touches these variables. Set after a long walk.
+    /// The executions that touch these variables. Set after a long walk.
     pub touching: Option<Rc<Touching<'a, S>>>,
 }
 
@@ -79,7 +79,7 @@ const PATIENCE: u32 = 256;
 /// The executions that read a value from variables, in order of time.
 ///
 /// Walks along the path while a variable holds the value, and skips calls to which the value is not
-/// passed. O(nodes executed in these activations). Where nothing touches the value for a long time,
+/// passed. O(nodes executed in these activations). For long stretches that do not touch the value,
 /// it takes O(log n) for each node of the function that touches it.
 pub struct Holders<'t, 'a, S: Segments, E> {
     pub(super) trace: &'t WholeTrace<'a, S, E>,
@@ -125,7 +125,7 @@ where
         Ok(holders)
     }
 
-    /// The next holder.
+    /// Returns the next holder.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -158,7 +158,7 @@ where
         Ok(None)
     }
 
-    /// The current position.
+    /// Returns the current position.
     pub fn mark(&self) -> HoldersMark<'a, S> {
         HoldersMark {
             time: self.cursor.visit().map_or(0, |visit| visit.start),
@@ -228,13 +228,13 @@ where
     }
 }
 
-/// The common members of two ascending lists.
+/// Returns the common members of two ascending lists.
 fn both(a: &[u32], b: &[u32]) -> Vec<u32> {
     let common = a.iter().filter(|one| b.binary_search(one).is_ok());
     common.copied().collect()
 }
 
-/// The variables in a list that a node writes.
+/// Returns the variables in a list that a node writes.
 fn both_outputs(held: &[u32], code: &NodeCode) -> Vec<u32> {
     let written = |variable: &&u32| {
         let found = code.outputs.binary_search_by_key(*variable, |o| o.0);
@@ -243,7 +243,7 @@ fn both_outputs(held: &[u32], code: &NodeCode) -> Vec<u32> {
     held.iter().filter(written).copied().collect()
 }
 
-/// The variables that hold the value after a node.
+/// Returns the variables that hold the value after a node.
 fn after(held: &[u32], code: &NodeCode, holds: impl Fn(Register) -> bool) -> Vec<u32> {
     let written = |variable: u32| {
         code.outputs

@@ -10,12 +10,12 @@ use super::held::{Frame, Holders};
 use crate::trace::caught::{Caught, throws};
 use crate::trace::{Compiled, Epochs, Failure, Instance, TraceError};
 
-/// The results of a call that are the followed value.
+/// The results of a call that hold the followed value.
 #[derive(Clone, Debug)]
 enum FollowedResults {
     /// The results at these positions, ascending.
     These(Vec<u32>),
-    /// All results: the value is the call's result.
+    /// All results, because the value is the call's result.
     All,
 }
 
@@ -25,9 +25,9 @@ impl FollowedResults {
     }
 }
 
-/// The parts of an exception that are the followed value.
+/// The parts of an exception that hold the followed value.
 enum Thrown {
-    /// No part.
+    /// No part of the exception.
     Nothing,
     /// The values at these positions of the exception, ascending.
     These(Vec<u32>),
@@ -58,8 +58,8 @@ impl<'a, S: Segments, E: Epochs> Holders<'_, 'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Begins with the values that an execution passed on at its end: results of its call, or
-    /// thrown values.
+    /// Begins with the values that an execution passed on at its end. These are results of its
+    /// call, or thrown values.
     pub(super) fn after(&mut self, instance: Instance) -> Result<(), Failure<S, E>> {
         let Some(frame) = self.frames.last() else {
             return Ok(());
@@ -88,8 +88,8 @@ where
         }
     }
 
-    /// Leaves an execution. `passed` says which of the values that it passes on at its end are the
-    /// followed value.
+    /// Leaves an execution. `passed` selects the followed value among the values that the execution
+    /// passes on at its end.
     pub(super) fn leave(
         &mut self,
         visit: Visit,
@@ -143,15 +143,15 @@ where
         }
     }
 
-    /// Enters the callee's activation, in which these arguments are the value.
+    /// Enters the callee's activation, in which these arguments hold the followed value.
     fn enter(&mut self, depth: usize, arguments: Vec<u32>) -> Result<(), Failure<S, E>> {
         let Some(visit) = self.cursor.visit() else {
             self.frames.clear();
             return Ok(());
         };
         let first = self.trace.compiled(visit.node)?;
-        // Callers are found again when something is returned to them. So the outermost frame is
-        // kept only if its activation holds the value itself.
+        // A return finds the caller again. So the outermost frame is kept only if its own
+        // activation holds the value.
         if self.frames.len() == 1 && self.frames[0].held.is_empty() {
             self.frames.clear();
         }
@@ -159,7 +159,7 @@ where
         Ok(())
     }
 
-    /// Skips callees.
+    /// Skips the callees of the activation at a depth.
     pub(super) fn skip(&mut self, depth: usize) -> Result<(), Failure<S, E>> {
         while self.cursor.depth() > depth {
             self.cursor.skip_activation().map_err(TraceError::Path)?;
@@ -168,9 +168,9 @@ where
     }
 
     /// Continues when the innermost activation's callee has ended, by an exception or otherwise, or
-    /// when the activation itself has thrown. The cursor is at the next execution. `given` says
-    /// which results it received are the followed value; `thrown` says which parts of its own
-    /// exception are.
+    /// when the activation itself has thrown. The cursor is at the next execution. `given` selects
+    /// the followed value among the received results, and `thrown` among the parts of the
+    /// activation's own exception.
     fn settle(&mut self, given: FollowedResults, thrown: &Thrown) -> Result<(), Failure<S, E>> {
         let trace = self.trace;
         let Some(landed) = self.cursor.visit() else {
@@ -195,7 +195,7 @@ where
         }
         let got = thrown.positions(caught);
         match self.frames.last() {
-            // A callee caught the exception, and returned something after all.
+            // A callee caught the exception, and then returned.
             Some(top) if top.depth < handler => return self.give(given),
             None if got.is_empty() => return Ok(()),
             _ => {}
@@ -247,8 +247,8 @@ where
         self.settle(FollowedResults::These(Vec::new()), &Thrown::Nothing)
     }
 
-    /// Passes on what the activation at a depth, which is no longer among the frames, returned to
-    /// its caller.
+    /// Passes on the values that an activation returned to its caller. The activation has this
+    /// depth, and no frame.
     fn give_to_caller(
         &mut self,
         depth: usize,
@@ -261,7 +261,8 @@ where
         self.give_on(given, stack)
     }
 
-    /// Adds the frame of the caller, if it matters. Returns whether it was added.
+    /// Adds the frame of the caller, if the caller's results matter. Returns whether the frame was
+    /// added.
     fn caller(
         &mut self,
         depth: usize,
@@ -310,7 +311,7 @@ where
         Ok(true)
     }
 
-    /// Passes on what the call of the innermost activation returned.
+    /// Passes on the values that the innermost activation's call returned.
     fn give(&mut self, given: FollowedResults) -> Result<(), Failure<S, E>> {
         self.give_on(given, None)
     }
@@ -362,7 +363,7 @@ where
         Ok(())
     }
 
-    /// Forgets slots of the operand stack that are no longer in use.
+    /// Drops slots of the operand stack that are no longer in use.
     fn forget_slots(&mut self) {
         let trace = self.trace;
         if let Some(top) = self.frames.last_mut()

@@ -1,10 +1,11 @@
-//! Follows values forward: finds the uses of an execution's results.
+//! Follows values forward, to find the uses of an execution's results.
 //!
 //! This is the exact reverse of [`WholeTrace::source`], [`WholeTrace::reading`],
-//! [`WholeTrace::copied`] and [`WholeTrace::taken`]: an execution uses a definition if one of these
-//! names the definition for it. Variables are followed along the path, because nothing is stored
-//! about them ([`Holders`]). Uses of memory and globals are searched for in the labels of later
-//! executions ([`Readers`]). Uses of tables and sizes are found along the path ([`Takers`]).
+//! [`WholeTrace::copied`] and [`WholeTrace::taken`]. An execution uses a definition if one of these
+//! functions names the definition for it. Variables are followed along the path, because the trace
+//! has no data about them ([`Holders`]). Uses of memory and globals are searched for in the labels
+//! of later executions ([`Readers`]). Uses of tables and sizes are found along the path
+//! ([`Takers`]).
 
 mod far;
 mod held;
@@ -27,29 +28,29 @@ use crate::epoch::Target;
 pub enum Definition {
     /// The result of an instruction.
     Result {
-        /// The execution of its node.
+        /// The execution of the instruction's node.
         instance: Instance,
         /// The instruction's position.
         inst: usize,
     },
     /// A value that an instruction wrote to a memory or a global, or set in a table.
     Write {
-        /// The execution of its node.
+        /// The execution of the instruction's node.
         instance: Instance,
         /// The instruction's position.
         inst: usize,
     },
-    /// The effects at the end of an execution: the results of the call at its end, whichever
-    /// function returned them, and the host's writes in that call. For a throw, this is the
-    /// reference to the exception. For a rethrow, it also includes all values of the exception.
+    /// The effects at the end of an execution. For a call, these are its results and the host's
+    /// writes in it. For a throw, this is the reference to the exception. For a rethrow, it also
+    /// includes all values of the exception.
     After {
-        /// The execution.
+        /// The execution that ends with the call or the throw.
         instance: Instance,
     },
 }
 
 impl Definition {
-    /// The execution of the node.
+    /// Returns the execution of the node.
     pub fn instance(&self) -> Instance {
         match *self {
             Self::Result { instance, .. }
@@ -71,7 +72,8 @@ where
         Holders::new(self, definition)
     }
 
-    /// The executions that took a value that was set in a table or as a size, in order of time.
+    /// Returns the executions that took a value that was set in a table or as a size, in order of
+    /// time.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -79,7 +81,8 @@ where
         Takers::new(self, definition)
     }
 
-    /// The executions that read a value that was written to a memory or a global, in order of time.
+    /// Returns the executions that read a value that was written to a memory or a global, in order
+    /// of time.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.

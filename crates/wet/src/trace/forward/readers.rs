@@ -18,9 +18,9 @@ pub struct ReadBy {
     pub time: u64,
     /// The instruction's position in the node.
     pub inst: usize,
-    /// The node.
+    /// The node that contains the instruction.
     pub node: NodeId,
-    /// The number of bytes of the written data that it reads; 0 for everything that it reads.
+    /// The number of bytes of the written data that it reads, or 0 for all bytes that it reads.
     pub length: u64,
 }
 
@@ -37,10 +37,10 @@ const MOST_EPOCHS: usize = 8;
 
 /// The executions that read written data, in order of time.
 ///
-/// Stretches of the run are examined in order, short ones first. In each, only labels of inputs
-/// that name the write are searched, in O(labels), one block at a time. The execution that an age
-/// denotes is computed only where it may match. An epoch that does not name the write costs only
-/// reading its directory. Memory is one epoch and a few thousand uses.
+/// Stretches of the run are examined in order, short ones first. In each stretch, only labels of
+/// inputs that name the write are searched, in O(labels), one block at a time. The execution that
+/// an age denotes is computed only where it may match. An epoch that does not name the write costs
+/// only reading its directory. At most one epoch and a few thousand uses are in memory.
 pub struct Readers<'t, 'a, S: Segments, E> {
     trace: &'t WholeTrace<'a, S, E>,
     /// The write to search for, and the execution of its node.
@@ -91,7 +91,7 @@ where
         }
     }
 
-    /// The next reader.
+    /// Returns the next reader.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -110,8 +110,8 @@ where
         }
     }
 
-    /// The number of remaining readers. Does not move the iterator. Works like calling
-    /// [`next`](Self::next) to the end, but does not determine the readers' times.
+    /// Returns the number of remaining readers. Does not move the iterator. This is faster than
+    /// calling [`next`](Self::next) to the end, because it does not determine the readers' times.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -143,8 +143,8 @@ where
         &self.unknown
     }
 
-    /// The next stretch to examine, of at most `width` blocks. Records stretches without stored
-    /// data.
+    /// Returns the next stretch to examine, of at most `width` blocks. Records stretches without
+    /// stored data.
     fn stretch(&mut self, at: u64, width: u64) -> Option<Stretch> {
         let epochs = self.trace.epochs;
         let length = self.trace.path.length();
@@ -222,8 +222,8 @@ where
         Ok(true)
     }
 
-    /// The reads of the data in a stretch: for each place, the executions, in order, with the
-    /// numbers of bytes.
+    /// Returns the reads of the data in a stretch. Each place has its executions, in order, with
+    /// the numbers of bytes.
     fn search(
         &self,
         stretch: Stretch,
@@ -294,7 +294,7 @@ where
         Ok(found)
     }
 
-    /// The nodes of these places that are executed in a stretch.
+    /// Returns the nodes of these places that are executed in a stretch.
     fn executed(
         &self,
         stretch: Stretch,
@@ -316,8 +316,8 @@ where
         Ok(executed)
     }
 
-    /// The executions of a node that begin in a stretch. May include other executions around them
-    /// if that is faster.
+    /// Returns the executions of a node that begin in a stretch. The result may include executions
+    /// around the stretch if that is faster.
     fn executions(
         &self,
         stretch: Stretch,
@@ -371,7 +371,7 @@ where
             return Ok(candidates);
         };
         let (readers, writers) = (self.trace.counted(node)?, self.trace.counted(writer)?);
-        // The age of the execution sought when an execution of the reading node begins.
+        // Returns the age of the execution sought when an execution of the reading node begins.
         let age = |execution| {
             let begun = readers.select(execution).map_err(TraceError::Path)?;
             let begun = begun.ok_or(TraceError::Damaged("an execution that does not exist"))?;
@@ -379,8 +379,8 @@ where
             Ok::<_, Failure<S, E>>(count.checked_sub(sought.number))
         };
         let mut found = Vec::new();
-        // Ages grow with executions. The candidates are split until a part is decided as a whole,
-        // or is small.
+        // Ages grow with executions. The candidates are split until a part certainly matches,
+        // certainly does not, or is small.
         let mut work = vec![(candidates, sought.ages)];
         while let Some((mut part, (low, high))) = work.pop() {
             part.retain(|candidate| (low..=high).contains(&candidate.age));
@@ -407,7 +407,7 @@ impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// The mentions in an epoch.
+    /// Returns the mentions in an epoch.
     fn mentions(&self, position: usize) -> Result<Rc<Mentions>, Failure<S, E>> {
         if let Some(known) = self.mentions.borrow().get(&position) {
             return Ok(Rc::clone(known));

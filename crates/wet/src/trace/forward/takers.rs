@@ -10,26 +10,27 @@ use super::Definition;
 use crate::trace::places::{Ranges, Sites, TableOrSize, length, sets, taken_by};
 use crate::trace::{Epochs, Failure, Instance, TraceError, WholeTrace};
 
-/// A use: by an instruction, or by the call at the end of a node.
+/// A use by an instruction, or by the call at the end of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TakenBy {
     /// The time of the first block of the node.
     pub time: u64,
-    /// The node.
+    /// The node that contains the use.
     pub node: NodeId,
-    /// The position of the instruction; `None` for the call at the node's end. If the run ends
-    /// inside the node, the use is reported whether or not it was attempted.
+    /// The position of the instruction, or `None` for the call at the node's end. If the run ends
+    /// inside the node, the use is reported even if it was not attempted.
     pub inst: Option<usize>,
     /// The place from which the value is taken.
     pub place: TableOrSize,
-    /// The number of adjacent elements; 0 for a size.
+    /// The number of adjacent elements, or 0 for a size.
     pub elements: u64,
 }
 
 /// The executions that used a value that was set in a table or as a size, in order of time.
 ///
-/// Walks along the executions that concern the same table or size, until everything has been set
-/// again. Linear in these executions; for elements, their operands are computed.
+/// Walks along the executions that set or take the same table or size, until all positions have
+/// been set again. Takes time linear in these executions. For elements, it also computes their
+/// operands.
 pub struct Takers<'t, 'a, S: Segments, E> {
     trace: &'t WholeTrace<'a, S, E>,
     definition: Option<(Instance, usize)>,
@@ -40,7 +41,7 @@ pub struct Takers<'t, 'a, S: Segments, E> {
 struct Way<'a, S: Segments> {
     place: TableOrSize,
     sites: Rc<Sites<'a, S>>,
-    /// The part that has not been set again.
+    /// The positions that have not been set again.
     live: Ranges,
     /// The first block of the node examined last.
     at: u64,
@@ -119,7 +120,7 @@ where
         Ok(())
     }
 
-    /// The next use.
+    /// Returns the next use.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
