@@ -20,7 +20,7 @@ impl Pupil {
         Pupil { name, marks, trend }
     }
 
-    /// The mean, in tenths.
+    /// Returns the mean, in tenths.
     fn mean(&self) -> i32 {
         let mut sum = 0;
         for mark in &self.marks[1..] {

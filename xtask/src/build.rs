@@ -75,7 +75,7 @@ fn module(cache: &Path, binary: &str) -> PathBuf {
     folder.join(binary).with_extension("wasm")
 }
 
-/// The command that builds one binary of the guest of program `name`.
+/// Returns the command that builds one binary of the guest of program `name`.
 fn command(
     corpus: &Path,
     cache: &Path,
@@ -123,7 +123,8 @@ fn command(
     Ok(cargo)
 }
 
-/// The locked versions of `packages` for the guest of program `name`, as `one 1.2.3, other 4.5.6`.
+/// Returns the locked versions of `packages` for the guest of program `name`, as `one 1.2.3, other
+/// 4.5.6`.
 ///
 /// # Errors
 /// If the lock file cannot be read, or the guest does not depend on one of the packages.
@@ -141,8 +142,8 @@ pub fn locked_versions(corpus: &Path, name: &str, packages: &[&str]) -> Result<S
     Ok(versions.collect::<Result<Vec<_>>>()?.join(", "))
 }
 
-/// The locked version of `package` for `dependent`. Cargo writes a dependency as `"name"`, or as
-/// `"name version"` if the lock file has several versions of it.
+/// Returns the locked version of `package` for `dependent`. Cargo writes a dependency as `"name"`,
+/// or as `"name version"` if the lock file has several versions of it.
 fn locked_version<'a>(lock: &'a str, dependent: &str, package: &str) -> Option<&'a str> {
     let entry = |name: &str| {
         let line = format!("name = \"{name}\"");
@@ -198,7 +199,7 @@ pub fn package_folder(corpus: &Path, package: &str) -> Result<PathBuf> {
         .with_context(|| format!("cargo metadata does not name {package}"))
 }
 
-/// Cargo, in the guests' workspace.
+/// Returns a Cargo command in the guests' workspace.
 fn cargo(corpus: &Path) -> Command {
     let mut cargo = tool::cargo_of_its_own();
     cargo.current_dir(corpus);

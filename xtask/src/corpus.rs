@@ -96,7 +96,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The name of a program built in this way.
+    /// Returns the name of a program built in this way.
     fn name(self, program: &Program) -> String {
         match self {
             Self::Measured => program.name.to_owned(),
@@ -115,8 +115,8 @@ impl Version {
     }
 }
 
-/// The versions of a program to build. Without `all`, there is one version to build, or none if the
-/// program exists only for its versions.
+/// Returns the versions of a program to build. Without `all`, there is one version to build, or
+/// none if the program exists only for its versions.
 fn versions(program: &Program, all: bool) -> Vec<Version> {
     match all {
         false => Vec::from_iter(program.input.map(|_| Version::Measured)),
@@ -129,18 +129,18 @@ fn versions(program: &Program, all: bool) -> Vec<Version> {
 /// about its run can be checked.
 pub const TINY: &str = "tiny";
 
-/// The default folder for the corpus.
+/// Returns the default folder for the corpus.
 pub fn default_folder() -> PathBuf {
     workspace().join("target/corpus")
 }
 
-/// The root of the project's workspace.
+/// Returns the root of the project's workspace.
 pub fn workspace() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent().unwrap_or(own).to_owned()
 }
 
-/// The programs with these names, or all.
+/// Returns the programs with these names, or all.
 fn select(names: &[String]) -> Result<Vec<&'static Program>> {
     if names.is_empty() {
         return Ok(PROGRAMS.iter().collect());

@@ -128,7 +128,7 @@ fn compile(source: &Path, level: &str, to: &PathBuf) -> Result<()> {
     Ok(())
 }
 
-/// The line that contains a text.
+/// Returns the line that contains a text.
 fn line_of(source: &Path, text: &str) -> Result<String> {
     let all = fs::read_to_string(source).with_context(|| source.display().to_string())?;
     let found = all.lines().position(|line| line.contains(text));

@@ -138,7 +138,7 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// A Python environment with these packages, in its own folder.
+/// Makes a Python environment with these packages, in its own folder.
 fn python(folder: &Path, packages: &[&str], modules: &str) -> Option<PathBuf> {
     let python = folder.join("bin/python");
     let import = format!("import {modules}");

@@ -75,7 +75,7 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A path as typed in the workspace's root.
+/// Shortens a path to the form typed in the workspace's root.
 fn short(path: &Path) -> PathBuf {
     path.strip_prefix(corpus::workspace())
         .unwrap_or(path)

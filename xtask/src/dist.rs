@@ -72,13 +72,13 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A folder, created with its parents.
+/// Creates a folder with its parents.
 fn made(folder: PathBuf) -> Result<PathBuf> {
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     Ok(folder)
 }
 
-/// The target that the compiler builds for: `x86_64-unknown-linux-gnu`.
+/// Returns the target that the compiler builds for: `x86_64-unknown-linux-gnu`.
 fn host() -> Result<String> {
     let said = output(tool::start("rustc").arg("-vV"))?;
     let host = said.lines().find_map(|line| line.strip_prefix("host: "));

@@ -64,7 +64,7 @@ pub fn run(arguments: &GuideArguments) -> Result<ExitCode> {
     })
 }
 
-/// The pages whose commands are run.
+/// Returns the pages whose commands are run.
 fn pages() -> Result<Vec<PathBuf>> {
     let root = corpus::workspace();
     let mut pages = vec![root.join("README.md")];
@@ -260,14 +260,14 @@ impl<'a> Visit<'a> {
     }
 }
 
-/// The names in a list of files with digests.
+/// Returns the names in a list of files with digests.
 fn names(files: &str) -> impl Iterator<Item = &str> {
     files
         .split(", ")
         .map(|file| file.split(' ').next().unwrap_or(file))
 }
 
-/// The first digits of a digest.
+/// Returns the first digits of a digest.
 fn short(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest[..6]

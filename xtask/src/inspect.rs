@@ -59,8 +59,8 @@ pub fn inspect(module: &[u8]) -> Result<Facts> {
 mod tests {
     use super::*;
 
-    /// A module with one function of type `[] -> []` whose body is `code`, and a custom section
-    /// called `custom`.
+    /// Builds a module with one function of type `[] -> []` whose body is `code`, and a custom
+    /// section called `custom`.
     fn module(code: &[u8], custom: &str) -> Vec<u8> {
         let mut bytes = b"\0asm\x01\0\0\0".to_vec();
         bytes.extend([1, 4, 1, 0x60, 0, 0]);

@@ -102,7 +102,7 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// A Python that has the client.
+/// Returns a Python that has the client.
 fn python(out: &Path) -> Option<PathBuf> {
     let folder = out.join("python");
     let python = folder.join("bin/python");
@@ -116,7 +116,7 @@ fn python(out: &Path) -> Option<PathBuf> {
     (made && install() && has()).then_some(python)
 }
 
-/// The inspector.
+/// Returns the path of the inspector.
 fn inspector(out: &Path) -> Option<PathBuf> {
     let folder = out.join("node");
     let inspector = folder.join("node_modules/.bin/mcp-inspector");

@@ -47,7 +47,7 @@ const TRIED: usize = 20;
 /// The number of rows of a list that the text form shows.
 const SHOWN: usize = 10;
 
-/// A place in a list.
+/// Describes a place in a list.
 fn listed((rank, listed): (Option<usize>, usize)) -> String {
     match rank {
         Some(rank) => format!("number {} of {listed}", rank + 1),
@@ -204,7 +204,7 @@ impl Mutants<'_> {
         ran.with_context(|| format!("cannot run {}", self.tool.display()))
     }
 
-    /// The executed operators that can be replaced.
+    /// Returns the executed operators that can be replaced.
     fn sites(&self, right: &Path) -> Result<Vec<Site>> {
         let words = ["profile", "--by", "instruction", "--format", "json"];
         let profile = self.answer(&words, &[right])?;

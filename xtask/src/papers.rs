@@ -133,8 +133,8 @@ pub fn run(arguments: &PapersArguments) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// The folder with these programs of the corpus, or with their versions, built if they do not
-/// exist.
+/// Returns the folder with these programs of the corpus, or with their versions. Builds those that
+/// do not exist.
 fn built(only: &[String], versions: bool) -> Result<PathBuf> {
     let name = if versions {
         "target/corpus-versions"
@@ -183,7 +183,7 @@ fn recordings(folder: &Path, only: &[String]) -> Result<Vec<String>> {
     Ok(all)
 }
 
-/// The names of a program's versions.
+/// Returns the names of a program's versions.
 fn levels(name: &str) -> impl Iterator<Item = String> {
     (0..=3).map(move |level| format!("{name}-O{level}"))
 }

@@ -174,7 +174,7 @@ fn planted(bug: &Bug, text: &str) -> Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// The lock file for when `package` comes from a folder: without its source and checksum.
+/// Returns the lock file without the source and checksum of `package`, which comes from a folder.
 ///
 /// # Errors
 /// If the package is not in the lock file exactly once.

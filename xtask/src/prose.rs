@@ -73,7 +73,7 @@ fn print(text: &str) -> Result<()> {
     }
 }
 
-/// The sentences of each page and of each crate's doc comments.
+/// Returns the sentences of each page and of each crate's doc comments.
 fn groups() -> Result<BTreeMap<String, Group>> {
     let root = workspace();
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
@@ -101,7 +101,7 @@ fn groups() -> Result<BTreeMap<String, Group>> {
     Ok(groups)
 }
 
-/// The names and texts of the crates' sources, without integration tests.
+/// Returns the names and texts of the crates' sources, without integration tests.
 fn sources() -> Result<Vec<(String, String)>> {
     let root = workspace();
     let mut found = Vec::new();

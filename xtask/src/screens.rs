@@ -182,7 +182,7 @@ impl Studio {
         Ok(())
     }
 
-    /// The page about a program.
+    /// Writes the page about a program.
     fn page(&self, program: &Program) -> Result<String> {
         let mut page = format!(
             "# {}\n\n{}\nThis is what a terminal of {NARROW} columns shows, up to {ROWS} rows of each answer; where one of {WIDE} shows much more, that follows. `cargo xtask screens` makes this page.\n\n```console\n{}```\n",
@@ -291,8 +291,8 @@ fn is_there(tool: &str) -> bool {
     env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }
 
-/// A line without what differs from day to day: dates, sizes of recordings and their parts,
-/// versions, digests.
+/// Removes from a line what differs from day to day: dates, sizes of recordings and their parts,
+/// versions, and digests.
 fn normalised(line: &str) -> String {
     for (start, instead) in [
         ("recorded  ", "recorded  …"),

@@ -10,7 +10,7 @@ use std::process::{ExitCode, Stdio};
 /// Other people's tools, which the tests use if they are installed.
 const OPTIONAL: &str = include_str!("../../.ci/tools");
 
-/// The lines of [`OPTIONAL`]: a program or file, its Debian package, and its purpose.
+/// Returns the lines of [`OPTIONAL`]: a program or file, its Debian package, and its purpose.
 fn optional() -> impl Iterator<Item = (&'static str, &'static str, String)> {
     let lines = OPTIONAL.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| {

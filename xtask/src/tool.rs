@@ -30,8 +30,8 @@ pub fn build() -> Result<PathBuf> {
     Ok(own.with_file_name(format!("afterimage{}", env::consts::EXE_SUFFIX)))
 }
 
-/// Cargo, in the workspace's root. It builds the workspace like the user's own Cargo; otherwise the
-/// engine would be built twice.
+/// Returns a Cargo command in the workspace's root. It builds the workspace like the user's own
+/// Cargo; otherwise the engine would be built twice.
 pub fn cargo() -> Command {
     let mut command = cargo_of_its_own();
     command
@@ -40,7 +40,7 @@ pub fn cargo() -> Command {
     command
 }
 
-/// Cargo, for running the tests whose names contain `names` and showing their output.
+/// Returns a Cargo command that runs the tests whose names contain `names` and shows their output.
 pub fn test(names: &str) -> Command {
     let mut command = cargo();
     command
@@ -50,7 +50,7 @@ pub fn test(names: &str) -> Command {
     command
 }
 
-/// Cargo with the environment of [`start`].
+/// Returns a Cargo command with the environment of [`start`].
 pub fn cargo_of_its_own() -> Command {
     start(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
@@ -89,8 +89,9 @@ const KEPT: [&str; 28] = [
     "NO_PROXY",
 ];
 
-/// A program, with an environment in which it behaves the same for everybody: only [`KEPT`] remains
-/// of the user's. Every program that a chore runs is started here.
+/// Returns a command for a program, with an environment in which it behaves the same for everybody.
+/// Only [`KEPT`] remains of the user's environment. Every program that a chore runs is started
+/// here.
 pub fn start(program: impl AsRef<OsStr>) -> Command {
     #[expect(clippy::disallowed_methods, reason = "the one place that does")]
     let mut command = Command::new(program);
@@ -106,8 +107,8 @@ fn is_kept(name: &str) -> bool {
     })
 }
 
-/// A search path on which `tool` is found first under the name `afterimage`. `folder` gets a link
-/// to it.
+/// Makes a search path on which `tool` is found first under the name `afterimage`. `folder` gets a
+/// link to it.
 ///
 /// # Errors
 /// If the link cannot be made.
@@ -125,7 +126,7 @@ pub fn on_path(tool: &Path, folder: &Path) -> Result<OsString> {
     env::join_paths(all).context("PATH cannot be extended")
 }
 
-/// The last arguments of `afterimage record` for a program of the corpus in `folder`.
+/// Returns the last arguments of `afterimage record` for a program of the corpus in `folder`.
 pub fn command(entry: &Entry, folder: &Path) -> Vec<String> {
     let at = |path: &str| folder.join(path).display().to_string();
     let mut words = Vec::new();

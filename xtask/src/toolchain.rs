@@ -48,7 +48,7 @@ const ARCHIVER: &str = "llvm-ar-19";
 /// The headers of WASI's C library.
 const HEADERS: &str = "/usr/include/wasm32-wasi";
 
-/// The Debian packages that C guests need and this machine lacks; empty if there are none.
+/// Returns the Debian packages that C guests need and this machine lacks; empty if there are none.
 pub fn missing_c_packages() -> Vec<&'static str> {
     let runs = |tool: &str| {
         let status = start(tool)
@@ -88,7 +88,7 @@ pub fn set_c_compiler(cargo: &mut Command, level: u8) {
         .env("RQUICKJS_SYS_NO_WASI_SDK", "1");
 }
 
-/// The first line of the C compiler's version message, for the manifest.
+/// Returns the first line of the C compiler's version message, for the manifest.
 ///
 /// # Errors
 /// If it cannot be run.

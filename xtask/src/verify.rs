@@ -78,7 +78,7 @@ pub fn run(arguments: &VerifyArguments) -> Result<ExitCode> {
     })
 }
 
-/// The requested programs, or all.
+/// Returns the requested programs, or all.
 fn entries(folder: &Path, only: &[String]) -> Result<Vec<Entry>> {
     let mut entries = manifest::read(folder)?;
     if entries.is_empty() {

@@ -38,7 +38,7 @@ impl Entry {
         }
     }
 
-    /// The arguments with which `afterimage record` records it.
+    /// Returns the arguments with which `afterimage record` records the program.
     pub(crate) fn words(&self, folder: &Path) -> Vec<OsString> {
         let mut words = Vec::new();
         if let Some(stdin) = &self.stdin {
@@ -61,7 +61,7 @@ impl Entry {
     }
 }
 
-/// The requested programs.
+/// Returns the requested programs.
 pub(crate) fn entries(arguments: &Arguments) -> Result<Vec<Entry>> {
     let path = arguments.corpus.join("manifest.json");
     let text = std::fs::read_to_string(&path).with_context(|| {

@@ -271,8 +271,8 @@ impl<'l> Pair<'l> {
         }
     }
 
-    /// For each statement of the second version with a true counterpart, the statements of the
-    /// first from the same line and column.
+    /// Returns, for each statement of the second version with a true counterpart, the first
+    /// version's statements from the same line and column.
     pub fn right(&self) -> Vec<Option<Vec<u32>>> {
         let nothing = Matching {
             of_b: vec![None; self.sketched[1].places.len()],
@@ -511,7 +511,7 @@ fn if_others_were_right(rows: &[Row]) -> String {
     text
 }
 
-/// The level of optimisation at the end of a version's name: `-O2` in `lua-O2`.
+/// Returns the level of optimisation at the end of a version's name: `-O2` in `lua-O2`.
 fn level(name: &str) -> &str {
     name.rfind("-O").map_or("", |at| &name[at..])
 }

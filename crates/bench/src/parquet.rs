@@ -123,7 +123,7 @@ fn measure(recording: &Recording, options: &Options) -> Result<Row> {
     Ok(row)
 }
 
-/// The windows of each of some processes.
+/// Splits the windows into one part for each process.
 fn parts(windows: u64, processes: u64) -> Vec<Range<u64>> {
     let first = |process| windows * process / processes;
     let all = (0..processes).map(|process| first(process)..first(process + 1));
@@ -178,7 +178,7 @@ fn ended(child: &Child) -> Result<f64> {
     Ok(ticks.sum::<u64>() as f64 / 100.0)
 }
 
-/// The rows and the bytes of the values in a data set.
+/// Returns the number of rows and of value bytes in a data set.
 fn size(tables: &Path) -> Result<(u64, u64)> {
     let (mut rows, mut bytes) = (0, 0);
     for entry in fs::read_dir(tables)? {

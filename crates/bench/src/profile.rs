@@ -328,7 +328,8 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
     })
 }
 
-/// The guest's time while it is recorded, without the settings that are measured separately.
+/// Returns the guest's time while it is recorded, without the settings that are measured
+/// separately.
 fn recorded(
     bytes: &[u8],
     program: &Program,

@@ -135,7 +135,8 @@ fn printed(recorded: &Recording) -> Result<u64> {
     Ok(bytes)
 }
 
-/// A random execution of a statement: a random statement in the block executed at a random time.
+/// Chooses a random execution of a statement: a random statement in the block executed at a random
+/// time.
 fn execution(recorded: &Recording, random: &mut Random) -> Result<String> {
     let (path, program) = (recorded.path()?, recorded.program());
     let index = OperatorIndex::new(program, recorded.bytes());
@@ -168,7 +169,7 @@ fn execution(recorded: &Recording, random: &mut Random) -> Result<String> {
     bail!("no statement was executed")
 }
 
-/// The positions of a block in a node.
+/// Returns the positions of a block in a node.
 fn positions(blocks: &[BlockId], block: BlockId) -> Vec<u64> {
     let all = (0..).zip(blocks);
     all.filter_map(|(at, other)| (*other == block).then_some(at))
@@ -202,8 +203,8 @@ fn timed(
         .collect())
 }
 
-/// The milliseconds from the start of the command to its first and second lines; `None` if it
-/// refused to answer. Kills the command after its second line.
+/// Returns the milliseconds from the start of the command to its first and second lines; `None` if
+/// it refused to answer. Kills the command after its second line.
 fn lines(command: &Path, at: &Path, asked: &[String; 2]) -> Result<Option<[f64; 2]>> {
     let start = Instant::now();
     #[expect(clippy::disallowed_methods, reason = "afterimage itself")]

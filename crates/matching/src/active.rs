@@ -44,7 +44,7 @@ impl Active {
             || self.0[low + 1..high].iter().any(|&word| word != 0)
     }
 
-    /// The parts with an execution, ascending.
+    /// Iterates over the parts with an execution, ascending.
     pub fn windows(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().enumerate().flat_map(|(at, &word)| {
             let mut left = word;

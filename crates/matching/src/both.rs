@@ -72,8 +72,8 @@ impl<'v> Both<'v> {
         }
     }
 
-    /// By statement of the second version: the candidates with the best scores for their actions as
-    /// a whole. By stage: each candidate's actions are examined only once.
+    /// Returns, for each statement of the second version, the candidates with the best scores for
+    /// their actions as a whole. By stage: each candidate's actions are examined only once.
     pub fn likely(&self) -> [Weighed; 2] {
         let all = parallel::map(self.b.statements.len(), |at| {
             if self.certain[at].is_some() {
@@ -154,7 +154,7 @@ impl<'m, 'v> Candidates<'m, 'v> {
         all.retain(|&a| both.may_match(a, self.statement));
     }
 
-    /// The score of a candidate, by the actions of both statements as a whole.
+    /// Returns the score of a candidate, by the actions of both statements as a whole.
     pub fn weigh(&self, a: u32) -> f32 {
         let mut sum = 0.0;
         self.tell(a, &mut |feature, x| sum += self.weights.of(feature) * x);

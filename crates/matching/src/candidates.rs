@@ -93,7 +93,7 @@ impl Index {
     }
 }
 
-/// The statements first executed nearest to a place.
+/// Returns the statements first executed nearest to a place.
 fn nearest<'i>(all: &'i [u32], order: &Order, place: usize, most: usize) -> &'i [u32] {
     let at = all.partition_point(|&statement| (order.place[statement as usize] as usize) < place);
     let first = at.saturating_sub(most / 2);

@@ -58,8 +58,8 @@ impl Chain {
         self.links.push(Link { candidates, sums });
     }
 
-    /// The sequence of candidates with the best total, one for each statement. O(statements ×
-    /// candidates²), including [`push`](Self::push).
+    /// Returns the sequence of candidates with the best total, one for each statement. O(statements
+    /// × candidates²), including [`push`](Self::push).
     pub fn best(mut self) -> Vec<Judged> {
         let mut best = Vec::with_capacity(self.links.len());
         let last = self.links.last().map_or(0, |last| {
@@ -75,7 +75,7 @@ impl Chain {
     }
 }
 
-/// The score for the position of a counterpart relative to that of the previous statement.
+/// Returns the score for the position of a counterpart relative to that of the previous statement.
 fn follows(before: u32, a: u32) -> f32 {
     match i64::from(a) - i64::from(before) {
         distance if !(-BEHIND..=BEHIND).contains(&distance) => FOLLOWS[2],
@@ -85,7 +85,7 @@ fn follows(before: u32, a: u32) -> f32 {
     }
 }
 
-/// The largest number, with the position of its first occurrence.
+/// Returns the largest number, with the position of its first occurrence.
 fn first_of_most(all: impl Iterator<Item = f32>) -> (usize, f32) {
     all.enumerate().fold(
         (0, f32::MIN),
@@ -103,7 +103,7 @@ mod tests {
         Judged { a, score, around }
     }
 
-    /// The best total of all sequences, found by trying each.
+    /// Returns the best total of all sequences, found by trying each.
     fn naive(all: &[Vec<(u32, f32)>], before: Option<u32>) -> f32 {
         let Some((first, rest)) = all.split_first() else {
             return 0.0;

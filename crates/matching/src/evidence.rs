@@ -70,7 +70,7 @@ pub struct Names {
     pub same: FxHashMap<u32, u32>,
 }
 
-/// How the values of two statements compare.
+/// Compares the values of two statements.
 pub(crate) fn compare(a: &Sketch, b: &Sketch) -> Values {
     if a.count == b.count {
         if a.sequence == b.sequence {
@@ -168,8 +168,8 @@ pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Fe
     }
 }
 
-/// The evidence from equal first values if later values differ. A failing run was right before it
-/// went wrong.
+/// Returns the evidence from equal first values if later values differ. A failing run was right
+/// before it went wrong.
 fn beginning(values: Values, a: &Statement, b: &Statement) -> f32 {
     // Many branches are always decided in the same way.
     let told = b.operands.is_none() || !b.values.is_constant();

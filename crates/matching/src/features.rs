@@ -47,7 +47,7 @@ const COLUMNS: usize = 2 * KINDS;
 pub struct Column([f32; FITTED.len()]);
 
 impl Column {
-    /// The weight of a feature.
+    /// Returns the weight of a feature.
     #[inline(always)]
     pub fn of(&self, feature: Feature) -> f32 {
         self.0[feature as usize]
@@ -72,7 +72,7 @@ impl Weights {
         Self(std::array::from_fn(column))
     }
 
-    /// The weights in a column.
+    /// Returns the weights in a column.
     pub fn column(&self, column: usize) -> &Column {
         &self.0[column]
     }
@@ -84,13 +84,13 @@ impl Weights {
 }
 
 impl Default for Weights {
-    /// The fitted weights.
+    /// Returns the fitted weights.
     fn default() -> Self {
         Self::new(|column, feature| FITTED[feature as usize][column])
     }
 }
 
-/// The column with the weights for statements of a class.
+/// Returns the column with the weights for statements of a class.
 pub fn column(stage: Stage, class: Class) -> usize {
     let kind = match class {
         Class::Compute => 0,

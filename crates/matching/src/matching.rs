@@ -196,7 +196,7 @@ impl<'v> Matcher<'v> {
         found
     }
 
-    /// The matching that would result if each statement saw only right matches of all other
+    /// Returns the matching that would result if each statement saw only right matches of all other
     /// statements. `right` decides whether a statement of the second version corresponds to a
     /// statement of the first. `found` was found with these stretches, which were found with
     /// `before`. The result shows how many errors are due only to errors nearby. Takes as long as
@@ -250,7 +250,7 @@ impl<'v> Matcher<'v> {
         }
     }
 
-    /// The candidates with the best scores, independent of other matches and of stretches.
+    /// Returns the candidates with the best scores, independent of other matches and of stretches.
     pub(crate) fn likely(&self, stage: Stage) -> &[Vec<(u32, f32)>] {
         &self.likely.get_or_init(|| self.both.likely())[stage as usize]
     }

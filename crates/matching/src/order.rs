@@ -71,7 +71,7 @@ impl Order {
         order
     }
 
-    /// The parts of the first run that correspond to the active parts of the second run.
+    /// Returns the parts of the first run that correspond to the active parts of the second run.
     pub fn parts(&self, of_b: &Active) -> Vec<(usize, usize)> {
         of_b.windows().map(|part| self.parts[part]).collect()
     }
@@ -81,14 +81,14 @@ impl Order {
         self.parts[part]
     }
 
-    /// The predicted place of a statement of the second version that is first executed at this
-    /// time.
+    /// Returns the predicted place of a statement of the second version that is first executed at
+    /// this time.
     pub fn predicted(&self, time: u64) -> usize {
         let expected = self.expected(time);
         self.times.partition_point(|&known| known < expected)
     }
 
-    /// The number of statements of the first version that end before a time.
+    /// Returns the number of statements of the first version that end before a time.
     pub fn ended(&self, time: u64) -> usize {
         self.ends.partition_point(|&known| known < time)
     }
@@ -140,7 +140,8 @@ fn certain(a: &Version, b: &Version) -> Vec<(u64, u64)> {
     pairs.flatten().collect()
 }
 
-/// A longest subsequence of the pairs that strictly ascends in both (Fredman 1975). O(n log n).
+/// Returns a longest subsequence of the pairs that strictly ascends in both (Fredman 1975). O(n log
+/// n).
 pub(crate) fn rising(mut pairs: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     // At most one of the pairs with equal first numbers can be used.
     pairs.sort_by_key(|&(of_b, of_a)| (of_b, std::cmp::Reverse(of_a)));
@@ -172,7 +173,7 @@ mod tests {
 
     use super::rising;
 
-    /// The length of the longest ascending subsequence, found by trying all.
+    /// Returns the length of the longest ascending subsequence, found by trying all.
     fn longest(pairs: &[(u64, u64)]) -> usize {
         let sets = 0u32..1 << pairs.len();
         let rises = |set: &u32| {

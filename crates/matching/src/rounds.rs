@@ -77,7 +77,7 @@ pub(crate) struct Judged {
     pub around: Around,
 }
 
-/// The candidate with the best score; ties are in program order.
+/// Returns the candidate with the best score; ties are in program order.
 fn strongest_of(judged: &[Judged]) -> Option<Judged> {
     let order = |x: &&Judged, y: &&Judged| {
         let order = x.score.total_cmp(&y.score);
@@ -125,7 +125,7 @@ impl<'m> Rounds<'m> {
         rounds
     }
 
-    /// The likeliest candidates, including the evidence from stretches.
+    /// Returns the likeliest candidates, including the evidence from stretches.
     fn with_votes(&self, at: u32, known: &[(u32, f32)]) -> Vec<(u32, f32)> {
         let mut all = known.to_vec();
         let Some(votes) = &self.votes else {
@@ -185,8 +185,8 @@ impl<'m> Rounds<'m> {
         })
     }
 
-    /// The matches of each function's statements, chosen together. Statements without a match, or
-    /// with a certain one, stay unchanged.
+    /// Returns the matches of each function's statements, chosen together. Statements without a
+    /// match, or with a certain one, stay unchanged.
     fn together(&self, known: &[Option<Match>], affinity: &Affinity) -> Vec<Option<Match>> {
         let statements = &self.b.statements;
         let mut groups = Vec::new();
@@ -219,8 +219,8 @@ impl<'m> Rounds<'m> {
         found
     }
 
-    /// The result of a round in which wrong matches are first replaced by the right candidates with
-    /// the best scores. Statements without a right candidate stay unchanged.
+    /// Returns the result of a round in which wrong matches are first replaced by the right
+    /// candidates with the best scores. Statements without a right candidate stay unchanged.
     pub fn if_others_were_right(
         &self,
         known: &[Option<Match>],
@@ -246,8 +246,8 @@ impl<'m> Rounds<'m> {
         self.next(&mended, &affinity)
     }
 
-    /// The remaining candidates of each statement, with their likelihoods, and the likeliest
-    /// candidate of each matched statement.
+    /// Returns the remaining candidates of each statement, with their likelihoods, and the
+    /// likeliest candidate of each matched statement.
     fn likelihoods(
         &self,
         known: &[Option<Match>],
@@ -288,7 +288,7 @@ impl<'m> Rounds<'m> {
         judged.into_iter().unzip()
     }
 
-    /// The likely candidates, and those suggested by existing matches.
+    /// Returns the likely candidates, and those suggested by existing matches.
     fn candidates(&self, at: u32, known: &[Option<Match>]) -> Vec<(u32, f32)> {
         let statement = &self.b.statements[at as usize];
         let mut candidates = self.likely[at as usize].clone();
@@ -414,7 +414,7 @@ impl<'m> Rounds<'m> {
         Judged { a, score, around }
     }
 
-    /// The match of a candidate with `b`.
+    /// Returns the match of a candidate with `b`.
     fn as_match(&self, judged: Judged, b: u32) -> Match {
         let of_a = &self.a.statements[judged.a as usize];
         let of_b = &self.b.statements[b as usize];
@@ -461,7 +461,7 @@ impl<'m> Rounds<'m> {
         }
     }
 
-    /// How the counterparts of each function's statements are distributed over functions.
+    /// Returns how the counterparts of each function's statements are distributed over functions.
     fn affinity(&self, known: &[Option<Match>]) -> Affinity {
         let mut votes = Affinity::default();
         let mut all: FxHashMap<u32, f32> = FxHashMap::default();

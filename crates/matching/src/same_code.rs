@@ -4,8 +4,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Version;
 
-/// The counterparts of statements in functions with equal code, if that code is unique in each
-/// version.
+/// Returns the counterparts of statements in functions with equal code, if that code is unique in
+/// each version.
 pub(crate) fn same_code(a: &Version, b: &Version) -> Vec<Option<u32>> {
     let pairs = same_functions(&a.bodies, &b.bodies);
     let statements = (0..).zip(&a.statements);

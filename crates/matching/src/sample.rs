@@ -70,14 +70,15 @@ impl Sample {
         self.recent = at as u8;
     }
 
-    /// The hashes of the kept elements, ascending, with the elements' frequencies.
+    /// Returns the hashes of the kept elements, ascending, with the elements' frequencies.
     pub fn elements(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let kept = usize::from(self.kept);
         let counts = self.counts[..kept].iter().copied();
         self.hashes[..kept].iter().copied().zip(counts)
     }
 
-    /// The frequency of an element; `None` if it is unknown because its hash exceeds the bound.
+    /// Returns the frequency of an element; `None` if it is unknown because its hash exceeds the
+    /// bound.
     pub fn count(&self, hash: u64) -> Option<u64> {
         if hash > self.bound {
             return None;
@@ -91,8 +92,8 @@ impl Sample {
         self.bound
     }
 
-    /// The number of different elements kept. If fewer than 24 elements are kept, these are all
-    /// elements.
+    /// Returns the number of different elements kept. If fewer than 24 elements are kept, these are
+    /// all elements.
     pub fn len(&self) -> usize {
         usize::from(self.kept)
     }

@@ -58,8 +58,8 @@ impl FromIterator<u32> for Filter {
     }
 }
 
-/// The bit of a number. Neighbouring numbers have different bits (multiplicative hashing, Knuth
-/// 1973).
+/// Returns the bit of a number. Neighbouring numbers have different bits (multiplicative hashing,
+/// Knuth 1973).
 #[inline(always)]
 fn bit(number: u32) -> u64 {
     1 << (number.wrapping_mul(0x9e37_79b1) >> 26)

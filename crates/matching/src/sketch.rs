@@ -2,7 +2,7 @@
 
 use crate::Sample;
 
-/// A bijection that mixes the bits of a number: the finalizer of splitmix64 (Steele, Lea and Flood
+/// Mixes the bits of a number with a bijection, the finalizer of splitmix64 (Steele, Lea and Flood
 /// 2014).
 #[inline(always)]
 pub fn mix(mut x: u64) -> u64 {

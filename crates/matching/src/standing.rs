@@ -29,8 +29,8 @@ const OTHER_NUMBER: f32 = -2.0;
 /// A parameter with at most this many different values says little, so it counts half.
 const FEW: usize = 3;
 
-/// The functions of the first version that are the likeliest counterparts of functions in the
-/// second. The other functions were inlined, or not compiled at all.
+/// Returns the functions of the first version that are the likeliest counterparts of functions in
+/// the second. The other functions were inlined, or not compiled at all.
 ///
 /// If other functions were inlined into a function, the counterparts of its statements lie in
 /// several functions. If many small functions were inlined, most counterparts are outside the
@@ -98,8 +98,8 @@ fn by_score_and_first(x: &(f32, u64, u32), y: &(f32, u64, u32)) -> Ordering {
 /// A function's frequency of entries, and its type.
 type Key = (u64, u64);
 
-/// The functions that were entered, except some, grouped by frequency and type, in the order of
-/// their first entries.
+/// Returns the functions that were entered, except some, grouped by frequency and type, in the
+/// order of their first entries.
 fn groups(version: &Version, but: &FxHashSet<u32>) -> FxHashMap<Key, Vec<u32>> {
     let mut groups: FxHashMap<Key, Vec<u32>> = FxHashMap::default();
     let entered = version.entered.iter();
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// A matching where each statement of the second version has this counterpart.
+    /// Builds a matching where each statement of the second version has this counterpart.
     fn matching(counterparts: &[u32], same_code: bool) -> Matching {
         let of = |&a: &u32| {
             Some(Match {

@@ -172,8 +172,8 @@ impl<'m> Surroundings<'m> {
         }
     }
 
-    /// The number of producers with a counterpart among those of `a` (a common constant, the same
-    /// values, or a match), and the strength of that evidence, 0 to 1.
+    /// Returns the number of producers with a counterpart among those of `a` (a common constant,
+    /// the same values, or a match), and the strength of that evidence, 0 to 1.
     fn operands(&self, a: u32, constants: usize) -> ((u32, u32), f32) {
         let makers = &self.both.of_a.makers[a as usize];
         let classes = &self.both.maker_classes[a as usize];
@@ -194,8 +194,8 @@ impl<'m> Surroundings<'m> {
         ((found, all as u32), sum / all.max(1) as f32)
     }
 
-    /// The number of producers or users with a counterpart among those of `a`, and the strength of
-    /// that evidence.
+    /// Returns the number of producers or users with a counterpart among those of `a`, and the
+    /// strength of that evidence.
     fn corresponding(
         &self,
         (mut found, mut sum): (u32, f32),
@@ -210,9 +210,9 @@ impl<'m> Surroundings<'m> {
         (found, sum)
     }
 
-    /// The strength, 0 to 1, of the evidence that a producer or user of the pair's second statement
-    /// has a counterpart among those of the first. The more statements share a common class of
-    /// values, the less the class counts.
+    /// Returns the strength, 0 to 1, of the evidence that a producer or user of the pair's second
+    /// statement has a counterpart among those of the first. The more statements share a common
+    /// class of values, the less the class counts.
     fn corresponds(&self, related: &Related, (a, statements, classes): (u32, &Set, &Set)) -> f32 {
         // For a value that is computed from itself, such as a counter, this is not evidence.
         let found = related
@@ -230,8 +230,8 @@ impl<'m> Surroundings<'m> {
         0.0
     }
 
-    /// The number of surrounding statements with counterparts around `a`, and their proximity: 0 to
-    /// 1.
+    /// Returns the number of surrounding statements with counterparts around `a`, and their
+    /// proximity: 0 to 1.
     fn neighbours(&self, a: u32, function: u32) -> ((u32, u32), f32) {
         let (mut found, mut sum) = (0, 0.0);
         for near in &self.neighbours {
@@ -304,7 +304,7 @@ impl<'m> Surroundings<'m> {
     }
 }
 
-/// The number of common numbers in two ascending lists without repetition.
+/// Returns the number of common numbers in two ascending lists without repetition.
 fn in_common(x: &[u64], y: &[u64]) -> usize {
     let (mut common, mut next) = (0, 0);
     for number in x {

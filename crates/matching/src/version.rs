@@ -101,7 +101,7 @@ impl Statement {
     /// inlined.
     pub const INLINED: u32 = u32::MAX;
 
-    /// A statement of a function and a class without known actions.
+    /// Creates a statement of a function and a class without known actions.
     #[cfg(test)]
     pub(crate) fn plain(function: u32, class: Class) -> Self {
         Self {
@@ -123,8 +123,8 @@ impl Statement {
         }
     }
 
-    /// The sketch that identifies the statement best: for tests and branches the compared values,
-    /// otherwise the values.
+    /// Returns the sketch that identifies the statement best: for tests and branches the compared
+    /// values, otherwise the values.
     pub fn telling(&self) -> &Sketch {
         self.operands.as_deref().unwrap_or(&self.values)
     }
@@ -168,7 +168,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// The location of a statement's addresses, if known and uniform.
+    /// Returns the location of a statement's addresses, if known and uniform.
     pub(crate) fn lies(&self, statement: &Statement) -> Option<Lies> {
         let addresses = statement.addresses.as_ref().filter(|_| self.stack > 0)?;
         if addresses.largest < self.stack {
@@ -189,7 +189,7 @@ impl Version {
         readers
     }
 
-    /// For each statement, the possible users of its result. O(statements).
+    /// Returns the possible users of each statement's result. O(statements).
     pub fn users(&self) -> Vec<Vec<u32>> {
         let mut users = vec![Vec::new(); self.statements.len()];
         for (user, statement) in (0..).zip(&self.statements) {

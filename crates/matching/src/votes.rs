@@ -190,7 +190,7 @@ impl Room {
         self.tallies.resize(self.statements.len(), None);
     }
 
-    /// The current execution's votes for a statement.
+    /// Returns the current execution's votes for a statement.
     #[inline(always)]
     fn tally(&mut self, local: u32) -> &mut Tally {
         let tally = &mut self.tallies[local as usize];
@@ -324,8 +324,8 @@ fn near(apart: usize) -> Parts {
     Parts::of(1.0 / (1.0 + apart as f32 / 8.0))
 }
 
-/// The scores of two executions as a pair, and of their accesses as the same object; `None` if they
-/// do not match.
+/// Returns the scores of two executions as a pair, and of their accesses as the same object; `None`
+/// if they do not match.
 fn weight(operator: bool, a: &Instance, b: &Instance, moved: &Moved) -> Option<(f32, f32)> {
     let distance = |a: u64, b: u64| (b as u32).wrapping_sub(a as u32);
     let mut weight = if operator { 1.0 } else { 0.2 };
@@ -352,7 +352,7 @@ fn weight(operator: bool, a: &Instance, b: &Instance, moved: &Moved) -> Option<(
 /// Displacements of objects from the first run to the second, with their frequencies: 0 to 1.
 type Moved = FxHashMap<u32, f32>;
 
-/// The displacements of objects, according to corresponding loads and stores.
+/// Returns the displacements of objects, according to corresponding loads and stores.
 fn moved(regions: &[Region<'_>], known: &[Option<Match>]) -> Moved {
     // By stretch: each displacement, with each statement of the second version that shows it.
     let told = parallel::map_with(regions.len(), FxHashSet::default, |told, at| {
@@ -404,7 +404,7 @@ impl Table {
         self.best.resize((rows + 1) * (columns + 1), 0.0);
     }
 
-    /// The pairs of the heaviest chain.
+    /// Returns the pairs of the heaviest chain.
     fn align(&mut self) -> Vec<(usize, usize)> {
         let width = self.columns + 1;
         for row in 0..self.rows {
@@ -443,7 +443,8 @@ mod tests {
     use super::*;
     use crate::{Class, Evidence};
 
-    /// The weight of the heaviest chain that ascends in both sequences, found by trying all.
+    /// Returns the weight of the heaviest chain that ascends in both sequences, found by trying
+    /// all.
     fn heaviest(weights: &[f32], rows: usize, columns: usize) -> f32 {
         let cells = 0..1u32 << (rows * columns);
         let rises = |set: u32| {

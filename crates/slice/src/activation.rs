@@ -45,7 +45,7 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
         }
     }
 
-    /// The label of a variable.
+    /// Returns the label of a variable.
     #[inline]
     pub fn variable(&self, variable: u32) -> L {
         let label = self.variables.get(variable as usize);
@@ -74,7 +74,7 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
         registers[..known].copy_from_slice(&self.variables[..known]);
     }
 
-    /// The label of the decision to execute a block.
+    /// Returns the label of the decision to execute a block.
     #[inline]
     pub fn of_block(&self, block: BlockId) -> L {
         self.decided.get(&block).copied().unwrap_or(self.call)

@@ -198,7 +198,7 @@ impl<'a> Backward<'a> {
         self.events(&stretch.events[..stretch.before]);
     }
 
-    /// The positions of the bits of a stretch's parts, by the first execution of each part,
+    /// Returns the positions of the bits of a stretch's parts, by the first execution of each part,
     /// ascending.
     fn bases(&self, stretch: &Stretch, executions: usize) -> Vec<(usize, u64)> {
         let Some(within) = &self.within else {

@@ -57,13 +57,13 @@ fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     })
 }
 
-/// The number of these bytes that are wanted.
+/// Returns the number of these bytes that are wanted.
 fn wanted(bytes: &[Reach]) -> u64 {
     bytes.iter().map(|byte| u64::from(byte.is_some())).sum()
 }
 
 impl ByteSet {
-    /// The number of wanted bytes.
+    /// Returns the number of wanted bytes.
     pub fn len(&self) -> u64 {
         self.count
     }
@@ -148,7 +148,7 @@ impl ByteSet {
         farthest
     }
 
-    /// The wanted parts of a range, ascending, each with one limit.
+    /// Returns the wanted parts of a range, ascending, each with one limit.
     pub fn parts(&self, range: Range, found: &mut Vec<(Range, Reach)>) {
         let pages = self.memories.get(range.memory as usize);
         let pages = pages.map_or(&[][..], Vec::as_slice);
@@ -185,7 +185,7 @@ impl ByteSet {
         found.extend(open);
     }
 
-    /// All wanted bytes, as ranges.
+    /// Returns all wanted bytes, as ranges.
     pub fn all(&self) -> Vec<Range> {
         let mut found = Vec::new();
         for (memory, pages) in (0..).zip(&self.memories) {

@@ -74,7 +74,7 @@ impl FunctionControl {
         next.any(|next| Some(next) != after || is_dispatch(cfg, next))
     }
 
-    /// The decisions made when control goes from one block to another.
+    /// Returns the decisions made when control goes from one block to another.
     pub fn decisions(&mut self, cfg: &Cfg, from: BlockId, to: BlockId) -> Decisions {
         if let Some(known) = self.known.get(&(from, to)) {
             return Rc::clone(known);

@@ -57,13 +57,13 @@ pub(crate) trait Domain {
     /// Returns the label of something that depends on things with these two labels.
     fn join(&mut self, a: Self::Label, b: Self::Label) -> Self::Label;
 
-    /// The label of a value that was moved in a block with a label.
+    /// Returns the label of a value that was moved in a block with a label.
     fn moved(&mut self, value: Self::Label, block: Self::Label) -> Self::Label {
         self.join(value, block)
     }
 
-    /// The label of a byte that an instruction with label `copy` copied from a byte with label
-    /// `byte`.
+    /// Returns the label of a byte that an instruction with label `copy` copied from a byte with
+    /// label `byte`.
     fn copied(&mut self, copy: Self::Label, byte: Self::Label) -> Self::Label;
 
     /// Returns the label of everything that the host read in a call, from the labels of the parts
@@ -72,8 +72,8 @@ pub(crate) trait Domain {
         self.join(before, more)
     }
 
-    /// The label of the host's results in a call with label `call`, if the data that the host took
-    /// has label `taken`.
+    /// Returns the label of the host's results in a call with label `call`, if the data that the
+    /// host took has label `taken`.
     fn host(&mut self, call: Self::Label, taken: Self::Label) -> Self::Label;
 
     /// In the call of the host that ends an execution, the host read bytes that have a label.

@@ -104,7 +104,7 @@ impl Edges {
         }
     }
 
-    /// The label of a set.
+    /// Returns the label of a set.
     fn set(&mut self, members: BTreeSet<Label>) -> Label {
         let members: Box<[Label]> = members.into_iter().collect();
         if let Some(&known) = self.of_sets.get(&members) {

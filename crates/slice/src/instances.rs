@@ -19,7 +19,7 @@ pub struct Instances {
 }
 
 impl Instances {
-    /// The time at which the first node of the part began.
+    /// Returns the time at which the first node of the part began.
     pub fn first(&self) -> Option<u64> {
         self.stretches.first_key_value().map(|(&start, _)| start)
     }
@@ -48,8 +48,8 @@ impl Instances {
         self.words[(bit / 64) as usize] |= 1 << (bit % 64);
     }
 
-    /// The position of a stretch's bits. Returns `None` if no stretch of the set begins at this
-    /// time.
+    /// Returns the position of a stretch's bits. Returns `None` if no stretch of the set begins at
+    /// this time.
     pub(crate) fn of_stretch(&self, start: u64) -> Option<u64> {
         self.stretches.get(&start).copied()
     }

@@ -30,7 +30,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The number of operator executions in the slice.
+    /// Returns the number of operator executions in the slice.
     pub fn executions(&self) -> u64 {
         self.operators.values().sum()
     }

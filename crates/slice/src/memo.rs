@@ -58,7 +58,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome's approximate size in bytes, including its path in the tree.
+    /// Returns the outcome's approximate size in bytes, including its path in the tree.
     fn size(&self) -> usize {
         let lists = self.insts.len() + self.cleared.len() + self.set.len();
         lists * size_of::<u32>() + 2 * size_of::<Self>() + size_of::<Key>()
@@ -73,7 +73,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// The range of the access, from all accesses of the execution.
+    /// Returns the range of the access, from all accesses of the execution.
     #[inline]
     fn range(self, accesses: &[u64]) -> Option<Range> {
         let at = accesses.len().checked_sub(1 + self.behind as usize)?;
@@ -157,7 +157,7 @@ impl Did {
         self.count += 1;
     }
 
-    /// The effect of a store, if it was processed.
+    /// Returns the effect of a store, if it was processed.
     pub fn get(self, store: u32) -> Option<bool> {
         (store < self.count).then_some(self.wanted >> store & 1 == 1)
     }
@@ -309,7 +309,7 @@ impl Memo {
         waits.number(blocks.iter().map(|(block, _)| *block).collect())
     }
 
-    /// The set with this number.
+    /// Returns the set with this number.
     pub fn blocks(&self, function: FuncId, number: u32) -> Option<&[BlockId]> {
         let Some(before) = number.checked_sub(1) else {
             return Some(&[]);
@@ -318,7 +318,7 @@ impl Memo {
         waits.sets.get(before as usize).map(|set| &**set)
     }
 
-    /// All outcomes, with their nodes and how often each was found.
+    /// Iterates over all outcomes, with their nodes and how often each was found.
     pub fn outcomes(&self) -> impl Iterator<Item = (usize, &Outcome, u64)> {
         let known = self.nodes.iter().enumerate();
         let known = known.filter_map(|(node, known)| Some((node, known.as_ref()?)));

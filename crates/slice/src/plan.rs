@@ -38,7 +38,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The number of leading operands that give an address.
+    /// Returns the number of leading operands that give an address.
     #[inline(always)]
     pub fn where_to(self) -> usize {
         match self {
@@ -291,7 +291,8 @@ impl Plan {
         }
     }
 
-    /// The positions of the blocks in which a value was moved before its use. O(log of all moves).
+    /// Returns the positions of the blocks in which a value was moved before its use. O(log of all
+    /// moves).
     pub fn moved(&self, taker: Taker) -> impl Iterator<Item = usize> + use<'_> {
         let first = self.moved.partition_point(|moved| moved.taker < taker);
         self.moved_from(MovedAt(first as u32))
@@ -299,15 +300,15 @@ impl Plan {
             .map(|(_, block)| block)
     }
 
-    /// The takers of values, with the positions of the blocks in which the values were moved.
-    /// Begins at a position.
+    /// Returns the takers of values, with the positions of the blocks in which the values were
+    /// moved. Begins at a position.
     #[inline]
     fn moved_from(&self, at: MovedAt) -> impl Iterator<Item = (Taker, usize)> + use<'_> {
         let all = self.moved.get(at.0 as usize..).unwrap_or_default().iter();
         all.map(|moved| (moved.taker, moved.block as usize))
     }
 
-    /// The positions of the blocks in which an output variable's value was moved.
+    /// Returns the positions of the blocks in which an output variable's value was moved.
     #[inline]
     pub fn moved_output(&self, output: Output) -> impl Iterator<Item = usize> + use<'_> {
         let own = move |&(taker, _): &(Taker, usize)| taker == Taker::Output(output.variable);
@@ -315,8 +316,8 @@ impl Plan {
         all.map(|(_, block)| block)
     }
 
-    /// The operands of an instruction that were moved, with the positions of the blocks in which
-    /// they were moved.
+    /// Returns the operands of an instruction that were moved, with the positions of the blocks in
+    /// which they were moved.
     #[inline]
     pub fn moved_operands(&self, inst: usize) -> impl Iterator<Item = (u8, usize)> + use<'_> {
         let all = self.moved_from(self.insts[inst].moved);
@@ -332,7 +333,7 @@ impl Plan {
         !self.moved.is_empty()
     }
 
-    /// The register of an instruction's result.
+    /// Returns the register of an instruction's result.
     #[inline]
     pub fn result(&self, inst: usize) -> usize {
         self.registers - self.insts.len() + inst

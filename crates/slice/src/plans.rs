@@ -33,7 +33,7 @@ impl<'a> Plans<'a> {
         self.program
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.plans.len()
     }
@@ -50,7 +50,7 @@ impl<'a> Plans<'a> {
         }
     }
 
-    /// A prepared node.
+    /// Returns a prepared node.
     #[inline]
     pub fn get(&self, node: NodeId) -> Option<&Rc<Plan>> {
         self.plans.get(node.index())?.as_ref()
@@ -62,13 +62,13 @@ impl<'a> Plans<'a> {
         Some((control.or_insert_with(|| FunctionControl::new(cfg)), cfg))
     }
 
-    /// The decisions made by going from one block of a function to another.
+    /// Returns the decisions made by going from one block of a function to another.
     pub fn decisions(&mut self, function: FuncId, from: BlockId, to: BlockId) -> Option<Decisions> {
         let (control, cfg) = self.control(function)?;
         Some(control.decisions(cfg, from, to))
     }
 
-    /// The blocks of a function that may depend on an exception that this one handles.
+    /// Returns the blocks of a function that may depend on an exception that this one handles.
     pub fn handled(&mut self, function: FuncId, handler: BlockId) -> Option<Rc<[BlockId]>> {
         let (control, cfg) = self.control(function)?;
         Some(control.handled(cfg, handler))

@@ -21,7 +21,7 @@ impl Reach {
         (depth <= Self::DEEPEST).then_some(Self(depth + 1))
     }
 
-    /// The maximum number of dependences to follow. Returns `None` if it is unlimited.
+    /// Returns the maximum number of dependences to follow. Returns `None` if it is unlimited.
     pub fn depth(self) -> Option<u8> {
         match self {
             Self::ALL => None,

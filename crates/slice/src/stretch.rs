@@ -95,12 +95,12 @@ impl Stretch {
         self.before = 0;
     }
 
-    /// The time at which the stretch's first node began.
+    /// Returns the time at which the stretch's first node began.
     pub fn first(&self) -> Option<u64> {
         self.executions.first().map(|execution| execution.start)
     }
 
-    /// The number of node executions in the stretch.
+    /// Returns the number of node executions in the stretch.
     pub fn len(&self) -> usize {
         self.executions.len()
     }

@@ -77,7 +77,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// A prepared node.
+    /// Returns a prepared node.
     pub fn prepared(&self, node: NodeId) -> Option<&Plan> {
         self.plans.get(node).map(Rc::as_ref)
     }
@@ -331,7 +331,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// The label of a value, combined with the labels of the blocks in which it was moved.
+    /// Returns the label of a value, combined with the labels of the blocks in which it was moved.
     fn moved(&mut self, through: impl Iterator<Item = usize>, register: Register) -> D::Label {
         let label = self.registers.get(register as usize).copied();
         let mut label = label.unwrap_or_default();

@@ -25,7 +25,7 @@ const ENDINGS: &[&str] = &[".md", ".rs", ".toml"];
 /// Files that belong to the program's users.
 const OF_USERS: [&str; 2] = [".afterimage.toml", "FILE.notes.md"];
 
-/// The violations in the documents and in the comments of the sources.
+/// Returns the violations in the documents and in the comments of the sources.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -71,7 +71,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// The crates that are missing from the map of the project.
+/// Returns the crates that are missing from the map of the project.
 fn unnamed(map: &str, crates: &[String]) -> Vec<String> {
     crates
         .iter()
@@ -80,8 +80,8 @@ fn unnamed(map: &str, crates: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The paths that a text names: in prose, everything in backquotes or links; in sources, documents
-/// named in comments.
+/// Returns the paths that a text names: in prose, everything in backquotes or links; in sources,
+/// documents named in comments.
 fn citations(text: &str, prose: bool) -> Vec<String> {
     let mut cited = Vec::new();
     if prose {

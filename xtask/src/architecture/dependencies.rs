@@ -214,7 +214,7 @@ impl Dependency {
     }
 }
 
-/// The violations in the output of `cargo metadata --format-version 1`.
+/// Returns the violations in the output of `cargo metadata --format-version 1`.
 ///
 /// # Errors
 /// If the output cannot be read.
@@ -270,7 +270,7 @@ pub fn check(metadata: &str) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// The shortest chain of shipped dependencies from `start` to the engine. O(V + E).
+/// Returns the shortest chain of shipped dependencies from `start` to the engine. O(V + E).
 fn way_to_engine<'a>(
     start: &'a str,
     nodes: &HashMap<&'a str, &'a Node>,

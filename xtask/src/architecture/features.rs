@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// The packages that users build separately, in addition to the tests of the whole workspace.
 const SELECTIONS: &[&str] = &["afterimage", "afterimage-cli", "bench"];
 
-/// The violations. `cargo` runs Cargo and returns its output.
+/// Returns the violations. `cargo` runs Cargo and returns its output.
 ///
 /// # Errors
 /// If Cargo fails.
@@ -36,7 +36,8 @@ pub fn check(cargo: impl Fn(&[&str]) -> Result<String>) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// The packages that `own` builds differently from `tests`, both as printed by `cargo tree`.
+/// Returns the packages that `own` builds differently from `tests`, both as printed by `cargo
+/// tree`.
 fn differences(package: &str, own: &str, tests: &str) -> Vec<String> {
     let tests = units(tests);
     units(own)

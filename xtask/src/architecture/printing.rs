@@ -23,7 +23,7 @@ const FORBIDDEN: &[&str] = &[
     "process::abort(",
 ];
 
-/// The violations in the sources of the libraries, except their unit tests.
+/// Returns the violations in the sources of the libraries, except their unit tests.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -49,7 +49,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// The lines, from 1, that use something forbidden, except comments and unit tests.
+/// Returns the lines, from 1, that use something forbidden, except comments and unit tests.
 fn find(text: &str) -> Vec<(usize, &'static str)> {
     let mut found = Vec::new();
     // The line that ends the module of tests: a brace with the same indentation as its beginning.

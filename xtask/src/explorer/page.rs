@@ -69,14 +69,14 @@ impl Page {
         Ok(page)
     }
 
-    /// The peak memory of the server without mapped files, if the system reports it.
+    /// Returns the peak memory of the server without mapped files, if the system reports it.
     pub fn memory(&self) -> Option<u64> {
         let most = self.most.load(Ordering::SeqCst);
         (most > 0).then_some(most)
     }
 }
 
-/// The size of a process's memory that is not backed by a file.
+/// Returns the size of a process's memory that is not backed by a file.
 fn anonymous(id: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let line = status

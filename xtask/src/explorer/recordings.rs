@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// A recording of the program beside the check.
+/// Records the program beside the check and returns the recording.
 ///
 /// # Errors
 /// If the program cannot be compiled or recorded.
@@ -79,8 +79,8 @@ const SESSIONS: [Session; 3] = [
     },
 ];
 
-/// The recordings of the sessions of docs/sessions, by name. Builds their programs if they are
-/// missing, and says which it cannot build.
+/// Returns the recordings of the sessions of docs/sessions, by name. Builds their programs if they
+/// are missing, and says which it cannot build.
 ///
 /// # Errors
 /// If a program cannot be recorded, or its source is not as it was.
@@ -128,7 +128,7 @@ fn recorded(mut record: std::process::Command, recording: &Path) -> Result<PathB
     Ok(recording.to_owned())
 }
 
-/// A copy of a recording with nothing but its log, in `folder`.
+/// Copies a recording to `folder` with nothing but its log.
 ///
 /// # Errors
 /// If it cannot be copied, or what was built cannot be removed.

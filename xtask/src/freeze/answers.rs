@@ -58,7 +58,7 @@ pub fn ask_all(program: &Path, folder: &Path, questions: Vec<Question>) -> Resul
     questions.into_iter().map(ask).collect()
 }
 
-/// The lines of `text`, without the lines that vary from run to run.
+/// Returns the lines of `text`, without those that vary from run to run.
 fn normalised(text: &str) -> Vec<String> {
     let varies = |line: &str| VARYING.iter().any(|start| line.starts_with(start));
     let all: Vec<_> = text
@@ -88,15 +88,15 @@ fn normalised(text: &str) -> Vec<String> {
     kept
 }
 
-/// A line of JSON with the fields of its objects sorted by name: their order in the output has no
-/// meaning.
+/// Sorts the fields of the objects in a line of JSON by name. The order in which they are written
+/// has no meaning.
 fn in_order(line: &str) -> String {
     let object = Some(line).filter(|line| line.starts_with('{'));
     let value = object.and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     value.map_or(line.to_owned(), |value| value.to_string())
 }
 
-/// A line of JSON without the fields that differ from run to run.
+/// Removes the fields that differ from run to run from a line of JSON.
 fn without_fields(mut line: String) -> String {
     const FIELDS: [&str; 7] = [
         "\"recorded_unix\":",
@@ -132,7 +132,7 @@ fn without_fields(mut line: String) -> String {
     line
 }
 
-/// FNV-1a (Fowler, Noll, Vo): sufficient to detect a difference.
+/// Computes the FNV-1a hash (Fowler, Noll, Vo), which is sufficient to detect a difference.
 fn checksum(text: &str) -> u32 {
     let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     text.bytes().fold(0x811c_9dc5, step)
@@ -149,8 +149,8 @@ pub fn difference(then: &Answer, now: &Answer) -> Difference {
     Difference::Facts
 }
 
-/// The parts of an answer other than words, in order: numbers, positions, and names that are not
-/// plain words.
+/// Returns the parts of an answer other than words, in order: numbers, positions, and names that
+/// are not plain words.
 fn facts(lines: &[String]) -> Vec<&str> {
     let apart = |c: char| c.is_whitespace() || "\"',;()[]{}".contains(c);
     let words = lines.iter().flat_map(|line| line.split(apart));
@@ -193,7 +193,7 @@ fn unquoted(word: &str) -> String {
     word.replace('\t', " ")
 }
 
-/// The digest of the module and the answers in `file`.
+/// Returns the digest of the module and the answers in `file`.
 ///
 /// # Errors
 /// If the file cannot be read or was not written by [`write()`].

@@ -169,7 +169,7 @@ pub fn make(tool: &Path, folder: &Path) -> Result<Vec<Recording>> {
     Ok(made)
 }
 
-/// The arguments after `afterimage` that make a recording `file` of `program`.
+/// Returns the arguments after `afterimage` that make a recording `file` of `program`.
 fn record(tool: &Path, folder: &Path, program: &Program) -> Result<()> {
     let module = format!("{}.wasm", program.name);
     let object = format!("{}.o", program.name);
@@ -250,7 +250,7 @@ fn quietly(command: &mut Command, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The digest of a recording's module.
+/// Returns the digest of a recording's module.
 fn digest(tool: &Path, folder: &Path, name: &str) -> Result<String> {
     let output = start(tool)
         .args(["info", "--format", "json", &format!("{name}.aft")])

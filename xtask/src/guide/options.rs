@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-/// The commands of README.md and of the pages in docs that the tool does not know, or whose options
-/// it does not know.
+/// Returns the commands of README.md and of the pages in docs that the tool does not know, or whose
+/// options it does not know.
 ///
 /// # Errors
 /// If a page cannot be read or the tool cannot be run.
@@ -85,7 +85,7 @@ fn mentioned(text: &str) -> Vec<&str> {
     commands
 }
 
-/// The long options of a command, up to those of the guest and of other programs.
+/// Returns the long options of a command, up to those of the guest and of other programs.
 fn options(command: &str) -> impl Iterator<Item = &str> {
     let own = command
         .split([';', '|', '>', '#'])

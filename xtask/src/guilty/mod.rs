@@ -368,7 +368,8 @@ impl Program<'_> {
         Ok(Some(Output { status, stdout }))
     }
 
-    /// The lines of the package that the right run executed, each with its file in the package.
+    /// Returns the lines of the package that the right run executed, each with its file in the
+    /// package.
     fn executed(&self, right: &Path) -> Result<Vec<(String, usize)>> {
         let mut command = tool::start(self.tool);
         command.args([
@@ -418,7 +419,7 @@ fn median(mut numbers: Vec<usize>) -> usize {
     numbers.get(numbers.len() / 2).copied().unwrap_or(0)
 }
 
-/// The page that is printed.
+/// Writes the page.
 fn page(all: &[Asked], arguments: &GuiltyArguments) -> String {
     let mut text = format!(
         "# Guilty lines in the answers of a fixed policy, seed {}\n\n`cargo xtask guilty --seed {} --count {}`. At most {CALLS} calls; `docs/AGENTS.md` says what the policy and the mutations are.\n\n| program | line | mutation | was | is | asked about | in call | lines of text | lines of source in it |\n|---|---|---|---|---|---|---|--:|--:|\n",

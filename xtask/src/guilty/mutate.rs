@@ -136,7 +136,7 @@ fn is_word(sign: char) -> bool {
     sign.is_ascii_alphanumeric() || sign == '_'
 }
 
-/// The words of a line, each with its place.
+/// Returns the words of a line, each with its place.
 fn words(code: &str) -> Vec<(usize, &str)> {
     let mut all = Vec::new();
     let mut begin = None;
@@ -198,7 +198,7 @@ fn off_by_one(code: &str) -> Vec<Change> {
     all
 }
 
-/// The members in a line: where each is, its variable, and its name.
+/// Returns the members in a line: the place of each, its variable, and its name.
 fn members(code: &str) -> Vec<(usize, &str, &str)> {
     let words = words(code);
     let pairs = words.windows(2);
@@ -216,7 +216,7 @@ fn members(code: &str) -> Vec<(usize, &str, &str)> {
     found.collect()
 }
 
-/// The members of all variables in a file.
+/// Returns the members of all variables in a file.
 pub fn fields(text: &str) -> Fields {
     let mut all = Fields::new();
     for line in text.lines() {
@@ -242,7 +242,7 @@ fn wrong_fields(code: &str, fields: &Fields) -> Vec<Change> {
     all
 }
 
-/// The whole statement, if it is an assignment on a line of its own.
+/// Returns the whole statement, if it is an assignment on a line of its own.
 fn missing_updates(code: &str) -> Vec<Change> {
     let trimmed = code.trim();
     let begin = code.len() - code.trim_start().len();

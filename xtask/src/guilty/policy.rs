@@ -170,7 +170,7 @@ impl Followed<'_> {
     }
 }
 
-/// The lines of source that a text names: `compress.c:12`.
+/// Returns the lines of source that a text names: `compress.c:12`.
 fn places(text: &str) -> Vec<String> {
     let is_part = |sign: char| sign.is_alphanumeric() || "/._-+:".contains(sign);
     let words = text.split(|sign| !is_part(sign));

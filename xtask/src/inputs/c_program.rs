@@ -4,7 +4,7 @@
 use super::rng::Rng;
 use std::fmt::Write;
 
-/// A translation unit of `functions` functions, each of which may call earlier functions.
+/// Generates a translation unit of `functions` functions, each of which may call earlier functions.
 pub fn generate(seed: u64, functions: usize) -> String {
     let mut rng = Rng::new(seed);
     let mut out = String::from("static unsigned table[256];\n");

@@ -2,8 +2,8 @@
 
 use super::rng::Rng;
 
-/// `width` × `height` pixels, three bytes each, row by row. Integer arithmetic only, so every
-/// machine draws the same.
+/// Generates `width` × `height` pixels of three bytes each, row by row. Integer arithmetic only, so
+/// every machine draws the same.
 pub fn generate(seed: u64, width: usize, height: usize) -> Vec<u8> {
     let mut rng = Rng::new(seed);
     let discs: Vec<[usize; 6]> = (0..24)

@@ -4,7 +4,7 @@ use super::rng::Rng;
 use super::words::{sentence, snake, word};
 use std::fmt::Write;
 
-/// At least `size` bytes of Markdown.
+/// Generates at least `size` bytes of Markdown.
 pub fn generate(seed: u64, size: usize) -> String {
     let mut rng = Rng::new(seed);
     let mut out = String::with_capacity(size + 4096);

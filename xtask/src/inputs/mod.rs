@@ -30,7 +30,7 @@ pub struct Input {
 pub const GUEST_FOLDER: &str = "/in";
 
 impl Input {
-    /// `contents` as standard input.
+    /// Makes an input that has `contents` as standard input.
     fn stdin(name: &'static str, contents: impl Into<Vec<u8>>, args: &[&str]) -> Self {
         Input {
             args: owned(args),
@@ -269,7 +269,7 @@ pub fn tiny_quickjs() -> Input {
     tiny_javascript()
 }
 
-/// The two patterns that compile fastest, because compiling takes longer than searching.
+/// Uses the two patterns that compile fastest, because compiling takes longer than searching.
 pub fn tiny_regex() -> Input {
     let mut input = c_file(2_000, &["/in/patterns.txt", "/in/text.c"]);
     let patterns = include_str!("patterns.txt").lines().skip(3).take(2);
@@ -294,8 +294,8 @@ pub fn tiny_zstd() -> Input {
     c_file(1_000, &["9", "/in/text.c"])
 }
 
-/// An input for programs that print everything they compute from it, so that each wrong byte can be
-/// asked about.
+/// Makes an input for programs that print everything they compute from it, so that each wrong byte
+/// can be asked about.
 pub fn short_c() -> Input {
     Input::stdin("text.c", c_text::generate(18, 1_500), &[])
 }

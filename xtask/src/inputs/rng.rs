@@ -5,12 +5,12 @@
 pub struct Rng(u64);
 
 impl Rng {
-    /// A generator that is fully determined by `seed`.
+    /// Creates a generator that is fully determined by `seed`.
     pub fn new(seed: u64) -> Self {
         Rng(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -19,7 +19,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is not zero.
+    /// Returns a number below `bound`, which is not zero.
     pub fn below(&mut self, bound: usize) -> usize {
         // The bias of a remainder does not matter here: bounds are tiny beside 2^64.
         (self.bits() % bound as u64) as usize
@@ -30,13 +30,13 @@ impl Rng {
         self.below(100) < percent
     }
 
-    /// One of `choices`, each as likely.
+    /// Returns one of `choices`, each equally likely.
     pub fn pick<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
         choices[self.below(choices.len())]
     }
 
-    /// One of `choices`, early choices more often: text repeats itself, and compressors and parsers
-    /// depend on that.
+    /// Returns one of `choices`, early ones more often. Text repeats itself, and compressors and
+    /// parsers depend on that.
     pub fn favour<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
         let bound = choices.len();
         choices[self

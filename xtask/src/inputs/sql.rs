@@ -4,8 +4,8 @@ use super::rng::Rng;
 use super::words::{sentence, snake};
 use std::fmt::Write;
 
-/// A script that fills a database with about `rows` rows and queries them. It uses no clock and no
-/// random function: the text determines every answer.
+/// Generates a script that fills a database with about `rows` rows and queries them. It uses no
+/// clock and no random function: the text determines every answer.
 pub fn generate(seed: u64, rows: usize) -> String {
     let mut rng = Rng::new(seed);
     let (people, notes) = (rows / 50, rows / 100);

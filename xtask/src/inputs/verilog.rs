@@ -4,7 +4,7 @@
 use super::rng::Rng;
 use std::fmt::Write;
 
-/// A design whose top module joins `cores` different cores.
+/// Generates a design whose top module joins `cores` different cores.
 pub fn generate(seed: u64, cores: usize) -> String {
     let mut rng = Rng::new(seed);
     let mut out = String::new();

@@ -22,7 +22,7 @@ impl Sentence {
     }
 }
 
-/// The sentences of a page in Markdown.
+/// Returns the sentences of a page in Markdown.
 pub fn of_page(file: &str, text: &str) -> Vec<Sentence> {
     let mut paragraphs = Paragraphs::new(file);
     text.lines()
@@ -32,7 +32,7 @@ pub fn of_page(file: &str, text: &str) -> Vec<Sentence> {
     paragraphs.sentences
 }
 
-/// The sentences of a source's doc comments.
+/// Returns the sentences of a source's doc comments.
 pub fn of_comments(file: &str, text: &str) -> Vec<Sentence> {
     let mut paragraphs = Paragraphs::new(file);
     for (i, line) in text.lines().enumerate() {
@@ -52,8 +52,8 @@ pub fn of_comments(file: &str, text: &str) -> Vec<Sentence> {
     paragraphs.sentences
 }
 
-/// The sentences of a source's string literals that have at least four words: help, messages and
-/// headings.
+/// Returns the sentences of a source's string literals that have at least four words: help,
+/// messages and headings.
 pub fn of_messages(file: &str, text: &str) -> Vec<Sentence> {
     let mut paragraphs = Paragraphs::new(file);
     for (line, literal) in literals(text) {
@@ -70,7 +70,7 @@ pub fn of_messages(file: &str, text: &str) -> Vec<Sentence> {
     paragraphs.sentences
 }
 
-/// The string literals of a source with their lines, without comments.
+/// Returns the string literals of a source with their lines, without comments.
 fn literals(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut line = 1;
@@ -97,7 +97,8 @@ fn literals(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// A literal up to its closing quote: the length of its source with the quote, and what it means.
+/// Unescapes a literal up to its closing quote. Returns the length of its source with the quote,
+/// and its meaning.
 fn unescaped(inside: &str) -> (usize, String) {
     let mut literal = String::new();
     let mut chars = inside.char_indices().peekable();

@@ -17,7 +17,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The beginning of the names of its files and recordings.
+    /// Returns the beginning of the names of its files and recordings.
     pub fn stem(&self) -> &'static str {
         self.source.split('.').next().unwrap_or(self.source)
     }

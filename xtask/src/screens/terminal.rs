@@ -77,7 +77,7 @@ fn all(main: OwnedFd) -> Result<Vec<u8>> {
     }
 }
 
-/// The lines that remain from `written`.
+/// Returns the lines that remain from `written`.
 fn lines(written: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line: Vec<char> = Vec::new();
@@ -114,7 +114,7 @@ fn lines(written: &str) -> Vec<String> {
     lines
 }
 
-/// A terminal's two sides: the reader's and the writer's.
+/// Opens a terminal. Returns the reader's side and the writer's side.
 fn pair(columns: u16) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     const UNLOCK: Opcode = opcode::write::<i32>(b'T', 0x31);
     const NUMBER: Opcode = opcode::read::<u32>(b'T', 0x30);

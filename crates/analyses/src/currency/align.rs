@@ -73,7 +73,7 @@ pub fn align(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
     found
 }
 
-/// The parts by key. Parts with equal keys are in order of time.
+/// Returns the parts sorted by key; parts with equal keys are in order of time.
 fn by_key(parts: &[Part], level: Level) -> Vec<(Key, u32)> {
     let mut keyed: Vec<(Key, u32)> = parts
         .iter()
@@ -122,7 +122,7 @@ mod tests {
         found
     }
 
-    /// A run that executes parts of a few columns, chosen by `seed`.
+    /// Builds a run that executes parts of a few columns, chosen by `seed`.
     fn trail(seed: &mut u64) -> Trail {
         let mut next = |below: u64| {
             *seed = seed

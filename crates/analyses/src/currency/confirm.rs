@@ -31,8 +31,9 @@ pub type OperatorValues = HashMap<(u64, OpId), OperatorValue>;
 /// Linkers place nothing below this address.
 const LOWEST: u64 = 1024;
 
-/// The values that operators gave, by time and operator, ascending. Follows the run from the last
-/// checkpoint before the first of them.
+/// Returns the values that some operators produced, by time and operator. `wanted` lists the
+/// operators with their times, ascending. Follows the run from the last checkpoint before the first
+/// of them.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -150,7 +151,7 @@ type ByActivation = HashMap<(Unit, u64), Vec<u32>>;
 type ByUnit = BTreeMap<Unit, Vec<OperatorValue>>;
 
 impl Trail {
-    /// The parts of the block that executed this part.
+    /// Returns the parts of the block that executed this part.
     fn block(&self, part: u32) -> Range<u32> {
         let time = self.parts[part as usize].time;
         let first = self.parts.partition_point(|other| other.time < time);
@@ -158,7 +159,7 @@ impl Trail {
         first as u32..(first + own) as u32
     }
 
-    /// The parts that are executed from a stop on.
+    /// Returns the parts that belong to a stop.
     fn parts_of(&self, stop: u32) -> impl Iterator<Item = u32> {
         let first = self.of_stops.partition_point(|entry| entry.0 < stop);
         let own = self.of_stops[first..].iter();
@@ -166,7 +167,7 @@ impl Trail {
             .map(|entry| entry.1)
     }
 
-    /// The executions of each column and the arrivals, grouped by activation.
+    /// Returns the executions of each column and the arrivals, grouped by activation.
     fn by_activation(&self) -> ByActivation {
         let mut found = ByActivation::new();
         for (part, at) in self.parts.iter().zip(0..) {
@@ -178,7 +179,7 @@ impl Trail {
         found
     }
 
-    /// The parts directly before and after a part, of the same unit and activation.
+    /// Returns the parts directly before and after a part, of the same unit and activation.
     fn beside(&self, all: &ByActivation, part: u32) -> impl Iterator<Item = u32> {
         let one = &self.parts[part as usize];
         let own = all.get(&(one.unit, one.activation));
@@ -199,7 +200,7 @@ fn is_operator(unit: Unit) -> bool {
 }
 
 impl Moments {
-    /// The parts of some stops of the optimised run.
+    /// Returns the parts of some stops of the optimised run.
     pub fn parts_of(&self, stops: Range<u32>) -> BTreeSet<u32> {
         let stops = stops.into_iter();
         stops.flat_map(|stop| self.b.parts_of(stop)).collect()
@@ -253,7 +254,7 @@ impl Moments {
     }
 }
 
-/// The blocks of some parts, ascending.
+/// Returns the blocks of some parts, ascending.
 fn blocks_of(trail: &Trail, parts: &BTreeSet<u32>) -> Vec<Range<u32>> {
     let mut blocks: Vec<Range<u32>> = Vec::new();
     for &part in parts {
@@ -265,7 +266,7 @@ fn blocks_of(trail: &Trail, parts: &BTreeSet<u32>) -> Vec<Range<u32>> {
 }
 
 impl Alignment<'_> {
-    /// The part of the unoptimised run that corresponds to a part of the optimised run.
+    /// Returns the part of the unoptimised run that corresponds to a part of the optimised run.
     pub fn pair(&self, part: u32) -> Option<u32> {
         match self.outcomes.get(&part) {
             Some(Outcome::Confirmed(other)) => Some(*other),
@@ -285,7 +286,7 @@ impl Alignment<'_> {
         matches!(self.outcomes.get(&part), Some(Outcome::Confirmed(_)))
     }
 
-    /// The counterpart of a stop of the optimised run, whose parts must have been settled.
+    /// Returns the counterpart of a stop of the optimised run, whose parts must have been settled.
     ///
     /// It is the earliest stop among the counterparts of its parts. If no part has a counterpart,
     /// it is the arrival that corresponds to the stop. If a part is refused, only counterparts
@@ -538,7 +539,7 @@ impl Alignment<'_> {
     }
 }
 
-/// The values of those parts that are operators but not tests.
+/// Returns the values of those parts that are operators but not tests.
 fn by_unit(trail: &Trail, given: &OperatorValues, parts: impl Iterator<Item = u32>) -> ByUnit {
     let mut found = ByUnit::new();
     for part in trail.operators(parts) {
@@ -631,8 +632,9 @@ mod tests {
         }
     }
 
-    /// A run that executes a line's operators in a single block: the given number of operators for
-    /// each column, in this order. With `each_a_stop`, each operator has its own stop.
+    /// Builds a run that executes a line's operators in a single block. `columns` gives the number
+    /// of operators for each column, in this order. With `each_a_stop`, each operator has its own
+    /// stop.
     fn block(columns: &[u32], each_a_stop: bool) -> Trail {
         let mut trail = Trail::default();
         let mut seen = HashSet::new();
@@ -671,7 +673,7 @@ mod tests {
         trail
     }
 
-    /// The values of `count` operators, by number.
+    /// Returns values for `count` operators, by operator number.
     fn gave(count: u32, given: impl Fn(u32) -> OperatorValue) -> OperatorValues {
         (0..count)
             .map(|at| ((1, OpId::from_u32(at)), given(at)))

@@ -67,7 +67,7 @@ impl Symbols {
         }
     }
 
-    /// The variable that contains an address, and the offset in it. O(log).
+    /// Returns the variable that contains an address, and the offset in it. O(log).
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
         let after = self
             .known
@@ -94,8 +94,8 @@ pub fn compare(shown: &Rendered, expected: &Rendered, symbols: [&Symbols; 2]) ->
         .unwrap_or_else(|| comparing.unknown.take().unwrap_or(Comparison::Same))
 }
 
-/// The first missing part of the shown value, if any. A missing part may be the only reason why the
-/// rest has a different shape.
+/// Returns the first missing part of the shown value, if any. A missing part may be the only reason
+/// why the rest has a different shape.
 fn missing(shown: &Rendered, at: &str) -> Option<Comparison> {
     if let Shape::Missing(why) = &shown.shape {
         let (part, why) = (at.to_owned(), why.to_string());
@@ -203,7 +203,7 @@ fn address(text: &str) -> Option<u64> {
     u64::from_str_radix(first.strip_prefix("0x")?, 16).ok()
 }
 
-/// The name in the text that describes a function's address.
+/// Returns the name in the text that describes a function's address.
 fn function(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once(" <")?;
     rest.strip_suffix('>')

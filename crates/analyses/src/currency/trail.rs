@@ -30,7 +30,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The column, if the unit has one.
+    /// Returns the column, if the unit has one.
     pub fn column(self) -> Option<u32> {
         match self {
             Self::Column(column) | Self::Operator(column, _) => Some(column),
@@ -75,7 +75,7 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// The number of stops or of parts, whichever is larger.
+    /// Returns the number of stops or of parts, whichever is larger.
     pub(super) fn size(&self) -> usize {
         self.stops.len().max(self.of_stops.len())
     }

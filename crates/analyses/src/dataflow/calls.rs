@@ -26,7 +26,7 @@ pub struct LastStep {
 }
 
 impl LastStep {
-    /// The last step of a run with this end. `module` is the source of the program.
+    /// Returns the last step of a run with this end. `module` is the source of the program.
     ///
     /// # Errors
     /// If the program has no such place.
@@ -152,7 +152,7 @@ impl RunCalls {
         &self.wpp.calls
     }
 
-    /// The call in which the run ended inside a block, if any.
+    /// Returns the call in which the run ended inside a block, if any.
     pub(super) fn innermost(&self) -> Option<CallId> {
         self.innermost
     }
@@ -232,7 +232,7 @@ impl RunCalls {
         }
     }
 
-    /// The steps after which a call calls functions of the program.
+    /// Returns the steps after which a call calls functions of the program.
     fn called(&self, id: CallId) -> Vec<Entry> {
         let mut called: Vec<Entry> = Vec::new();
         for run in self.wpp.calls.calls(id) {

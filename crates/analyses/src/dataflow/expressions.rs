@@ -147,7 +147,7 @@ impl Expressions {
         self.of_value[first.index()] = Some(number);
     }
 
-    /// The leaves of all these expressions, without duplicates.
+    /// Returns the leaves of all these expressions, without duplicates.
     fn all_leaves(&self, expressions: &[Expression]) -> Vec<ValueId> {
         let leaves = expressions.iter().flat_map(|&one| self.leaves(one));
         let mut leaves = Vec::from_iter(leaves.copied());
@@ -166,7 +166,7 @@ impl Expressions {
         number
     }
 
-    /// The expression of a value.
+    /// Returns the expression of a value.
     pub fn of_value(&mut self, value: ValueId) -> Expression {
         if let Some(known) = self.of_value[value.index()] {
             return known;
@@ -176,12 +176,12 @@ impl Expressions {
         number
     }
 
-    /// The leaves of an expression, ascending.
+    /// Returns the leaves of an expression, ascending.
     pub fn leaves(&self, expression: Expression) -> &[ValueId] {
         &self.leaves[expression.0 as usize]
     }
 
-    /// The expression of an operator, if it is pure.
+    /// Returns the expression of an operator, if it is pure.
     pub fn computed(&self, ssa: &Ssa, op: OpId) -> Option<Expression> {
         let id = ssa.statement_at(op)?;
         let statement = &ssa.statements[id];

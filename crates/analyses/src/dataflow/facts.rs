@@ -133,7 +133,7 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Facts of a run of a program. `module` is the source of the program.
+    /// Creates the facts of a run of a program. `module` is the source of the program.
     pub fn new(calls: &'a RunCalls, program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             codes: Codes::new(program, module),
@@ -176,8 +176,8 @@ impl<'a> Facts<'a> {
         answers.pop().unwrap_or(Err(FactError::Unreachable))
     }
 
-    /// Answers for several operators of a function, in their order, going through its path traces
-    /// only once. Keeps all of their executions in memory.
+    /// Returns the answers for several operators of a function, in their order. Goes through the
+    /// function's path traces only once. Keeps all of their executions in memory.
     pub fn answers(
         &self,
         function: FuncId,

@@ -73,7 +73,7 @@ impl Ranked {
         self.before[k] + (t.min(entry.last) - entry.first) / entry.step + 1
     }
 
-    /// The timestamp that follows `n` others.
+    /// Returns the timestamp that has `n` timestamps before it.
     pub fn select(&self, n: u64) -> u64 {
         let k = self.before.partition_point(|&before| before <= n) - 1;
         let entry = self.series.entries()[k];
@@ -82,13 +82,13 @@ impl Ranked {
 }
 
 impl Own {
-    /// The decider of the execution at this step.
+    /// Returns the decider of the execution at this step.
     fn decider(&self, step: u64) -> Option<usize> {
         let found = self.parts.iter().find(|part| part.1.contains(step));
         found.map(|part| part.0)
     }
 
-    /// The executions that this decider decided.
+    /// Returns the executions that this decider decided.
     pub fn by(&self, decider: usize) -> Option<&Series> {
         let found = self.parts.iter().find(|part| part.0 == decider);
         found.map(|part| &part.1)
@@ -123,13 +123,14 @@ pub struct InstanceRun {
 }
 
 impl InstanceRun {
-    /// The number of executions.
+    /// Returns the number of executions.
     pub fn count(&self) -> u64 {
         (self.last - self.first + 1) * self.times
     }
 }
 
-/// The runs of calls. If the last call did not return, it is listed separately and marked.
+/// Iterates over the runs of calls. If the last call did not return, it is listed separately and
+/// marked.
 pub(super) fn with_last_apart(
     runs: Runs<'_>,
     has_last: bool,
@@ -231,13 +232,13 @@ impl Collecting {
 }
 
 impl Instances<'_> {
-    /// The number of executions.
+    /// Returns the number of executions.
     pub fn count(&self) -> u64 {
         self.total
     }
 
-    /// The executions in a call itself. `is_last` says that this call is the innermost one that
-    /// never returned.
+    /// Returns the executions in a call itself. `is_last` says that this call is the innermost one
+    /// that never returned.
     pub(super) fn own(&self, id: CallId, is_last: bool) -> Option<&Own> {
         if is_last && self.calls.innermost() == Some(id) {
             return self.last.map(|own| &self.own[own]);
@@ -322,8 +323,8 @@ impl Instances<'_> {
         count - of(self.own(innermost, false)) + of(self.own(innermost, true))
     }
 
-    /// The executions with this decider, in order. Returns at most `most` runs, and whether these
-    /// are all.
+    /// Returns the executions with this decider, in order. Returns at most `most` runs, and whether
+    /// these are all.
     pub fn decided_by(&self, decider: Option<Decider>, most: usize) -> (Vec<InstanceRun>, bool) {
         match self.deciders.iter().position(|&known| known == decider) {
             Some(decider) => Listing::new(self, decider).runs(most),

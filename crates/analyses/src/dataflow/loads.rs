@@ -144,7 +144,7 @@ pub(super) fn answers(
     answers
 }
 
-/// The bytes that a load reads, as callees see them.
+/// Returns the bytes that a load reads, as callees see them.
 pub(super) fn read_by(load: &Access) -> Bytes {
     Bytes {
         memory: load.memory,
@@ -154,7 +154,7 @@ pub(super) fn read_by(load: &Access) -> Bytes {
     }
 }
 
-/// The events in a load's own function that make its bytes available or unavailable.
+/// Returns the events in a load's own function that make its bytes available or unavailable.
 pub(super) fn own_events(code: &Code<'_>, load: &Access, sites: &Sites) -> OwnEvents {
     let mut events = OwnEvents::default();
     let function = code.function.id;
@@ -194,7 +194,7 @@ fn available(access: &Access, load: &Access) -> Option<bool> {
     relation(access, from, load.bytes)
 }
 
-/// An expression's meaning changes wherever a value that it uses is redefined.
+/// Adds the places where the values of an expression are redefined, which changes its meaning.
 pub(super) fn redefined(
     code: &Code<'_>,
     expression: Expression,

@@ -55,7 +55,7 @@ impl<'a> Codes<'a> {
         }
     }
 
-    /// The code of a function. `None` if the module does not define it.
+    /// Returns the code of a function. `None` if the module does not define it.
     pub fn of(&self, function: FuncId) -> Option<Rc<Code<'a>>> {
         if let Some(known) = self.known.borrow().get(&function) {
             return known.clone();

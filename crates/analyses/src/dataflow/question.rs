@@ -22,7 +22,7 @@ pub(super) struct OwnEvents {
 /// The position of a block's beginning.
 const BEGIN: u32 = 0;
 
-/// The position of an operator in its block.
+/// Returns the position of an operator in its block.
 pub(super) fn position(op: OpId) -> u32 {
     op.as_u32() + 1
 }
@@ -49,7 +49,7 @@ impl OwnEvents {
         events.insert(after, (position, site));
     }
 
-    /// The site that decides when a block ends by calling the host through a table.
+    /// Returns the site that decides when a block ends by calling the host through a table.
     pub fn host(&self, block: BlockId) -> Option<Site> {
         self.hosts.get(&block).copied()
     }
@@ -58,7 +58,7 @@ impl OwnEvents {
         self.blocks.get(&block).map_or(&[], |events| events)
     }
 
-    /// The first event of a block that a query meets, considering only some positions.
+    /// Returns the first event of a block that a query meets, considering only some positions.
     pub fn first(
         &self,
         block: BlockId,
@@ -162,7 +162,7 @@ struct Of<'a> {
 }
 
 impl Of<'_> {
-    /// The times at which the operator is executed.
+    /// Returns the times at which the operator is executed.
     fn executions(&self, node: usize) -> Series {
         let all = self.path.graph.timestamps(node);
         let end = self.path.graph.length();
@@ -174,7 +174,7 @@ impl Of<'_> {
         times.to_series()
     }
 
-    /// The block's effect between the operator and where a query leaves the block.
+    /// Returns the block's effect between the operator and where a query leaves the block.
     fn own(&self, node: usize) -> Effect {
         let here = position(self.asked.op);
         match self.asked.direction {
@@ -190,7 +190,7 @@ impl Of<'_> {
         }
     }
 
-    /// The effect of a whole block.
+    /// Returns the effect of a whole block.
     fn effect(&self, node: usize) -> Effect {
         match self.asked.direction {
             Direction::Backward => {
@@ -206,7 +206,7 @@ impl Of<'_> {
         }
     }
 
-    /// The effect of a block from a position on, forward.
+    /// Returns the effect of a block after a position, for a forward query.
     fn behind(&self, node: usize, from: u32) -> Effect {
         let block = self.path.blocks[node];
         let events = self.asked.events;

@@ -164,7 +164,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The site that decides a query through the whole block.
+    /// Returns the site that decides a query through the whole block.
     fn decided(&mut self, t: u64, block: BlockId, last: Option<OpId>) -> Option<Site> {
         let direction = self.asked.direction;
         if direction == Direction::Forward
@@ -184,7 +184,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The site that decides after a position in a block, going forward.
+    /// Returns the site that decides after a position in a block, for a forward question.
     fn behind(&mut self, t: u64, block: BlockId, here: u32, last: Option<OpId>) -> Option<Site> {
         let begun = |at: u32| at > here && last.is_none_or(|last| at < position(last));
         let own = self.asked.events.first(block, Direction::Forward, begun);
@@ -194,7 +194,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The site that decides at the call that ends a block.
+    /// Returns the site that decides at the call that ends a block.
     fn by_call(&mut self, t: u64, block: BlockId) -> Option<Site> {
         match self.asked.events.host(block) {
             Some(site) if self.called.get(t).is_none() => Some(site),
@@ -254,7 +254,7 @@ impl<'a, T> Pointer<'a, T> {
         }
     }
 
-    /// The entry with a timestamp.
+    /// Returns the entry with a timestamp.
     #[inline]
     fn get(&mut self, t: u64) -> Option<&'a T> {
         if self.at < t {

@@ -103,7 +103,7 @@ fn others(
     Some(())
 }
 
-/// The declarations of a function's locals.
+/// Returns the declarations of a function's locals.
 fn locals<'m>((program, bytes): Module<'m>, function: &Function) -> Option<&'m [u8]> {
     let first = program.operators(bytes, function).position();
     part(bytes, &(function.body.start..first))
@@ -173,7 +173,8 @@ fn part_of<'m>(module: &'m [u8], section: &Payload<'_>) -> Option<&'m [u8]> {
     }
 }
 
-/// The sections other than custom ones. Yields `None` for a section that cannot be read.
+/// Iterates over the sections other than custom ones. Yields `None` for a section that cannot be
+/// read.
 fn sections(module: &[u8]) -> impl Iterator<Item = Option<(u8, Payload<'_>)>> {
     let payloads = Parser::new(0).parse_all(module);
     payloads.filter_map(|payload| match payload {

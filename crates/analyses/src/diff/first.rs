@@ -62,7 +62,7 @@ where
     found.map(Some).ok_or(DiffError::Untold(window.first))
 }
 
-/// The stretch that contains the first difference.
+/// Returns the stretch that contains the first difference.
 fn differing<'a, S: Segments>(
     a: Side<'a, S>,
     b: Side<'a, S>,
@@ -100,7 +100,7 @@ where
     }))
 }
 
-/// The first step that differs in a stretch.
+/// Returns the first step that differs in a stretch.
 fn named<S: Segments>(
     a: Side<'_, S>,
     b: Side<'_, S>,
@@ -153,7 +153,7 @@ where
 }
 
 impl HostBytes {
-    /// The bytes from the first difference on.
+    /// Returns the bytes from the first difference on.
     fn of(x: &[u8], y: &[u8]) -> Self {
         let same = x.iter().zip(y).take_while(|(x, y)| x == y).count();
         let part = |bytes: &[u8]| bytes[same..].iter().copied().take(KEPT).collect();
@@ -165,7 +165,8 @@ impl HostBytes {
     }
 }
 
-/// Bytes of memory. The host reads and writes at the end of a node, where the machine stops.
+/// Returns the bytes of a range of memory. The host reads and writes at the end of a node, where
+/// the machine stops.
 fn written<S: Segments>(
     steps: &mut Steps<'_, S>,
     range: Range,

@@ -185,7 +185,7 @@ impl Stream {
     }
 }
 
-/// The output from a byte to the end of its line.
+/// Returns the output from a byte to the end of its line.
 fn part(written: &Written, from: usize) -> Written {
     let rest = &written.bytes[from..];
     let line = rest.iter().position(|&byte| byte == b'\n');
@@ -277,7 +277,7 @@ where
         Ok(true)
     }
 
-    /// The call that ends a node.
+    /// Returns the call that ends a node.
     fn call(&self, visit: Visit) -> Option<(FuncId, OpId)> {
         let node = &self.side.run.path.nodes()[visit.node];
         let function = self.side.run.program.function(node.function)?;
@@ -287,7 +287,7 @@ where
     }
 }
 
-/// The bytes that a call of `fd_write` wrote.
+/// Returns the bytes that a call of `fd_write` wrote.
 fn gathered(memory: &Memory, [_, list, count, size]: [u32; 4]) -> Option<Vec<u8>> {
     let bytes = |address: u32, length: u32| {
         let place = memory.range(u64::from(address), u64::from(length)).ok()?;
@@ -324,8 +324,8 @@ mod tests {
         }
     }
 
-    /// The difference found when these chunks of output arrive in this order. `true` marks a chunk
-    /// of the second execution.
+    /// Returns the difference found when these chunks of output arrive in this order. `true` marks
+    /// a chunk of the second execution.
     fn found(chunks: &[(&str, bool)]) -> Option<(u64, u64, String, String, String)> {
         let mut stream = Stream::default();
         for &(text, second) in chunks {

@@ -80,7 +80,7 @@ pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValu
     rows
 }
 
-/// The predicate of a statement that separates the executions best.
+/// Returns the predicate of a statement that separates the executions best.
 fn best(place: StatementSite, passing: &Executions, failing: &Executions) -> Option<RankedValue> {
     let of = |executions: &Executions| -> Vec<Range> {
         let ranges = executions.iter().filter_map(|ranges| ranges.get(&place));

@@ -217,7 +217,7 @@ impl<'r> Comparing<'r> {
         }
     }
 
-    /// The replaced operators of a node.
+    /// Returns the replaced operators of a node.
     fn template<E: std::error::Error + 'static>(
         &self,
         program: &Program,

@@ -89,7 +89,7 @@ fn takes_addresses(class: Class, operator: &Operator<'_>, name: &str) -> bool {
     }
 }
 
-/// The number of a call's arguments; 0 for other operators.
+/// Returns the number of a call's arguments; 0 for other operators.
 fn arguments(program: &Program, operator: &Operator<'_>) -> u32 {
     let ty = match *operator {
         Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
@@ -105,7 +105,7 @@ fn arguments(program: &Program, operator: &Operator<'_>) -> u32 {
     ty.map_or(0, |ty| ty.params.len() as u32)
 }
 
-/// One name for a comparison, its negation, and its forms with exchanged operands.
+/// Returns one name for a comparison, its negation, and its forms with exchanged operands.
 fn comparison(name: &str) -> String {
     let (space, rest) = name.split_once('.').unwrap_or(("", name));
     let (stem, sign) = rest.split_once('_').unwrap_or((rest, ""));

@@ -336,7 +336,7 @@ fn writers(
     written.keys().map(of).collect()
 }
 
-/// The operators of the functions that stand alone.
+/// Returns the operators of the functions that stand alone.
 fn bodies(
     known: &HashMap<FuncId, Vec<OperatorFacts>>,
     contexts: &Contexts,

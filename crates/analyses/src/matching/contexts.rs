@@ -70,7 +70,7 @@ impl Contexts {
         self.all.len()
     }
 
-    /// The context of the innermost activation.
+    /// Returns the context of the innermost activation.
     #[inline(always)]
     pub fn current(&self) -> Option<u32> {
         self.open.last().copied()
@@ -88,12 +88,12 @@ impl Contexts {
         })
     }
 
-    /// The context of a function that stands alone, if it has been entered.
+    /// Returns the context of a function that stands alone, if it has been entered.
     pub fn known_root(&self, function: FuncId) -> Option<u32> {
         self.roots.get(&function).copied()
     }
 
-    /// The context of a callee in a caller's context, if it does not stand alone.
+    /// Returns the context of a callee in a caller's context, if it does not stand alone.
     pub fn known_inlined(&self, context: u32, call: OpId, callee: FuncId) -> Option<u32> {
         self.inlined.get(&(context, call, callee)).copied()
     }
@@ -138,7 +138,7 @@ impl Contexts {
         context
     }
 
-    /// A context and its callers' contexts, out to the function that stands alone.
+    /// Iterates over a context and its callers' contexts, out to the function that stands alone.
     fn chain(&self, context: u32) -> impl Iterator<Item = Context> + '_ {
         let outward = |of: &Context| of.caller.map(|(caller, _)| self.of(caller));
         std::iter::successors(Some(self.of(context)), outward)

@@ -559,7 +559,7 @@ fn is_off(a: &Sketch, b: &Sketch) -> bool {
     !(a.may_be_addresses() && b.may_be_addresses())
 }
 
-/// The pairs to examine. If there are too many, only the pairs that were executed first.
+/// Returns the pairs to examine. If there are too many, only the pairs that were executed first.
 fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
     let pairs = (0..).zip(&matching.of_b).filter_map(|(b, found)| {
         let found = found.as_ref()?;

@@ -104,8 +104,8 @@ impl Keeper {
         keeper
     }
 
-    /// The number of the statement at a place, when executed through these calls. It is `u32::MAX`
-    /// if its executions are not counted.
+    /// Returns the number of the statement at a place, when executed through these calls. It is
+    /// `u32::MAX` if its executions are not counted.
     pub fn number_of(&self, context: u32, place: StatementSite) -> u32 {
         let own = self.numbers.get(&(context, place));
         let known = own.or_else(|| self.others.get(&place));

@@ -118,7 +118,7 @@ impl<'a> Producers<'a> {
         self.reached(waiting, true).into_iter().collect()
     }
 
-    /// The loads whose values a store may store unchanged.
+    /// Returns the loads whose values a store may store unchanged.
     pub fn copied_from(&self, context: u32, store: OpId) -> Vec<u32> {
         let function = self.contexts.of(context).function;
         let Some(ssa) = self.types.statements(function) else {
@@ -264,7 +264,7 @@ impl<'a> Producers<'a> {
         }
     }
 
-    /// The values that may have been stored in the memory that a load reads.
+    /// Returns the values that may have been stored in the memory that a load reads.
     fn stored(&self, function: FuncId, ssa: &Ssa, load: StmtId) -> Vec<ValueId> {
         let op = ssa.statements[load].op;
         let offset = self.known.get(&function).and_then(|k| k.get(op.index()));

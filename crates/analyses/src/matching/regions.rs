@@ -62,7 +62,7 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    /// Each stretch, with its executions in both runs.
+    /// Iterates over the stretches, each with its executions in both runs.
     pub fn all(&self) -> impl Iterator<Item = Region<'_>> {
         self.found.iter().map(|found| Region {
             a: &self.a[found.executed.clone()],
@@ -73,7 +73,7 @@ impl Regions {
     }
 }
 
-/// An execution, in the form used for comparison.
+/// Converts an execution to the form used for comparison.
 fn instance(statement: &Collected<()>, number: u32, given: ComparedValue) -> Instance {
     Instance {
         statement: number,

@@ -95,7 +95,7 @@ struct Search<'m> {
 }
 
 impl Search<'_> {
-    /// The statement that this statement replaces in an otherwise identical function.
+    /// Returns the statement that this statement replaces in an otherwise identical function.
     fn replaces(&self, b: u32) -> Option<u32> {
         let found = self.apart.of_b[b as usize].as_ref()?;
         let of_a = &self.versions[0].statements[found.a as usize];

@@ -37,12 +37,12 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// The operands.
+    /// Iterates over the operands.
     pub fn all(&self) -> impl Iterator<Item = u64> {
         self.values.into_iter().take(usize::from(self.count))
     }
 
-    /// The operands that are not constants.
+    /// Iterates over the operands that are not constants.
     pub fn variables(&self) -> impl Iterator<Item = u64> {
         let bits = self.variables;
         let numbered = (0..).zip(self.all());
@@ -66,7 +66,7 @@ pub(crate) struct Collected<K> {
 }
 
 impl<K> Collected<K> {
-    /// A statement that has not been executed yet.
+    /// Creates a statement that has not been executed yet.
     pub fn new(place: StatementSite, context: u32, number: u32, kept: K) -> Self {
         Self {
             place,
@@ -90,7 +90,7 @@ pub(crate) trait Take {
     /// Begins a statement that has not been executed yet.
     fn begin(class: Class) -> Self::Kept;
 
-    /// The statement's number in the known version, or `u32::MAX` if it has none.
+    /// Returns the statement's number in the known version, or `u32::MAX` if it has none.
     fn number(&self, _: u32, _: StatementSite) -> u32 {
         u32::MAX
     }

@@ -36,7 +36,7 @@ struct Operands {
 }
 
 impl Operands {
-    /// The operands of an instruction that computes numbers.
+    /// Returns the operands of an instruction that computes numbers.
     fn of(code: &NodeCode, inst: &Inst) -> Self {
         let count = match inst.code {
             Code::Scalar(_) | Code::Select => inst.code.operands() as u8,
@@ -121,7 +121,7 @@ impl Template {
         }
     }
 
-    /// The statement of an instruction.
+    /// Returns the statement of an instruction.
     #[inline(always)]
     pub fn statement(&self, inst: usize) -> Option<u32> {
         let known = self.of_inst.get(inst).copied();
@@ -226,7 +226,7 @@ fn giver(code: &NodeCode, register: u32) -> Option<&Inst> {
     code.insts.get(at as usize)
 }
 
-/// The operands that a test compares.
+/// Returns the operands that a test compares.
 fn operands(code: &NodeCode, test: &Inst) -> Compared {
     let constants = code.variables..code.first_result();
     match test.code.operands() {

@@ -95,8 +95,8 @@ pub struct Accuracy {
 /// The limits of the ranges of likelihood that are counted separately.
 pub const LIKELY: [f32; 4] = [0.5, 0.8, 0.95, 0.99];
 
-/// The functions of the second version that equal functions of the first in name and operators.
-/// Maps each one to its equals.
+/// Returns the functions of the second version that equal functions of the first in name and
+/// operators. Maps each one to its equals.
 fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Rc<[FuncId]>> {
     let shape = |side: Side<'_>, function| -> Vec<u64> {
         let all = operators(side.program, side.module, function);
@@ -118,7 +118,8 @@ fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Rc<[FuncId]>> {
     of_b.collect()
 }
 
-/// The functions of the second version that no function of the first equals in name and operators.
+/// Returns the functions of the second version that no function of the first equals in name and
+/// operators.
 pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
     let unchanged = unchanged(a, b);
     let of_b = b.program.functions.iter().map(|function| function.id);
@@ -158,13 +159,13 @@ impl Position<'_> {
         self.column == other.column && frames.all(same)
     }
 
-    /// The file and line.
+    /// Returns the file and line.
     fn line(&self) -> (&str, u32) {
         (self.column.0, self.column.1)
     }
 }
 
-/// The positions of a version's statements, or `None` where unknown. O(statements).
+/// Returns the positions of a version's statements, or `None` where unknown. O(statements).
 fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
     let index = OperatorIndex::new(side.program, side.module);
     let files = side.source.files();

@@ -131,13 +131,13 @@ impl<'a, S: Segments, L: Listen> Walk<'a, S, L>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// A walk in which all functions stand alone.
+    /// Creates a walk in which all functions stand alone.
     pub fn new(run: Run<'a, S>, log: LogReader, listener: L) -> Result<Self, StepsError<S::Error>> {
         Self::within(run, log, listener, None)
     }
 
-    /// A walk in which the functions in `standing` stand alone. If `standing` is `None`, all
-    /// functions do.
+    /// Creates a walk in which the functions in `standing` stand alone. If `standing` is `None`,
+    /// all functions do.
     pub(super) fn within(
         run: Run<'a, S>,
         log: LogReader,

@@ -112,7 +112,7 @@ impl Written {
         }
     }
 
-    /// The writers by reader. Both are renumbered.
+    /// Returns the writers by reader. Both are renumbered.
     pub fn by_number(&self, numbers: &FxHashMap<u32, u32>) -> FxHashMap<u32, Vec<u32>> {
         let of = (0..).zip(&self.of);
         let of = of.filter_map(|(statement, (_, all))| {

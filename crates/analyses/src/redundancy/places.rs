@@ -31,7 +31,7 @@ pub(super) struct OfNode {
 }
 
 impl OfNode {
-    /// The number of an instruction's place.
+    /// Returns the number of an instruction's place.
     #[inline]
     pub fn get(&self, inst: usize) -> Option<u32> {
         self.numbers[inst].checked_sub(1)

@@ -213,7 +213,8 @@ impl Shadow {
     }
 }
 
-/// The layer that holds a byte's record preceded by `older` newer records, in a range's memory.
+/// Returns the layer that holds a byte's record preceded by `older` newer records, in a range's
+/// memory.
 #[inline(always)]
 fn layer(range: Range, older: usize) -> usize {
     range.memory as usize * LAYERS + older

@@ -20,7 +20,7 @@ pub(super) struct Tracker {
 }
 
 impl Tracker {
-    /// A tracker that renumbers times after `most` paths and activations.
+    /// Creates a tracker that renumbers times after `most` paths and activations.
     pub fn new(most: u32) -> Self {
         Self {
             memories: Shadow::default(),

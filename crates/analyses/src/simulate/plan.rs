@@ -97,7 +97,7 @@ impl<'a> NodePlans<'a> {
         self.plans[node.index()].as_ref()
     }
 
-    /// The operators of a defined function.
+    /// Returns the operators of a defined function.
     pub fn body(&mut self, function: FuncId) -> Result<Rc<[Decoded]>, ProfileError> {
         if let Some(known) = self.bodies.get(&function) {
             return Ok(Rc::clone(known));
@@ -111,7 +111,7 @@ impl<'a> NodePlans<'a> {
         Ok(body)
     }
 
-    /// The number one past the last operator of the block in which a run ended.
+    /// Returns the number one past the last operator of the block in which a run ended.
     pub fn block_end(&self, stop: &Stop) -> usize {
         let function = self.program.function(stop.function);
         let block = function.and_then(|function| function.cfg.blocks.get(stop.block));

@@ -140,16 +140,16 @@ pub fn stored_simulation(
     found.transpose()
 }
 
-/// The complete sections of simulations, by position. If several share a name, only the last one
-/// counts.
+/// Returns the complete sections of simulations, by position. If several share a name, only the
+/// last one counts.
 pub(super) fn simulation_sections(file: &TraceFile) -> Result<Vec<usize>, TraceError> {
     let found = named_sections(file)?.into_iter();
     Ok(found.map(|(position, _)| position).collect())
 }
 
-/// The complete sections of simulations, with their names. If the first chunk of a section is
-/// damaged, its name is doubtful. Such a section replaces no other, but a sound section of the same
-/// name replaces it.
+/// Returns the complete sections of simulations, with their names. If the first chunk of a section
+/// is damaged, its name is doubtful. Such a section replaces no other, but a sound section of the
+/// same name replaces it.
 fn named_sections(file: &TraceFile) -> Result<Vec<(usize, Option<String>)>, TraceError> {
     let sections = file.sections()?;
     let mut taken: HashSet<String> = HashSet::new();
@@ -196,7 +196,7 @@ impl StoredSimulation {
         })
     }
 
-    /// The simulation's size in the file in bytes, without the headers of chunks.
+    /// Returns the simulation's size in the file in bytes, without the headers of chunks.
     pub fn stored_bytes(&self) -> u64 {
         self.reader().map_or(0, |section| section.stored())
     }

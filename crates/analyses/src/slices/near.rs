@@ -36,7 +36,7 @@ pub(super) enum Point {
 }
 
 impl Point {
-    /// The time at which the point's execution begins.
+    /// Returns the time at which the point's execution begins.
     pub(super) fn start(self) -> u64 {
         let (Self::Inst(start, _) | Self::End(start, _) | Self::Block(start, _)) = self;
         start
@@ -237,7 +237,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         }
     }
 
-    /// The points that a criterion wants.
+    /// Returns the points that a criterion wants.
     pub(super) fn of_criterion(
         &mut self,
         criterion: &Criterion,
@@ -306,8 +306,8 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(std::mem::take(&mut self.found))
     }
 
-    /// The operator of a point. Returns `None` if the point is only a block, or an end that is not
-    /// a statement.
+    /// Returns the operator of a point. Returns `None` if the point is only a block, or an end that
+    /// is not a statement.
     pub(super) fn operator(&mut self, point: Point) -> Result<Option<(FuncId, OpId)>, Stop> {
         let instance = self.instance(point.start())?;
         let compiled = self.values.compiled(instance.node)?;
@@ -328,8 +328,8 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(Some((compiled.code.function, op)))
     }
 
-    /// The operator of a point, as [`operator`](Self::operator) returns it, with the time of its
-    /// block.
+    /// Returns the operator of a point, as [`operator`](Self::operator) returns it, with the time
+    /// of its block.
     pub(super) fn spot(&mut self, point: Point) -> Result<Option<(FuncId, OpId, u64)>, Stop> {
         let Some((function, op)) = self.operator(point)? else {
             return Ok(None);

@@ -145,7 +145,7 @@ fn kind(how: Dependence) -> Through {
     }
 }
 
-/// The length of a dependence. `same` says that both ends are on the same line.
+/// Returns the length of a dependence. `same` says that both ends are on the same line.
 fn weight(how: Dependence, same: bool) -> u32 {
     match (how, same) {
         (Dependence::Data, true) => 1,

@@ -60,7 +60,7 @@ pub enum SliceAbout {
 }
 
 impl SliceAbout {
-    /// The place or the moment.
+    /// Returns the place or the moment.
     pub fn at(&self) -> Option<&str> {
         match self {
             Self::Statement { at }
@@ -88,7 +88,7 @@ pub enum SliceAlong {
 }
 
 impl SliceAlong {
-    /// The dependences to follow.
+    /// Returns the dependences to follow.
     pub fn follows(self) -> Follows {
         Follows {
             control: matches!(self, Self::All | Self::Control),
@@ -102,7 +102,8 @@ impl SliceQuery {
     /// The largest depth that a slice may be limited to.
     pub const DEEPEST: u8 = Reach::DEEPEST;
 
-    /// A backward slice with default settings: by executions, along all dependences.
+    /// Creates a request for a backward slice with default settings: by executions, along all
+    /// dependences.
     pub fn new(about: SliceAbout) -> Self {
         Self {
             about,
@@ -119,7 +120,7 @@ impl SliceQuery {
         matches!(self.about, SliceAbout::Statement { .. } | SliceAbout::Trap)
     }
 
-    /// Why the parts of the question contradict each other, if they do.
+    /// Returns the reason why the parts of the question contradict each other, if they do.
     pub fn refusal(&self) -> Option<&'static str> {
         let is_forward = self.direction == Direction::Forward;
         let is_full = self.algorithm == Algorithm::Full;

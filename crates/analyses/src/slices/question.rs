@@ -55,7 +55,7 @@ pub struct Origin {
 }
 
 impl Question {
-    /// The last time up to which exercised dependences count.
+    /// Returns the last time up to which exercised dependences count.
     fn until(&self) -> u64 {
         let starts = self.criteria.iter().map(|criterion| criterion.start);
         match self.direction {
@@ -115,7 +115,7 @@ where
     Ok(found.operators.into_keys().collect())
 }
 
-/// A question's criteria, with their reach limited to `depth`.
+/// Returns a question's criteria, with their reach limited to `depth`.
 fn limited(question: &Question, depth: u8) -> Vec<Criterion> {
     let reach = Reach::of_depth(depth).unwrap_or(Reach::ALL);
     let mut criteria = question.criteria.clone();
@@ -170,8 +170,8 @@ where
     }
 }
 
-/// The operators reachable from a question's statements; for a chop, those reachable from both
-/// ends.
+/// Returns the operators reachable from a question's statements; for a chop, those reachable from
+/// both ends.
 fn from_statements(
     question: &Question,
     mut reached: impl FnMut(&[Operator], Direction, Reach) -> BTreeSet<Operator>,
@@ -184,8 +184,8 @@ fn from_statements(
     found
 }
 
-/// The exercised dependences between statements that a question follows, until the last criterion
-/// or in the whole run.
+/// Returns the exercised dependences between statements that a question follows, until the last
+/// criterion or in the whole run.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -202,7 +202,7 @@ where
     Ok(edges)
 }
 
-/// The dependences that the code allows between the executed statements.
+/// Returns the dependences that the code allows between the executed statements.
 fn potential<'a, S: Segments>(
     run: Run<'a, S>,
     log: LogReader,

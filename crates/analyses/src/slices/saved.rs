@@ -103,7 +103,7 @@ pub fn saved_slices(
     Ok(all.collect())
 }
 
-/// The positions of the complete sections, by name.
+/// Returns the positions of the complete sections, by name.
 fn named(file: &TraceFile) -> Result<BTreeMap<String, usize>, TraceError> {
     let sections = file.sections()?.into_iter().enumerate();
     let own = sections.filter(|(_, section)| section.kind == Kind::SLICE && section.complete);

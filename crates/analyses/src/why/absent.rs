@@ -173,7 +173,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         }
     }
 
-    /// The executions of a block in the whole run.
+    /// Returns the executions of a block in the whole run.
     ///
     /// # Errors
     /// If the executions cannot be counted.
@@ -231,7 +231,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         Ok(all.count() - before)
     }
 
-    /// The number of blocks that had ended by the time in question.
+    /// Returns the number of blocks that had ended by the time in question.
     fn began_before(&self) -> u64 {
         self.after.saturating_sub(1)
     }
@@ -400,7 +400,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         })
     }
 
-    /// The cause that the outcome of an executed branch shows.
+    /// Returns the cause that the outcome of an executed branch shows.
     fn branch_cause(&self, cfg: &Cfg, place: CodeBlock, edge: EdgeId) -> Result<Cause, WhyError> {
         let to = cfg.graph.to(edge);
         let throws = matches!(cfg.edges[edge].kind, EdgeKind::CallThrow | EdgeKind::Throw);

@@ -26,7 +26,7 @@ impl From<At> for BitsQuery {
 }
 
 impl BitsQuery {
-    /// A question about some bits of a value, or about all of it if `bits` is 0.
+    /// Creates a question about some bits of a value, or about all of it if `bits` is 0.
     pub fn bits(at: At, bits: u64) -> Self {
         match at {
             _ if bits == 0 => at.into(),
@@ -60,8 +60,8 @@ impl BitsQuery {
         walk.back_from(self.at, self.bits)
     }
 
-    /// The bits of a register. `None` stands for all bits, and is also returned if any lies beyond
-    /// the lowest 64.
+    /// Returns the bits of a register. `None` stands for all bits, and is also returned if any lies
+    /// beyond the lowest 64.
     pub fn mask(self) -> Option<u64> {
         self.bits.or(match self.at {
             At::Part(_, _, part) if part.first + part.length <= 8 => {
@@ -72,7 +72,7 @@ impl BitsQuery {
     }
 }
 
-/// A mask with the lowest `count` bits set.
+/// Returns a mask with the lowest `count` bits set.
 fn low(count: u64) -> u64 {
     match count {
         0 => 0,
@@ -80,12 +80,12 @@ fn low(count: u64) -> u64 {
     }
 }
 
-/// All bits up to the highest of these bits.
+/// Returns all bits up to the highest of these bits.
 fn up_to(bits: u64) -> u64 {
     low(64 - u64::from(bits.leading_zeros()))
 }
 
-/// The bytes that contain these bits.
+/// Returns the bytes that contain these bits.
 fn around(bits: u64) -> Bytes {
     let first = u64::from(bits.trailing_zeros() / 8);
     let end = (64 - u64::from(bits.leading_zeros())).div_ceil(8);
@@ -105,7 +105,7 @@ fn shifted_up(bits: u64, count: u64) -> u64 {
         .unwrap_or(0)
 }
 
-/// The bits of memory that a load read to produce these bits of its result.
+/// Returns the bits of memory that a load read to produce these bits of its result.
 pub(super) fn read(load: Load, bits: u64) -> u64 {
     let all = low(8 * u64::from(load.bytes));
     // Bits above those that were read repeat the highest bit that was read.
@@ -117,7 +117,7 @@ pub(super) fn read(load: Load, bits: u64) -> u64 {
     }
 }
 
-/// The part of the bits that lies in these bytes, counted from the first of the bytes.
+/// Returns the part of the bits that lies in these bytes, counted from the first of the bytes.
 pub(super) fn within(bits: u64, bytes: Range<u64>) -> u64 {
     shifted_down(bits, 8 * bytes.start) & low(8 * (bytes.end - bytes.start))
 }
@@ -126,7 +126,7 @@ pub(super) fn within(bits: u64, bytes: Range<u64>) -> u64 {
 const ASKED: u32 = 12;
 
 impl Walk<'_, '_> {
-    /// The question about a value before it was moved.
+    /// Returns the question about a value before it was moved.
     pub(super) fn before(
         &self,
         asked: BitsQuery,
@@ -159,8 +159,8 @@ impl Walk<'_, '_> {
         Ok(BitsQuery::bits(next, bits))
     }
 
-    /// The non-constant operands from which the bits in question were computed, with their bits.
-    /// Returns all operands if they cannot be separated.
+    /// Returns the non-constant operands from which the bits in question were computed, with their
+    /// bits. Returns all operands if they cannot be separated.
     pub(super) fn open(
         &self,
         computed: Computed,
@@ -189,8 +189,8 @@ impl Walk<'_, '_> {
         Ok(if found.is_empty() { all() } else { found })
     }
 
-    /// For each operand, the bits from which those in question were computed, and the operand's
-    /// width. Empty if the operator does not tell.
+    /// Returns, for each operand, its width and the bits from which the bits in question were
+    /// computed. Empty if the operator does not tell.
     fn parts(
         &self,
         instance: Instance,
@@ -268,8 +268,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The bits of a register that are zero for any operands, because of how the register was
-    /// computed.
+    /// Returns the bits of a register that are zero for any operands, because of how the register
+    /// was computed.
     fn zeros(
         &self,
         instance: Instance,
@@ -343,7 +343,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// An operator's name without its type.
+/// Returns an operator's name without its type.
 fn plain(scalar: Scalar) -> &'static str {
     let name = scalar.name();
     name.split_once('.').map_or(name, |(_, plain)| plain)
@@ -354,7 +354,7 @@ fn is_comparison(name: &str) -> bool {
     ["eqz", "eq", "ne", "lt", "gt", "le", "ge"].contains(&kind)
 }
 
-/// The number of an integer's bits. Floats are not followed bit by bit.
+/// Returns the number of an integer's bits. Floats are not followed bit by bit.
 fn width(ty: ValType) -> Option<u64> {
     match ty {
         ValType::I32 => Some(32),

@@ -136,7 +136,7 @@ pub struct Chain<'v, 'a> {
 }
 
 impl<'v, 'a> Chain<'v, 'a> {
-    /// A chain that starts at a value.
+    /// Creates a chain that starts at a value.
     pub fn new(walk: Walk<'v, 'a>, controllers: &'v Controllers<'a>, at: At) -> Self {
         Self {
             walk,
@@ -180,7 +180,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         self.links
     }
 
-    /// The next step back; `None` after the end.
+    /// Returns the next step back; `None` after the end.
     ///
     /// # Errors
     /// If the trace is damaged or incomplete.
@@ -203,7 +203,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(Some(step))
     }
 
-    /// The link of a step. Adds the moves on the way to the step.
+    /// Returns the link of a step. Adds the moves on the way to the step.
     fn link(&mut self, mut asked: BitsQuery, step: &mut Step) -> Result<Link, WhyError> {
         loop {
             let found = asked.back(&self.walk)?;
@@ -260,7 +260,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         self.is_search_cut
     }
 
-    /// The shortest way to host input from operands of a computed value.
+    /// Finds the shortest way to host input from operands of a computed value.
     fn nearest(
         &mut self,
         of: Part,
@@ -290,7 +290,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(self.choices.get(&read) == Some(&Choice::Address))
     }
 
-    /// The value at the place of a move.
+    /// Returns the value at the place of a move.
     fn moved(&self, how: Move, instance: Instance, inst: usize) -> Result<Option<Bits>, WhyError> {
         let values = self.walk.values;
         let compiled = values.compiled(instance.node)?;
@@ -307,7 +307,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(Some(values.value(instance, register)?))
     }
 
-    /// How something was computed, and where to continue.
+    /// Returns how something was computed, and where to continue.
     fn made(
         &mut self,
         computed: Computed,
@@ -340,7 +340,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok((made, from))
     }
 
-    /// Among constants, chooses one that was passed, returned, or set in another block, because a
+    /// Chooses a constant operand that was passed, returned, or set in another block, because a
     /// decision led to it. Constants with a branch of their own come first, then returned
     /// constants.
     fn chosen_before(
@@ -378,8 +378,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(best.map(|(_, operand)| operand))
     }
 
-    /// The time at which the branch that led to an operator of its activation was executed. `None`
-    /// if only the call led there.
+    /// Returns the time at which the branch that led to an operator of its activation was executed.
+    /// `None` if only the call led there.
     fn branch_to(&self, spot: Spot) -> Result<Option<u64>, WhyError> {
         let execution = Execution {
             number: 0,
@@ -428,8 +428,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(best.map(|(_, operand)| operand))
     }
 
-    /// The time at which a value was computed. Values that were not computed come after all others,
-    /// and constants last.
+    /// Returns the time at which a value was computed. Values that were not computed come after all
+    /// others, and constants last.
     fn age(&self, mut at: At) -> Result<(Age, u64), WhyError> {
         for _ in 0..MOVES {
             match self.walk.back(at) {

@@ -48,7 +48,7 @@ pub fn data_of(
     Ok(None)
 }
 
-/// A part of a data segment.
+/// Returns a part of a data segment.
 ///
 /// # Errors
 /// If the module cannot be read.

@@ -57,7 +57,7 @@ enum Agrees {
 }
 
 impl Digits {
-    /// The number with a digit, sign or point at `position` in a text. O(text).
+    /// Returns the number with a digit, sign or point at `position` in a text. O(text).
     pub fn around(text: &[u8], position: usize) -> Option<Self> {
         let mut at = 0;
         // Looks one byte further, since a sign at the position precedes its digits.

@@ -51,7 +51,7 @@ struct Again {
 }
 
 impl Folder {
-    /// An empty folder.
+    /// Creates an empty folder.
     pub fn new() -> Self {
         Self::default()
     }
@@ -111,7 +111,7 @@ impl Folder {
         }
     }
 
-    /// The shortest period with which the last steps repeat.
+    /// Returns the shortest period with which the last steps repeat.
     fn period(&self) -> Option<usize> {
         let all = &self.pending;
         let key = |back: usize| key(&all[all.len() - 1 - back]);

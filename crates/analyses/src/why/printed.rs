@@ -114,7 +114,7 @@ impl Put {
 pub struct Printed<'p>(Calls<'p>);
 
 impl<'p> Printed<'p> {
-    /// The output of a run.
+    /// Opens the output of a run.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -122,7 +122,7 @@ impl<'p> Printed<'p> {
         Calls::new(file, imports).map(Self)
     }
 
-    /// The next call that wrote to a stream.
+    /// Returns the next call that wrote to a stream.
     ///
     /// # Errors
     /// If the log is damaged.

@@ -99,8 +99,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The only value that an exception carries, if no other value can come from it. Examines each
-    /// place where the exception was rethrown.
+    /// Returns the only value that an exception carries, if no other value can come from it.
+    /// Examines each place where the exception was rethrown.
     fn carried(&self, mut source: Source) -> Result<Option<(Instance, Register)>, WhyError> {
         while let Source::Thrown { instance } = source {
             let compiled = self.values.compiled(instance.node)?;
@@ -149,7 +149,7 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// The result of an instruction, or a part of it.
+    /// Returns the result of an instruction, or a part of it.
     fn result(
         &self,
         instance: Instance,
@@ -372,7 +372,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// The origin of the bytes that this writer wrote.
+/// Returns the origin of the bytes that this writer wrote.
 fn written_in(writer: Writer, range: Range) -> At {
     match writer {
         Writer::Initial => At::End(End::Memory(range)),
@@ -385,7 +385,7 @@ fn written_in(writer: Writer, range: Range) -> At {
     }
 }
 
-/// The contents of a register, or a part of them.
+/// Returns the contents of a register, or a part of them.
 fn in_register(instance: Instance, register: Register, part: Option<Part>) -> At {
     match part {
         Some(part) => At::Part(instance, register, part.bytes),
@@ -393,8 +393,8 @@ fn in_register(instance: Instance, register: Register, part: Option<Part>) -> At
     }
 }
 
-/// Among parts that were read, chooses the one that says most: the first with a byte other than
-/// zero.
+/// Among the parts that were read, chooses the first with a byte other than zero, because it says
+/// most.
 fn telling(parts: &[(std::ops::Range<u64>, Writer)], bytes: &[u8]) -> usize {
     let tells = |part: &std::ops::Range<u64>| {
         let own = bytes.get(part.start as usize..part.end as usize);

@@ -146,7 +146,7 @@ impl Predictor {
         }
     }
 
-    /// The table index for a context.
+    /// Returns the table index for a context.
     fn place(&self, context: &[u64]) -> usize {
         let mix = |hash: u64, number: u64| {
             (hash.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -128,7 +128,7 @@ pub(crate) fn measure(
     Ok((extraction, raw.tape))
 }
 
-/// A function's traces in the compacted file.
+/// Returns a function's traces in the compacted file.
 pub(crate) fn stored_traces(file: &[u8], function: FuncId) -> Result<StoredTraces<'_>> {
     let traces = Reader::open(file)?.function(function)?;
     traces.context("a function that was called is not in the file")
@@ -152,8 +152,8 @@ pub(crate) fn sample(twpp: &Twpp) -> Vec<FuncId> {
         .collect()
 }
 
-/// All path traces of a function in the form of the raw trace, with the number of calls that took
-/// each.
+/// Returns all path traces of a function in the form of the raw trace, with the number of calls
+/// that took each.
 fn expand(
     traces: &FunctionTraces<&[u8]>,
     numbers: &BlockNumbers,

@@ -52,8 +52,8 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
-    /// The ratio of the times to extract a function's trace from Sequitur's grammar and from the
-    /// TWPP file.
+    /// Returns the ratio of the times to extract a function's trace from Sequitur's grammar and
+    /// from the TWPP file.
     pub(crate) fn sequitur_to_twpp(&self) -> f64 {
         (self.sequitur_read_ms + self.sequitur_process_ms) / self.twpp_ms
     }
@@ -133,7 +133,8 @@ pub(crate) fn measure(subject: &Subject, tape: &Tape) -> Result<Prefix> {
     })
 }
 
-/// Our form of the beginning: the number of blocks, the number of bytes, and the path.
+/// Compacts the beginning of a path. Returns the number of blocks, the number of bytes, and the
+/// path.
 fn compacted(tape: &Tape, blocks: u64) -> Result<(u64, Ours, WholePath<InMemory>)> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut encoded = 0;
@@ -228,7 +229,7 @@ fn timestamped(tape: &Tape) -> Result<Twpp> {
     }
 }
 
-/// The raw trace of `blocks` blocks, compressed.
+/// Returns the compressed raw trace of the first `blocks` blocks.
 fn zstd(subject: &Subject, tape: &Tape, blocks: u64) -> Result<u64> {
     let numbers = BlockNumbers::new(&subject.program);
     let compressed = std::io::BufWriter::with_capacity(1 << 16, ZstdSize::new(LEVEL)?);

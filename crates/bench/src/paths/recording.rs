@@ -176,8 +176,8 @@ pub(crate) fn measure_live(
 }
 
 impl Recording {
-    /// The bytes per block and the seconds of the scheme that writes every branch's outcome; then
-    /// those of recordings.
+    /// Returns bytes per block and seconds, first for the scheme that writes every branch's
+    /// outcome, then for recordings.
     fn branches_and_ours(&self) -> [(f64, f64); 2] {
         let of = |which: &str| {
             let found = self.schemes.iter().find(|scheme| scheme.name == which);

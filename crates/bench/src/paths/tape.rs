@@ -71,7 +71,7 @@ impl Tape {
         executed
     }
 
-    /// The executed paths, in order.
+    /// Returns the executed paths, in order.
     pub(crate) fn executed(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.told.iter().filter_map(|told| match told {
             TapeEvent::Path(node) => Some(*node),

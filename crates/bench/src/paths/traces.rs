@@ -47,7 +47,7 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// The call graph and the path traces in their original form.
+    /// Returns the call graph and the path traces in their original form.
     pub(crate) fn original_total(&self) -> u64 {
         self.call_graph + self.original
     }
@@ -65,7 +65,7 @@ impl Traces {
 /// The numbers of path traces at which Figure 8 is read.
 const LIMITS: [u64; 8] = [1, 2, 5, 10, 25, 50, 100, 1000];
 
-/// All path traces of the run, their file, and the figures for the tables.
+/// Measures all path traces of the run. Returns them, their file, and the figures for the tables.
 pub(crate) fn measure(subject: &Subject) -> Result<(Traces, Twpp, Vec<u8>)> {
     subject.open_all()?;
     let start = Instant::now();
@@ -135,7 +135,7 @@ fn of(subject: &Subject, twpp: &Twpp, stages: &Stages, sizes: &FileSizes) -> Res
     })
 }
 
-/// A column of megabytes.
+/// Returns a column of megabytes.
 fn megabytes<'a>(title: &str, of: impl Fn(&Traces) -> u64 + 'a) -> Column<'a, Row> {
     Column::fact(title, 2, move |row: &Row| of(&row.traces) as f64 / 1e6)
 }

@@ -46,7 +46,7 @@ pub(crate) struct Grown {
     pub seconds: f64,
 }
 
-/// A run up to a block, of which nothing is decoded yet.
+/// Opens a run up to a block, with nothing decoded yet.
 fn run<'a>(
     subject: &'a Subject,
     path: &'a RecordedPath,
@@ -144,7 +144,8 @@ pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
 }
 
 impl Row {
-    /// The ratio of the time to build to that of the plain program, for the blocks that were built.
+    /// Returns the ratio of the time to build to that of the plain program, for the blocks that
+    /// were built.
     pub(super) fn building_to_plain(&self) -> f64 {
         self.built.seconds / (self.plain_seconds * self.blocks as f64 / self.run_blocks as f64)
     }
@@ -163,7 +164,8 @@ pub(crate) fn plain_seconds(subject: &Subject) -> Result<f64> {
     Ok(seconds[1])
 }
 
-/// Processor time of this process so far; 0 if the system does not report it.
+/// Returns the processor time that this process has used so far; 0 if the system does not report
+/// it.
 fn processor_seconds() -> f64 {
     /// Linux reports hundredths of a second to programs.
     const TICKS: f64 = 100.0;

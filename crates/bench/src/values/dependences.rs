@@ -66,7 +66,7 @@ pub(crate) struct Dependences {
 }
 
 impl Dependences {
-    /// Data dependences.
+    /// Returns the number of data dependences.
     pub(crate) fn data(&self) -> u64 {
         self.registers() + self.memory()
     }
@@ -261,7 +261,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
 }
 
 impl Row {
-    /// The share of explicit dependences among all, or among data dependences.
+    /// Returns the share of explicit dependences among all, or among data dependences.
     pub(super) fn explicit_share(&self, with_control: bool) -> f64 {
         let d = &self.dependences;
         let control = if with_control { d.control(false) } else { 0 };

@@ -206,7 +206,7 @@ fn of_node(subject: &Subject, code: &NodeCode) -> Result<OfNode> {
     Ok(of)
 }
 
-/// The number of bytes of a value.
+/// Returns the number of bytes of a value.
 fn width(ty: Option<ValType>) -> u64 {
     match ty {
         Some(ValType::V128) => 16,

@@ -36,7 +36,7 @@ pub(crate) struct Follow {
     machine: f64,
 }
 
-/// A machine at the beginning of the run, with all nodes compiled.
+/// Creates a machine at the beginning of the run, with all nodes compiled.
 pub(crate) fn machine(subject: &Subject) -> Result<Machine<'_>> {
     let mut machine = Machine::new(&subject.program, &subject.bytes, subject.file.log()?)?;
     let continuations = &subject.path.segments().directory().continuations;

@@ -113,7 +113,7 @@ fn follow(subject: &Subject, blocks: u64, noted: &mut Noted) -> Result<()> {
     Ok(())
 }
 
-/// Random writes, and random times after them.
+/// Chooses random writes, and random times after them.
 fn questions(subject: &Subject, blocks: u64) -> Result<Vec<Question>> {
     let mut counted = Noted::default();
     follow(subject, blocks, &mut counted)?;

@@ -29,7 +29,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// The memory beyond the guest's and its shadow.
+    /// Returns the memory beyond the guest's and its shadow.
     pub(crate) fn beyond(&self) -> f64 {
         (self.peak - self.guest - self.shadow).max(0.0)
     }

@@ -39,7 +39,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The last traced block.
+    /// Returns the last traced block.
     fn last(&self) -> u64 {
         self.blocks
             .map_or(u64::MAX, |n| n.saturating_mul(1_000_000))
@@ -70,7 +70,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The number of executed statements, as the machine counts them.
+    /// Returns the number of executed statements, as the machine counts them.
     fn statements(&self) -> f64 {
         self.facts.statements as f64
     }

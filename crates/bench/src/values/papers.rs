@@ -184,7 +184,7 @@ fn intervals(rows: &[Row]) -> String {
 }
 
 impl Row {
-    /// Bytes per statement, and seconds, until a part of the epochs.
+    /// Returns the bytes per statement, and the seconds, up to a part of the epochs.
     fn grown(&self, part: usize, parts: usize) -> (f64, f64) {
         let epochs = &self.built.epochs;
         let last = (epochs.len() * part).div_ceil(parts);

@@ -183,7 +183,7 @@ fn executions<'a>(
     Ok(Executions::of(values, program, sample.function, sample.op)?)
 }
 
-/// The time of the block with the statement.
+/// Returns the time of the block with the statement.
 fn block_of(subject: &Subject, sample: &Computed) -> Result<u64> {
     let function = subject.program.function(sample.function);
     let block = function.and_then(|function| function.block_of(sample.op));

@@ -40,7 +40,7 @@ impl Pages {
         }
     }
 
-    /// The size of the shadow in bytes.
+    /// Returns the size of the shadow in bytes.
     pub(crate) fn shadow(&self) -> u64 {
         let pages = self.0.iter().map(|written| match written {
             Written::Never => 0,

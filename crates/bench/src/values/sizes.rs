@@ -59,7 +59,7 @@ impl Sizes {
         (self.labels + self.far + self.copies + self.directory + self.frame) as f64
     }
 
-    /// The size of timestamps.
+    /// Returns the size of the timestamps.
     pub(crate) fn of_times(&self) -> f64 {
         self.path
     }
@@ -95,8 +95,8 @@ pub(crate) fn measure(
     })
 }
 
-/// The share of the log that covers the first `calls` host calls, by the contents of events before
-/// compression.
+/// Returns the share of the log that covers the first `calls` host calls, by the contents of events
+/// before compression.
 fn read_share(subject: &Subject, calls: u64) -> Result<f64> {
     /// The approximate size of an event without its written bytes.
     const EVENT: u64 = 16;
@@ -127,7 +127,7 @@ impl Row {
         8.0 * (d.data() + d.control(by_block)) as f64
     }
 
-    /// The papers' original size, with one control dependence per statement or per block.
+    /// Returns the papers' original size, with one control dependence per statement or per block.
     fn original(&self, by_block: bool) -> f64 {
         self.original_times() + self.original_values() + self.original_labels(by_block)
     }
@@ -146,12 +146,12 @@ impl Row {
         ORIGINAL * self.statements() / self.sizes.total()
     }
 
-    /// The factor by the bytes of dependences per statement in the paper's Table III.
+    /// Returns the factor by the bytes of dependences per statement in the paper's Table III.
     pub(super) fn factor_labels_by_table(&self) -> f64 {
         ORIGINAL_LABELS * self.statements() / self.sizes.of_labels()
     }
 
-    /// The factor with values in their true widths.
+    /// Returns the factor with values in their true widths.
     pub(super) fn factor_true_width(&self) -> f64 {
         let wider = self.facts.width as f64 - self.original_values();
         (self.original(false) + wider) / self.sizes.total()

@@ -29,7 +29,7 @@ pub(super) struct One {
 }
 
 impl One {
-    /// The final value of a variable, if the node writes it.
+    /// Returns the final value of a variable, if the node writes it.
     pub fn output(&self, variable: u32) -> Option<Register> {
         let found = self.outputs.binary_search_by_key(&variable, |(of, _)| *of);
         found.ok().map(|at| self.outputs[at].1)
@@ -210,13 +210,13 @@ impl<'a> Executed<'a> {
         self.places.keys().copied()
     }
 
-    /// The operator at a node's end.
+    /// Returns the operator at a node's end.
     pub fn end(&self, node: usize) -> Option<Operator> {
         let plan = &self.nodes[node].plan;
         Some((plan.function, plan.end_op?))
     }
 
-    /// The functions that a call may enter.
+    /// Returns the functions that a call may enter.
     pub fn callees(&self, end: &NodeEnd) -> Vec<FuncId> {
         match callee(end) {
             Some(&Callee::Direct(function)) => vec![function],
@@ -232,7 +232,7 @@ impl<'a> Executed<'a> {
         }
     }
 
-    /// The number of a call's results.
+    /// Returns the number of a call's results.
     pub fn results(&self, end: &NodeEnd) -> u32 {
         let ty = match callee(end) {
             Some(&Callee::Direct(function)) => match self.program.function(function) {
@@ -249,7 +249,7 @@ impl<'a> Executed<'a> {
         ty.map_or(0, |ty| ty.results.len() as u32)
     }
 
-    /// The nodes that may call a function.
+    /// Returns the nodes that may call a function.
     pub fn callers(&self, function: FuncId) -> Vec<usize> {
         let mut found = self.calls.get(&function).cloned().unwrap_or_default();
         if let Some(ty) = self.program.function(function).map(|f| f.ty) {
@@ -259,7 +259,7 @@ impl<'a> Executed<'a> {
         found
     }
 
-    /// The decisions about the execution of blocks.
+    /// Returns the decisions about the execution of blocks.
     pub fn control(&mut self, function: FuncId) -> Option<(&ControlDependence, &'a Cfg)> {
         let cfg = &self.program.function(function)?.cfg;
         let control = self.control.entry(function).or_insert_with(|| {
@@ -276,7 +276,7 @@ pub(super) fn callee(end: &NodeEnd) -> Option<&Callee> {
     }
 }
 
-/// The last operator of a block.
+/// Returns the last operator of a block.
 pub(super) fn terminator(cfg: &Cfg, block: BlockId) -> Option<OpId> {
     let block = cfg.blocks.get(block)?;
     Some(OpId::from_u32(block.ops.end.as_u32().checked_sub(1)?))
@@ -287,7 +287,7 @@ pub(super) fn is_dispatch(cfg: &Cfg, v: BlockId) -> bool {
     block.is_some_and(|block| matches!(block.kind, BlockKind::Dispatch(_)))
 }
 
-/// The vertices where an exception may choose a block as its handler, innermost first.
+/// Returns the vertices where an exception may choose a block as its handler, innermost first.
 fn dispatches_to(cfg: &Cfg, block: BlockId) -> Vec<BlockId> {
     let mut found: Vec<BlockId> = Vec::new();
     let mut of = Some(block);
