@@ -1,4 +1,4 @@
-//! Finds, by counting, which executions of a line's parts correspond.
+//! Finds corresponding executions of a line's parts in two runs, by counting them.
 
 use std::collections::HashSet;
 
@@ -8,11 +8,11 @@ use super::trail::{Part, Unit};
 /// A scope in which parts are counted. The narrowest comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// Between two calls that both runs make, in one activation.
+    /// The part of an activation between two calls that both runs make.
     Segment,
-    /// In one activation that both runs have.
+    /// One activation that both runs have.
     Activation,
-    /// In the whole run.
+    /// The whole run.
     Run,
 }
 

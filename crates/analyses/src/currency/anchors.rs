@@ -15,16 +15,17 @@ pub(super) struct Calling<'a, S> {
     pub names: &'a Names,
 }
 
-/// Functions whose calls are the same in both runs: in number and, where checked, in order. These
-/// are imports, and functions of the same name that were called equally often. An optimiser inlines
-/// a function or leaves its calls alone; it does not reorder calls that have effects.
+/// Functions that both runs call equally often and, where checked, in the same order. They are
+/// imports, or functions with the same name in both programs. An optimiser inlines a function or
+/// leaves its calls alone; it does not reorder calls that have effects.
 #[derive(Clone, Debug, Default)]
 pub struct Anchors {
     /// The names of the functions.
     pub names: Vec<String>,
     /// For each function, whether the host defines it.
     pub is_host: Vec<bool>,
-    /// The number of each function of the unoptimised program, and of the optimised one.
+    /// The anchor number of each function: first for the unoptimised program, then for the
+    /// optimised one.
     pub(super) of: [HashMap<FuncId, u32>; 2],
 }
 

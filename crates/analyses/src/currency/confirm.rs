@@ -1,9 +1,9 @@
 //! Checks the counterparts found by counting against the values that operators produced.
 //!
-//! Counting sees how often a part of a line is executed, but not in which order. Within one
-//! execution of a block, an optimiser may reorder whatever has no effect: an unrolled loop computes
-//! its rounds in any order. So the values that the operators produced confirm, correct or refuse
-//! each counted counterpart.
+//! Counting shows how often a part of a line is executed, but not in which order. Within one
+//! execution of a block, an optimiser may reorder code that has no effect. For example, an unrolled
+//! loop may compute its iterations in any order. So the values that the operators produced confirm,
+//! correct or refuse each counted counterpart.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::error::Error;
@@ -21,7 +21,7 @@ use afterimage_replay::steps::{Run, Steps, StepsError, Value, Wanted, What};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperatorValue {
     value: Value,
-    /// Whether the number may also be an address. The other run may place an object elsewhere.
+    /// Whether the number may be an address. The other run may place the same object elsewhere.
     may_be_address: bool,
 }
 
@@ -128,8 +128,8 @@ pub struct Alignment<'m> {
     given: [OperatorValues; 2],
     /// The outcome for each part of the optimised run that differs from counting alone.
     outcomes: HashMap<u32, Outcome>,
-    /// The times of the optimised run's blocks whose arrivals at the line belong to several blocks
-    /// of the unoptimised run.
+    /// Times of blocks in the optimised run. The arrivals at the line in such a block belong to
+    /// several blocks of the unoptimised run.
     exchanged: HashSet<u64>,
     /// The values that each block of the unoptimised run produced, by time. The columns of a block
     /// of the optimised run look them up one by one.
@@ -140,11 +140,11 @@ pub struct Alignment<'m> {
     counted: HashMap<u64, Givers>,
 }
 
-/// For each kind of operator and each value: the first stop at which they occur, and whether they
+/// Maps a kind of operator and a value to the first stop at which they occur, and to whether they
 /// occur at that stop only.
 type Givers = HashMap<(Unit, (u64, u64)), (u32, bool)>;
 
-/// Parts, ascending, by unit and activation.
+/// The parts of each unit and activation, ascending.
 type ByActivation = HashMap<(Unit, u64), Vec<u32>>;
 
 /// The values that operators produced, by unit and then by time.
@@ -206,8 +206,9 @@ impl Moments {
         stops.flat_map(|stop| self.b.parts_of(stop)).collect()
     }
 
-    /// The operators whose values must be known to settle these parts of the optimised run. Returns
-    /// those of the unoptimised run, then those of the optimised run, both ascending.
+    /// Returns the operators whose values are needed to settle these parts of the optimised run.
+    /// The first list is for the unoptimised run and the second for the optimised run. Both are
+    /// ascending.
     pub fn to_be_known(&self, parts: &BTreeSet<u32>) -> [Vec<(u64, OpId)>; 2] {
         let blocks = self.blocks(parts);
         let of_b: BTreeSet<u32> = blocks.into_iter().flatten().collect();
@@ -235,8 +236,8 @@ impl Moments {
     }
 
     /// Checks the counted counterparts of these parts by the values of the operators from
-    /// [`to_be_known`](Self::to_be_known), in the unoptimised and in the optimised run. O(those
-    /// operators · log).
+    /// [`to_be_known`](Self::to_be_known), in the unoptimised and in the optimised run. O(operators
+    /// · log).
     pub fn confirmed(&self, parts: &BTreeSet<u32>, given: [OperatorValues; 2]) -> Alignment<'_> {
         let mut settled = Alignment {
             moments: self,
@@ -286,7 +287,8 @@ impl Alignment<'_> {
         matches!(self.outcomes.get(&part), Some(Outcome::Confirmed(_)))
     }
 
-    /// Returns the counterpart of a stop of the optimised run, whose parts must have been settled.
+    /// Returns the counterpart of a stop of the optimised run. The stop's parts must have been
+    /// settled.
     ///
     /// It is the earliest stop among the counterparts of its parts. If no part has a counterpart,
     /// it is the arrival that corresponds to the stop. If a part is refused, only counterparts
@@ -462,7 +464,8 @@ impl Alignment<'_> {
         }
     }
 
-    /// Settles the code that a block has for a source column, by the operators in that code.
+    /// Settles the code that a block contains for a source column, using the operators in that
+    /// code.
     fn column(&mut self, part: u32, inside: &[u32]) {
         let Moments { a, b, pairs } = self.moments;
         let Some(other) = pairs[part as usize] else {
@@ -592,7 +595,7 @@ fn of_kind(unit: Unit, of_a: &[OperatorValue], of_b: &[OperatorValue]) -> Compar
 enum Compared {
     /// At least one value is the same.
     Same,
-    /// There is nothing to compare but addresses.
+    /// Only addresses could be compared.
     Nothing,
     Differs(Refusal),
 }
@@ -680,8 +683,8 @@ mod tests {
             .collect()
     }
 
-    /// All operators of a line in one block, as in an unrolled loop or a line with many statements.
-    /// Either each operator has an arrival of its own, or all share one.
+    /// Tests a block with all operators of a line, as in an unrolled loop or a line with many
+    /// statements. Either each operator has its own arrival, or all share one.
     #[test]
     fn a_long_block_takes_time_in_proportion() {
         const COUNT: u32 = 60_000;
@@ -714,8 +717,8 @@ mod tests {
         }
     }
 
-    /// An unrolled loop in which one run executes one more operator. Only the arrivals can be
-    /// counted, and an optimiser may reverse their order.
+    /// Builds an unrolled loop in which one run executes one more operator. Only the arrivals can
+    /// be counted, and an optimiser may reverse their order.
     fn unrolled(rounds: u32) -> Moments {
         let b = block(&vec![0; rounds as usize], true);
         let mut a = b.clone();

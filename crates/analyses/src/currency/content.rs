@@ -11,7 +11,7 @@ pub enum Comparison {
     /// The values differ. The text is the differing part, as written after the variable's name. It
     /// is empty if the whole value differs.
     Different(String),
-    /// The values are, or contain, addresses of unknown contents, or are too large.
+    /// The values are too large, or they are or contain addresses of unknown contents.
     Incomparable {
         /// The part that cannot be compared.
         part: String,
@@ -78,10 +78,10 @@ impl Symbols {
 }
 
 /// Compares the optimised run's value with the expected one. Numbers, names and strings are the
-/// same if they are written the same. Records and arrays are the same if their parts are.
+/// same if their texts are equal. Records and arrays are the same if their parts are.
 ///
-/// Addresses are the same if they are equal, or at the same offset in the same global variable, or
-/// addresses of functions of the same name. Other addresses of objects cannot be compared.
+/// Two addresses are the same if they are equal, have the same offset in the same global variable,
+/// or belong to functions of the same name. Other addresses of objects cannot be compared.
 ///
 /// O(parts): recursion is bounded by the depth that was rendered.
 pub fn compare(shown: &Rendered, expected: &Rendered, symbols: [&Symbols; 2]) -> Comparison {
@@ -262,8 +262,8 @@ mod tests {
         assert_eq!(check(&address(0), &address(2008)), different(""));
         assert_eq!(check(&address(0), &address(0)), Comparison::Same);
         assert_eq!(check(&address(77), &address(77)), Comparison::Same);
-        // A pointer to a different object cannot be told from a pointer to the same object at
-        // another address.
+        // A pointer to a different object cannot be distinguished from a pointer to the same object
+        // at another address.
         let unknown = check(&address(77), &address(78));
         assert!(matches!(unknown, Comparison::Incomparable { .. }));
         assert_eq!(

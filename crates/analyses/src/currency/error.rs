@@ -20,7 +20,7 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
     /// The module's bytes are not the bytes of the program.
     #[error(transparent)]
     Module(#[from] ProfileError),
-    /// The activations do not follow from the path.
+    /// The path does not determine the activations at this time.
     #[error("the path is damaged: what ran at t={0} is in no activation")]
     Damaged(u64),
     /// The runs called the host in different ways.

@@ -26,7 +26,7 @@ pub struct LastStep {
 }
 
 impl LastStep {
-    /// Returns the last step of a run with this end. `module` is the source of the program.
+    /// Returns the last step of a run with this end. `module` contains the bytes of the program.
     ///
     /// # Errors
     /// If the program has no such place.
@@ -52,7 +52,7 @@ impl LastStep {
     }
 }
 
-/// A run as unique path traces and the dynamic call graph.
+/// The unique path traces and the dynamic call graph of a run.
 pub struct RunCalls {
     wpp: Wpp,
     occurrences: Vec<u64>,
@@ -98,7 +98,7 @@ pub(super) struct PathGraph {
     pub blocks: Vec<BlockId>,
 }
 
-/// Calls that took the same path, and whose callees did, too.
+/// Calls that took the same path, as did their callees.
 pub(super) struct Alike {
     /// The effects of the callees on each fact in question.
     pub effects: Vec<CallEffects>,

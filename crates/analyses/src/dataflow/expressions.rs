@@ -1,5 +1,5 @@
-//! The pure expressions of a function: which values are computed in the same way from the same
-//! values.
+//! Numbers the pure expressions of a function. Values that are computed in the same way from the
+//! same values get the same number.
 
 use std::hash::Hash;
 
@@ -14,8 +14,8 @@ use super::accesses::Described;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Expression(u32);
 
-/// The largest number of distinct leaves. An expression with more becomes an operator whose
-/// operands are leaves, however they are computed.
+/// The largest number of distinct leaves. In an expression with more leaves, the operands of the
+/// operator count as leaves, however they are computed.
 const MOST_LEAVES: usize = 8;
 
 /// How an expression is formed.
@@ -56,7 +56,8 @@ pub(super) struct Access {
     pub is_store: bool,
 }
 
-/// The expressions of a function: value numbers, valid until a leaf gets a new value.
+/// The expressions of a function, as value numbers. A number is valid until one of its leaves gets
+/// a new value.
 pub(super) struct Expressions {
     shapes: Vec<Shape>,
     /// The leaves of each expression.
@@ -70,7 +71,7 @@ pub(super) struct Expressions {
 }
 
 impl Expressions {
-    /// Finds the expressions of a function in O(statements), unless expressions are shared deeply.
+    /// Finds the expressions of a function. O(statements), unless expressions are shared deeply.
     pub fn of(program: &Program, module: &[u8], function: &Function, ssa: &Ssa) -> Self {
         let mut all = Self {
             shapes: Vec::new(),

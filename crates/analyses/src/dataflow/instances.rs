@@ -8,7 +8,8 @@ use super::calls::{Alike, RunCalls};
 use super::listing::Listing;
 use super::memory::Decider;
 
-/// The sites that decided an operator's executions, which are numbered from 1 in order of time.
+/// The sites that decided an operator's executions. The executions are numbered from 1 in order of
+/// time.
 ///
 /// Calls that are alike are stored once. Executions are found through the dynamic call graph, in
 /// which equal subtrees are shared.
@@ -108,8 +109,8 @@ pub struct FactInstance {
     pub decider: Option<Decider>,
 }
 
-/// Executions in stretches of equal length and distance: from `first` to `last`, repeated every
-/// `stride`, `times` times in total.
+/// Executions in `times` stretches of equal length and distance. The first stretch is from `first`
+/// to `last`, and each later stretch begins `stride` after the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceRun {
     /// The number of the first execution.
@@ -202,7 +203,7 @@ impl Collecting {
         });
     }
 
-    /// O(subtrees and runs of calls in the dynamic call graph).
+    /// Finishes the collection. O(subtrees and runs of calls in the dynamic call graph).
     pub fn finish(self, calls: &RunCalls) -> Instances<'_> {
         let graph = calls.graph();
         let (mut counts, mut lengths) = (Vec::new(), Vec::new());
@@ -277,7 +278,7 @@ impl Instances<'_> {
                     passed += length * run.count;
                     continue;
                 }
-                // The first call by whose end the number is reached.
+                // The first call at the end of which the number is reached.
                 let (mut low, mut high) = (0, run.count - 1);
                 while low < high {
                     let middle = low + (high - low) / 2;
@@ -314,7 +315,7 @@ impl Instances<'_> {
     }
 
     /// Corrects a count of executions for the call in which the run ended. That call may have fewer
-    /// executions than the calls it is like.
+    /// executions than the calls with which it is grouped.
     fn with_last(&self, count: u64) -> u64 {
         let Some(innermost) = self.calls.innermost() else {
             return count;

@@ -11,14 +11,14 @@ use super::memory::{Bytes, Code, Codes, Decider, InCallees, Sites, Touch, relati
 use super::question::{Counts, FactQuery, OwnEvents, ask};
 use afterimage_replay::steps::AccessSite;
 
-/// The number of an operator's executions that are redundant by the preceding path alone,
-/// regardless of addresses and values.
+/// The number of an operator's executions that the preceding path alone makes redundant, regardless
+/// of addresses and values.
 ///
 /// *An execution of a load* is redundant if an earlier load or store on the path, in its call or in
-/// its callees, covers all its bytes. That access's address must be the same constant, or the same
-/// expression of values that were not recomputed since. Since that access, no store, bulk operation
-/// or host call may have written any of the bytes. (A store to a constant address, or to another
-/// offset of the same expression, is harmless if it does not overlap.)
+/// its callees, covers all its bytes. The address of that access must be the same constant, or the
+/// same expression of values that have not been recomputed since. No store, bulk operation or host
+/// call may have written any of the bytes since that access. (A store to a constant address, or to
+/// another offset of the same expression, is harmless if it does not overlap.)
 ///
 /// *An execution of a pure operator* is redundant if an earlier operator on the path, in the same
 /// call, computed the same expression, and no value in that expression has been recomputed since. A
@@ -45,8 +45,8 @@ pub struct PathRedundancy {
 /// sites. Sites that are not loads have none.
 ///
 /// Time is linear in the blocks of the functions' unique path traces, times the number of loads and
-/// a logarithm. Regular traces take less. For each constant address it is also linear in the unique
-/// path traces of the run.
+/// a logarithm. Regular traces take less. Each constant address adds time linear in the unique path
+/// traces of the run.
 pub fn path_redundancy(
     calls: &RunCalls,
     program: &Program,
@@ -84,7 +84,7 @@ pub fn path_redundancy(
     answers(calls, &sites, &wanted, &known)
 }
 
-/// The facts needed about the operator at a site.
+/// The facts about the operator at a site that a query needs.
 pub(super) struct Wanted {
     pub site: AccessSite,
     pub block: BlockId,

@@ -1,4 +1,4 @@
-//! Answers questions about a place of a function, for all its calls.
+//! Answers questions about a place in a function, for all calls to the function.
 
 use afterimage_dataflow::{
     CallEffects, Direction, Effect, Outcome, Question, Site, Solution, Summaries, Times, solve,
@@ -15,7 +15,8 @@ use super::scan::scan;
 pub(super) struct OwnEvents {
     /// For each block, the positions of the deciding events, with their sites, in order.
     blocks: FxHashMap<BlockId, Vec<(u32, Site)>>,
-    /// The sites that decide when a block ends with a call through a table that reaches the host.
+    /// For each block that ends with a call through a table: the site that decides if the call
+    /// reaches the host.
     hosts: FxHashMap<BlockId, Site>,
 }
 
@@ -38,7 +39,7 @@ impl OwnEvents {
         self.add(block, position(op), site);
     }
 
-    /// Adds a site that decides when a block's final call reaches the host.
+    /// Adds a site that decides if a block's final call reaches the host.
     pub fn at_host(&mut self, block: BlockId, site: Site) {
         self.hosts.insert(block, site);
     }
@@ -49,7 +50,7 @@ impl OwnEvents {
         events.insert(after, (position, site));
     }
 
-    /// Returns the site that decides when a block ends by calling the host through a table.
+    /// Returns the site that decides if the block's final call through a table reaches the host.
     pub fn host(&self, block: BlockId) -> Option<Site> {
         self.hosts.get(&block).copied()
     }
@@ -85,8 +86,8 @@ pub(super) struct FactQuery<'a> {
 }
 
 /// Answers questions about one function, call by call. Calls that are alike are taken together.
-/// `tell` receives the question's number, the number of blocks that each call executed itself, the
-/// times of the operator's executions, and the answer.
+/// `tell` receives the number of the question, the number of blocks that each call executed itself,
+/// the times of the operator's executions, and the answer.
 pub(super) fn ask(
     calls: &RunCalls,
     function: FuncId,
@@ -150,7 +151,7 @@ pub(super) fn ask(
     });
 }
 
-/// A question about a group of calls that are alike.
+/// A question, applied to a group of calls that are alike.
 struct Of<'a> {
     asked: &'a FactQuery<'a>,
     path: &'a PathGraph,
@@ -174,7 +175,8 @@ impl Of<'_> {
         times.to_series()
     }
 
-    /// Returns the block's effect between the operator and where a query leaves the block.
+    /// Returns the effect of the part of the block between the operator and the point where a query
+    /// leaves the block.
     fn own(&self, node: usize) -> Effect {
         let here = position(self.asked.op);
         match self.asked.direction {

@@ -13,12 +13,12 @@ use super::question::{FactQuery, position};
 /// The number of executions merged at a time.
 const GATHERED: usize = 1 << 12;
 
-/// Finds what decides each execution in question, in calls that are alike. The result has, for each
-/// question in order, the times of the executions and the answers. Each question comes with the
-/// number of the call effects that matter to it.
+/// Finds what decides each execution in question, in calls that are alike. For each question, in
+/// order, returns the times of the executions and the answers. Each question comes with the number
+/// of the call effects that matter to it.
 ///
-/// Gives the same answers as queries over a graph. Time is O(blocks × questions). Memory is for the
-/// executions in question.
+/// Gives the same answers as queries over a graph. Time is O(blocks × questions). Memory is linear
+/// in the executions in question.
 pub(super) fn scan(
     blocks: impl Iterator<Item = BlockId>,
     length: u64,
@@ -83,7 +83,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether the next block needs no work, as is the case for most.
+    /// Whether the next block needs no work. Most blocks need none.
     #[inline]
     fn passes(&mut self, t: u64, block: BlockId) -> bool {
         if self.calls.at <= t {
@@ -240,7 +240,7 @@ impl<'a, T> Pointer<'a, T> {
         pointer
     }
 
-    /// Finds the first timestamp that is not before `t`.
+    /// Moves to the first timestamp that is not before `t`.
     fn go_to(&mut self, t: u64) {
         self.at = u64::MAX;
         while let Some((first, rest)) = self.left.split_first() {

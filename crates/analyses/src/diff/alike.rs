@@ -4,10 +4,10 @@ use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_program::{BlockEnd, Callee, Cfg, Function, Program};
 use wasmparser::{Operator, Parser, Payload};
 
-/// The differences between two modules that are alike. Such modules have the same functions of the
-/// same types, with the same locals, number of operators and control flow. So the k-th operator of
-/// a function corresponds to the k-th in the other module, and the runs can be compared block by
-/// block.
+/// The differences between two modules that are alike. Such modules have the same functions with
+/// the same types, locals, numbers of operators and control flow. So the k-th operator of a
+/// function corresponds to the k-th operator of that function in the other module, and the runs can
+/// be compared block by block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alike {
     /// The operators that differ, in the order of the code.
@@ -37,8 +37,8 @@ pub struct OtherData {
 }
 
 impl Alike {
-    /// The largest number of differing operators in modules that are alike. If code or data moved,
-    /// hundreds of constants differ, because they are addresses.
+    /// The largest number of differing operators in modules that are alike. If code or data has
+    /// moved, hundreds of constants differ, because they are addresses.
     pub const MOST: usize = 64;
 }
 
@@ -86,8 +86,8 @@ fn others(
     let (mut x, mut y) = (a.0.operators(a.1, of_a), b.0.operators(b.1, of_b));
     while let (Some((op, from_x, first)), Some((_, from_y, second))) = (x.next(), y.next()) {
         let is_same = match (&first, &second) {
-            // The bytes identify the targets of a `br_table`; the decoded operator also contains
-            // the position.
+            // The bytes identify the targets of a `br_table`. The decoded operator also contains
+            // the position, so it cannot be compared.
             (Operator::BrTable { .. }, Operator::BrTable { .. }) => {
                 part(a.1, &(from_x..x.position())) == part(b.1, &(from_y..y.position()))
             }

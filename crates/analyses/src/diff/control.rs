@@ -78,7 +78,7 @@ struct Blocks<'a, S: Segments> {
     position: usize,
 }
 
-/// An execution of a node whose blocks have not been processed yet.
+/// An execution of a node. Its blocks have not been processed yet.
 struct Fresh {
     node: NodeId,
     length: u64,

@@ -30,7 +30,7 @@ pub enum DiffError<E: Error + 'static> {
         "a path lacks code of some functions, so the runs cannot be compared; build the whole path with `afterimage build --lens paths --again`"
     )]
     Partial,
-    /// The runs differ, but none of their steps do.
+    /// The runs differ, but all of their steps are equal.
     #[error(
         "the runs differ after t={0}, but none of their steps does; this is a bug in afterimage"
     )]

@@ -88,7 +88,7 @@ where
         let went = (first && sides.0.advance()?, second && sides.1.advance()?);
         match went {
             (false, false) if first && second => return Ok(None),
-            // One execution has ended while the other continues.
+            // One execution has ended, and the other continues.
             (false, _) if first => break,
             (_, false) if second => break,
             _ => {}
@@ -165,8 +165,8 @@ impl HostBytes {
     }
 }
 
-/// Returns the bytes of a range of memory. The host reads and writes at the end of a node, where
-/// the machine stops.
+/// Returns the bytes of a range of memory. The host reads and writes bytes at the end of a node,
+/// where the machine stops.
 fn written<S: Segments>(
     steps: &mut Steps<'_, S>,
     range: Range,

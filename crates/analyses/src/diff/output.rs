@@ -21,16 +21,16 @@ pub struct OutputDifference {
     pub before: Vec<u8>,
     /// The number of the line with the difference, from 1.
     pub line: u64,
-    /// The first execution's output from this point on. `None` if there is no more.
+    /// The first execution's output from the difference on. `None` if there is no more.
     pub a: Option<Written>,
-    /// The second execution's output from this point on. `None` if there is no more.
+    /// The second execution's output from the difference on. `None` if there is no more.
     pub b: Option<Written>,
 }
 
 /// Output bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The first bytes, up to the end of the line or of the write.
+    /// The first bytes, up to the end of the line or the end of the write.
     pub bytes: Vec<u8>,
     /// The time of the block that ends with the call of `fd_write`.
     pub time: u64,
@@ -55,8 +55,8 @@ const KEPT: usize = 120;
 /// Finds where the output of two WASI programs first differs. Output is what `fd_write` wrote, in
 /// the order of the calls. (File descriptors are identified by their numbers alone.)
 ///
-/// Takes as long as following both executions to their ends. Memory is that of the two machines,
-/// plus the output that only one execution has written so far.
+/// Takes as long as following both executions to their ends. Memory holds the two machines and the
+/// output that only one execution has written so far.
 ///
 /// # Errors
 /// If either execution cannot be followed.

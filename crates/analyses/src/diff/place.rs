@@ -6,7 +6,7 @@ use afterimage_wpp::{Segments, WholePath};
 
 use super::DiffError;
 
-/// A call that is open at some time.
+/// A call that is open at the time in question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallPlace {
     /// The function that makes the call.
@@ -17,8 +17,8 @@ pub struct CallPlace {
     pub time: u64,
 }
 
-/// Returns the calls that are open when block T is executed, innermost first: at most `most` of
-/// them. Activations entered by a tail call or by the host have no call.
+/// Returns at most `most` of the calls that are open when block T is executed, innermost first.
+/// Activations entered by a tail call or by the host have no call.
 ///
 /// # Errors
 /// If the path cannot be read.

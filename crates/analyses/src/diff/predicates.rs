@@ -3,9 +3,9 @@
 //! As in statistical debugging (Liblit, Naik, Zheng, Aiken and Jordan, "Scalable statistical bug
 //! isolation", 2005, sections 2 and 3), each statement is a site with predicates. A predicate says
 //! that some value had a given sign, or that some value was outside the range of all passing
-//! executions. Predicates that say only that their statement was executed are left out, as are
-//! those whose Increase(P) is not positive. Predicates are ranked by Ochiai's coefficient, as lines
-//! are.
+//! executions. Two kinds of predicates are left out: those that say only that their statement was
+//! executed, and those without a positive Increase(P). Like lines, predicates are ranked by
+//! Ochiai's coefficient.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use super::ranges::{Number, Range};
 use crate::matching::StatementSite;
 
-/// A predicate about some value that a statement produced in an execution.
+/// A predicate that holds in an execution if some value of the statement satisfies it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Predicate {
     /// Some value is less than 0.
@@ -71,8 +71,7 @@ pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValu
     let of = |row: &RankedValue| (row.failing, row.passing);
     rows.sort_by(|x, y| {
         let order = telling(of(y), of(x));
-        // A statement says more if passing executions also execute it, but produce different values
-        // there.
+        // A statement says more if passing executions also execute it but produce different values.
         order
             .then(y.executed[1].cmp(&x.executed[1]))
             .then(x.place.cmp(&y.place))
@@ -137,7 +136,8 @@ fn holds(predicate: Predicate, range: &Range) -> bool {
     }
 }
 
-/// Compares ef² / (ef + ep): the square of the coefficient, times a factor common to all.
+/// Compares two predicates by ef² / (ef + ep), which is the square of the coefficient times a
+/// factor common to all.
 fn telling(x: (usize, usize), y: (usize, usize)) -> Ordering {
     let part = |(failing, passing): (usize, usize)| {
         let failing = failing as u128;

@@ -46,7 +46,7 @@ enum Happening {
     HostWrite(Range),
 }
 
-/// A part of the events, in order.
+/// Consecutive events, in order.
 #[derive(Debug, Default)]
 struct Batch {
     happenings: Vec<Happening>,
@@ -95,7 +95,7 @@ impl Batch {
     }
 }
 
-/// Hands the events that it receives to the other thread.
+/// A listener that passes events on to the other thread.
 struct Handing {
     batch: Batch,
     full: SyncSender<Batch>,
@@ -133,7 +133,7 @@ impl Listen for Handing {
         });
     }
 
-    /// The thread that consumes the events answers this.
+    /// Only the listener on the other thread can answer this question.
     fn is_known(&self, _: u32) -> bool {
         true
     }
@@ -190,8 +190,9 @@ fn take_all(listener: &mut impl Listen, full: &Receiver<Batch>, empty: &Sender<B
     }
 }
 
-/// Follows a run to its end, while another thread consumes the events of its statements. Consuming
-/// is half the work. The functions in `standing` stand alone. If `standing` is `None`, all do.
+/// Follows a run to its end, while another thread consumes the events of its statements, which is
+/// half the work. The functions in `standing` stand alone. If `standing` is `None`, all functions
+/// do.
 pub(super) fn follow_taking<S: Segments, T>(
     run: Run<'_, S>,
     log: LogReader,

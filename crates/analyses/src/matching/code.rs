@@ -29,13 +29,13 @@ pub(super) struct OperatorFacts {
     pub takes_addresses: bool,
     /// Whether the operator is `i32.add` or `i32.sub`, which turn an address into an address.
     pub adds: bool,
-    /// Whether the operator may join several conditions into one.
+    /// Whether the operator may combine several conditions into one.
     pub joins: bool,
     /// For a call, the number of arguments.
     pub arguments: u32,
 }
 
-/// The facts about a function's operators, by ordinal. Linear in its body.
+/// The facts about a function's operators, by ordinal. Takes time linear in the function's body.
 pub(super) fn operators(
     program: &Program,
     module: &[u8],

@@ -38,8 +38,8 @@ pub struct Sketched {
 }
 
 impl Sketched {
-    /// `apart` has the statements of the same run, separated by calls. Returns the number that each
-    /// has in `self`, or `None` if the runs differ.
+    /// Returns, for each statement of `apart`, its number in `self`. `apart` has the statements of
+    /// the same run, separated by calls. Returns `None` if the runs differ.
     pub(super) fn numbers_of(&self, apart: &Self) -> Option<Vec<u32>> {
         let places = apart.places.iter();
         let known = places.map(|place| Some(self.places.binary_search(place).ok()? as u32));
@@ -156,8 +156,8 @@ impl Take for Sketches {
 /// Follows a run from beginning to end and sketches every statement, on another thread if possible.
 /// Jumps and returns are not sketched: they have no values.
 ///
-/// Time is linear in the run. The memory is the machine's, plus as much as the guest writes to,
-/// plus 1,000 to 2,000 bytes for each executed statement of the program.
+/// Time is linear in the run. Needs the machine's memory, as much again as the guest writes to, and
+/// 1,000 to 2,000 bytes for each executed statement of the program.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -303,8 +303,8 @@ fn finish<S: Segments>(run: Run<'_, S>, walked: Walked<Taking<Sketches>>) -> Ske
     }
 }
 
-/// The factor by which each intermediate copy weakens the evidence that one statement wrote
-/// another's input.
+/// The factor by which each intermediate copy weakens the evidence that a statement wrote another
+/// statement's input.
 const COPIED: f32 = 0.8;
 /// The largest number of writers kept for one reader.
 const WRITERS: usize = 32;

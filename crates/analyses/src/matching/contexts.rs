@@ -2,9 +2,9 @@
 //! executed.
 //!
 //! An optimiser inlines a small function wherever it is called, and each copy does a part of the
-//! function's work. To match the copies, the function's statements are also separated by the calls
-//! around them, up to a function that *stands alone*, that is, one that is not inlined. (Ammons,
-//! Ball and Larus 1997 call these calling contexts.)
+//! function's work. So the function's statements are also separated by the calls around them, up to
+//! a function that *stands alone*, that is, a function that is not inlined. (Ammons, Ball and Larus
+//! 1997 call these calling contexts.)
 
 use std::collections::HashSet;
 
@@ -13,11 +13,11 @@ use rustc_hash::FxHashMap;
 
 /// The largest number of calls in a context.
 const DEEPEST: u32 = 24;
-/// The limit on the operators of all contexts together. It is [`TIMES`] times the number of the
-/// program's operators, but at most this number.
+/// The upper bound of the limit on the operators of all contexts together. The limit itself is
+/// [`TIMES`] times the number of the program's operators.
 const MOST: usize = 1 << 21;
 const TIMES: usize = 8;
-/// The limit is at least this number.
+/// The lower bound of that limit.
 const FEW: usize = 1 << 16;
 
 /// A function, and the calls through which it is executed.
@@ -47,8 +47,8 @@ pub(super) struct Contexts {
 }
 
 impl Contexts {
-    /// Takes the functions that stand alone; `None` if all do. `operators` is the number of
-    /// operators in the program.
+    /// Starts without contexts. `standing` contains the functions that stand alone; `None` if all
+    /// do. `operators` is the number of operators in the program.
     pub fn new(standing: Option<HashSet<FuncId>>, operators: usize) -> Self {
         Self {
             standing,
@@ -57,7 +57,7 @@ impl Contexts {
         }
     }
 
-    /// Whether all functions stand alone, so that open activations need not be known.
+    /// Whether all functions stand alone. Open activations then need not be known.
     pub fn is_flat(&self) -> bool {
         self.standing.is_none()
     }
@@ -220,8 +220,7 @@ mod tests {
             contexts.enter(calls_itself, op(2), 10);
             let of = contexts.of(contexts.current().unwrap());
             let root = [main, calls_itself][usize::from(depth > 0)];
-            // The function cannot be inlined into itself, so it stands alone there. Its recursive
-            // call begins it anew.
+            // The function cannot be inlined into itself, so it stands alone in its recursive call.
             assert_eq!((of.function, of.root), (calls_itself, root), "{depth}");
         }
         let open = contexts.len();

@@ -2,9 +2,9 @@
 //! Soffa 1999; Zhang and Gupta 2005, section 6.2).
 //!
 //! For each power of two 2ᵏ, sketches record whether the first 2ᵏ executions of two statements had
-//! the same values. For a pair that differs, they thus locate the first difference up to a factor
-//! of two. Both runs are followed again, and more of the executions in between are kept, until the
-//! first difference is known.
+//! the same values. For a pair that differs, sketches thus locate the first difference up to a
+//! factor of two. Both runs are then followed again, keeping more of the executions in between,
+//! until the first difference is known.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::panic::resume_unwind;
@@ -35,7 +35,7 @@ pub struct Divergence {
     /// values in both versions. If the second version inlined the function, only executions through
     /// the same calls are compared.
     pub numbers: [u64; 2],
-    /// The differing values. For calls, they are two arguments.
+    /// The differing values. For calls, the two differing arguments.
     pub values: [u64; 2],
     /// For calls, the numbers of these arguments, from 1.
     pub arguments: Option<[u32; 2]>,
@@ -86,17 +86,17 @@ impl Took {
     }
 }
 
-/// Why corresponding statements produced different values. The reasons that say most come first.
+/// Why corresponding statements produced different values, with the most informative reasons first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// The statement performs a different computation. It has a different operator or constant, and
-    /// its operands are otherwise the same. No producer of its operands differed earlier, and some
-    /// user of its value acts differently or has no known counterpart.
+    /// its operands are otherwise the same. No producer of its operands differed earlier. Some user
+    /// of its value acts differently or has no known counterpart.
     Computed,
     /// The statement takes a different value: from memory, as an argument, or from a statement
     /// without a known counterpart. No producer of its operands differed earlier. Wrong matches
-    /// also look like this. So do statements that compute differently, but whose users all do the
-    /// same.
+    /// also look like this, as do statements that compute differently while all users of their
+    /// values do the same.
     Read,
     /// A statement that produced one of its operands differed earlier.
     Passed,
@@ -109,13 +109,13 @@ const PAIRS: usize = 2048;
 /// An object counts as moved if the distance between its addresses in the two versions occurs at
 /// least this often.
 const MOVED: u32 = 2;
-/// The largest number of executions kept, over all pairs.
+/// The largest total number of executions kept for all pairs.
 const KEPT: u64 = 1 << 22;
 
 /// A function that opens a run's log from the beginning.
 pub type OpenLog<'l> = &'l (dyn Fn() -> Result<LogReader, TraceError> + Sync);
 
-/// A pair, and the range that contains its first differing execution.
+/// A pair of statements, and the range that contains their first differing execution.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     a: u32,
@@ -130,14 +130,14 @@ struct Open {
 /// between addresses of objects that have merely moved do not count; corresponding loads and stores
 /// show which objects have.
 ///
-/// Pairs that performed different computations on the same operands come first. Within each origin,
-/// pairs that are more likely than not to correspond come first. Otherwise, the order is by time in
-/// the second version.
+/// Pairs are sorted by origin: those that performed different computations on the same operands
+/// come first. Within each origin, pairs that are more likely than not to correspond come first.
+/// Ties are in order of time in the second version.
 ///
 /// Candidates are the pairs that agree in at least half of the shorter sequence of values, and
 /// those whose producers correspond. Both runs are followed again, at the same time. They are
-/// followed twice if several thousand executions or more lie between the known ones. Only the first
-/// run reports progress.
+/// followed twice if thousands of executions lie between the known ones. Only the first run reports
+/// progress.
 ///
 /// # Errors
 /// If a run cannot be followed.
@@ -227,7 +227,7 @@ where
         }
     }
     tell_origins(matching, &mut operators, &mut found);
-    // An optimiser may make a counter begin at a different number. This does not affect a
+    // An optimiser may make a counter begin at a different number. This does not explain a
     // computation that differs on equal operands.
     found.retain(|found| !is_shifted(found) || found.origin == Origin::Computed);
     found.sort_by_key(|found| {
@@ -349,7 +349,7 @@ impl<S: Segments> Operators<'_, '_, S> {
 /// The objects that the second version places elsewhere, by the distance they have moved.
 struct Moves(HashMap<u64, Moved>);
 
-/// Objects that moved by the same distance.
+/// The objects that moved by one distance.
 struct Moved {
     /// The number of pairs of statements that access these objects.
     times: u32,
@@ -360,14 +360,14 @@ struct Moved {
     last: u64,
 }
 
-/// The distance to which an object may extend beyond its accessed bytes, since parts of it may
-/// never be accessed.
+/// The assumed distance by which an object extends beyond its accessed bytes. Parts of an object
+/// may never be accessed.
 const AROUND: u64 = 1024;
 
 impl Moves {
-    /// Whether two values are addresses of such an object in the two versions, or both the
-    /// negations of its addresses. Numbers that differ by the same distance, but are not near the
-    /// objects, do not count.
+    /// Whether two values are the addresses of one of these objects in the two versions, or the
+    /// negations of these addresses. Numbers that differ by the same distance but are not near the
+    /// objects do not count.
     fn lead(&self, values: [u64; 2]) -> bool {
         // Compilers write `-p & 15` for the distance from `p` to the next multiple of 16.
         let negative = values.map(|value| match u32::try_from(value) {
@@ -460,11 +460,11 @@ fn tell_origins<S: Segments>(
 /// value. If there are more, the difference is assumed to matter.
 const FOLLOWED: usize = 64;
 
-/// Whether a different computation in the second version makes a difference. It matters if it
-/// reaches, through other statements that also compute differently, a statement that acts
-/// differently from its counterpart. It also matters if it reaches a statement that has no
-/// counterpart and is not a computation. Otherwise, an optimiser only computes an address or a
-/// condition in different steps.
+/// Whether a different computation in the second version has a lasting effect. It has one if its
+/// value reaches a statement that acts differently from its counterpart. The value may pass through
+/// other statements that also compute differently. The computation also has a lasting effect if its
+/// value reaches a statement that has no counterpart and is not a computation. Otherwise, an
+/// optimiser only computes an address or a condition in different steps.
 fn matters(
     versions: [&Version; 2],
     matching: &Matching,

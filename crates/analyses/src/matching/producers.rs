@@ -1,4 +1,4 @@
-//! Finds where operands may come from, without following the run.
+//! Finds the possible origins of operands without following the run.
 //!
 //! The search passes through locals, φs, arguments and results of calls. It also passes through
 //! memory where the store and the load use the same computed address, as on the stack of an
@@ -20,7 +20,7 @@ use afterimage_replay::values::Types;
 const LOOKED_AT: usize = 96;
 /// The largest number of producers to keep.
 const KEPT: usize = 24;
-/// The largest number of callers to examine for an argument.
+/// The largest number of callers to examine for one argument.
 const CALLERS: usize = 8;
 
 /// A value in a context.
@@ -32,7 +32,7 @@ pub(super) struct Producers<'a> {
     known: &'a HashMap<FuncId, Vec<OperatorFacts>>,
     numbers: &'a FxHashMap<(u32, OpId), u32>,
     contexts: &'a Contexts,
-    /// For each function, the calls of its standing activations: contexts and statements.
+    /// The calls to each function where it stands alone, as contexts and statements.
     callers: HashMap<FuncId, Vec<(u32, StmtId)>>,
     stores: HashMap<(FuncId, ValueId, u64), Vec<StmtId>>,
     returns: HashMap<FuncId, Vec<ValueId>>,
@@ -225,7 +225,7 @@ impl<'a> Producers<'a> {
                         let stored = self.stored(function, ssa, statement);
                         here(few(&stored))
                     }
-                    // Unoptimised code first turns a condition into 0 or 1, and may negate it.
+                    // Unoptimised code first converts a condition to 0 or 1, and may negate it.
                     _ if self.is_condition(function, ssa, statement) => {
                         here(ssa.operands(statement))
                     }

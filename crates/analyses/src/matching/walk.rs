@@ -1,4 +1,4 @@
-//! Follows a run and reports what its statements do.
+//! Follows a run and reports the values and accesses of its statements.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use super::take::Listen;
 use super::template::{Template, make};
 use afterimage_replay::steps::{Follower, Plans, Run, StepsError};
 
-/// Translates the machine's actions into events of statements.
+/// An observer of the machine that translates its actions into events of statements.
 struct Telling<L> {
     listener: L,
     template: Rc<Template>,
@@ -71,7 +71,7 @@ impl<L: Listen> Observer for Telling<L> {
     }
 }
 
-/// Notes only which activations end.
+/// An observer that records only which activations end.
 struct Leaving<'c>(&'c mut Contexts);
 
 impl Observer for Leaving<'_> {
@@ -120,7 +120,8 @@ impl<L> Walked<L> {
     }
 }
 
-/// Returns the start of the stack: LLVM's linker keeps the stack pointer in the first global.
+/// Returns the start of the stack, which is the initial value of the first global. LLVM's linker
+/// keeps the stack pointer there.
 fn stack_of<S: Segments>(run: &Run<'_, S>, follower: &Follower<'_, S>) -> u64 {
     let is_pointer = run.program.globals.first() == Some(&ValType::I32);
     let first = follower.machine.state.globals.first();
@@ -195,7 +196,7 @@ where
         })
     }
 
-    /// Notes the activation that a node begins, if any.
+    /// Records the activation that a node begins, if any.
     fn enter(&mut self, visit: Visit) {
         if !self.follower.machine.begins_activation() {
             return;

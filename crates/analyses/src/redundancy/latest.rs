@@ -1,4 +1,4 @@
-//! The operands of each expression when it was last computed, call by call.
+//! Records the operands with which each expression was last computed, call by call.
 
 /// The words of an expression's operands: the lower halves of three operands, then their upper
 /// halves, for vectors.
@@ -25,8 +25,8 @@ pub(super) struct Computed {
     pub same: bool,
 }
 
-/// For each expression, the last computation in the innermost call of its function, and the entries
-/// of callers that may be needed again.
+/// The last computation of each expression in the innermost call to its function. Also holds the
+/// entries of callers that may be needed again.
 ///
 /// Invariant: an expression's entry for an open call is either in the expression's slot or in
 /// `before`, which is in the order of the calls.
@@ -54,13 +54,13 @@ impl Table {
         self.latest.len() as u32 - 1
     }
 
-    /// A call begins.
+    /// Begins a call.
     pub fn enter(&mut self) {
         self.calls += 1;
         self.open.push((self.calls, self.before.len()));
     }
 
-    /// The innermost call ends.
+    /// Ends the innermost call.
     pub fn leave(&mut self) {
         let Some((_, mark)) = self.open.pop() else {
             return;
@@ -111,7 +111,7 @@ impl Table {
     }
 }
 
-/// Compares operands inline: a call would cost too much for so few words.
+/// Compares operands inline, because a call would cost too much for so few words.
 #[inline(always)]
 fn same(a: &Operands, b: &Operands) -> bool {
     a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0

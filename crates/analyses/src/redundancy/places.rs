@@ -1,4 +1,4 @@
-//! The counted operators, path by path.
+//! Numbers the counted operators, path by path.
 
 use std::rc::Rc;
 

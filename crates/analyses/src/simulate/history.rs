@@ -29,7 +29,7 @@ pub struct OutcomeRun {
     pub outcome: Outcome,
 }
 
-/// The outcome of one execution, with its neighbours that missed.
+/// The outcome of one execution, with the nearest misses before and after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneOutcome {
     /// The outcome of the execution.
@@ -62,8 +62,8 @@ fn unless_enough(ended: Result<(), Ended>) -> Result<(), StoredError> {
 }
 
 impl StoredSimulation {
-    /// Passes the history of a site, by its number in the summary, to `each` in runs as long as
-    /// possible, until `each` returns a break. Memory holds the misses of one epoch.
+    /// Passes the history of a site to `each`, in the longest possible runs, until `each` returns a
+    /// break. `site` is the site's number in the summary. Memory holds the misses of one epoch.
     ///
     /// # Errors
     /// If the history is damaged.

@@ -1,4 +1,4 @@
-//! Misses by place.
+//! Sums misses by place.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use afterimage_profile::{Line, ProfileError};
 use afterimage_replay::steps::{OperatorPlace, Operators};
 use serde::{Deserialize, Serialize};
 
-/// The kind of rows.
+/// The kind of place that each row stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissesBy {
@@ -49,7 +49,7 @@ pub enum MissesPlace {
 pub struct MissesRow {
     /// The place.
     pub place: MissesPlace,
-    /// Executions and misses of all sites at the place.
+    /// The executions and misses of all sites at the place.
     pub tally: Tally,
 }
 

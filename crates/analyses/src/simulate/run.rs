@@ -19,10 +19,10 @@ use afterimage_replay::steps::{Follower, Run, StepsError};
 /// blocks executed before the epoch, and its bytes.
 pub type Keep<'k> = dyn FnMut(usize, u64, &[u8]) -> Result<(), Box<dyn Error + Send + Sync>> + 'k;
 
-/// Simulates a run for all specs at once, and passes on histories as they come. `stops` says where
-/// each open activation stood at the end of the run. If the recording was cut off, the simulation
-/// goes as far as the log. The summaries state the number of blocks. Memory does not depend on the
-/// length of the run.
+/// Simulates a run for all specs at once, and passes on histories as they come. `stops` gives the
+/// position of each open activation at the end of the run. If the recording was cut off, the
+/// simulation goes as far as the log. The summaries contain the number of blocks reached. Memory
+/// does not depend on the length of the run.
 ///
 /// # Errors
 /// If the run cannot be followed, or `keep` fails.

@@ -32,7 +32,7 @@ pub enum StoredError {
     },
 }
 
-/// Appends simulations to a file: first epochs as they come, then summaries.
+/// Appends simulations to a file. Epochs come first, as they are produced, and then the summaries.
 pub struct SimulationWriter {
     sections: Vec<SectionWriter>,
 }
@@ -62,7 +62,7 @@ impl SimulationWriter {
         Ok(self.sections[simulation].put(before, epoch)?)
     }
 
-    /// Ends the sections. They take effect with the commit.
+    /// Ends the sections. They become part of the file with the commit.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -148,8 +148,8 @@ pub(super) fn simulation_sections(file: &TraceFile) -> Result<Vec<usize>, TraceE
 }
 
 /// Returns the complete sections of simulations, with their names. If the first chunk of a section
-/// is damaged, its name is doubtful. Such a section replaces no other, but a sound section of the
-/// same name replaces it.
+/// is damaged, the section's name is doubtful. Then it replaces no other section, but a sound
+/// section of the same name replaces it.
 fn named_sections(file: &TraceFile) -> Result<Vec<(usize, Option<String>)>, TraceError> {
     let sections = file.sections()?;
     let mut taken: HashSet<String> = HashSet::new();
@@ -250,7 +250,8 @@ impl StoredSimulation {
             let read = found.misses(before, &mut misses);
             read.map_err(|error| self.damaged(error))?;
             sum = sum.plus(found.tally);
-            // Keeps the numbers of executions within the numbers in the summary, which are bounded.
+            // Bounds the number of executions by the number in the summary, which is itself
+            // bounded.
             if sum.executions > expected.executions {
                 return Err(inconsistent().into());
             }

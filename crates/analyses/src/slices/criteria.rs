@@ -1,4 +1,4 @@
-//! Slice criteria, made from executions of statements and from moments.
+//! Makes slice criteria from executions of statements and from moments.
 
 use afterimage_machine::{NodeCode, Operand, Range, Taker};
 use afterimage_slice::{Criterion, Reach, Want};
@@ -39,7 +39,7 @@ pub fn of_operand(execution: &Execution, code: &NodeCode, number: usize) -> Opti
 }
 
 /// Returns all criteria that a question about an execution may have: all operands, one operand, or
-/// only that it was reached.
+/// only the fact that it was reached.
 pub(super) fn all_of(execution: &Execution, code: &NodeCode) -> impl Iterator<Item = Vec<Want>> {
     let statement = execution.statement;
     let operands = statement.map_or(0, |statement| statement.operands(code).len());
@@ -69,7 +69,7 @@ pub fn of_bytes_behind(activation: &Activation<'_>, range: Range) -> Criterion {
 }
 
 /// Returns the criterion for a variable's places in memory and globals, when its function has
-/// ended. They are taken at the end of the node that contains a moment.
+/// ended. The criterion applies to the end of the node that contains a moment.
 pub fn of_pieces_behind(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
     let lasting = |piece: &&Piece| matches!(piece.place, Place::Global(_) | Place::Memory(_));
     let lasting = Vec::from_iter(pieces.iter().filter(lasting).cloned());

@@ -1,4 +1,4 @@
-//! A slice, as a user requests it.
+//! A slice as requested by a user.
 
 use afterimage_slice::{Follows, Reach};
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,11 @@ pub struct SliceQuery {
     pub algorithm: Algorithm,
     /// The dependences to follow.
     pub along: SliceAlong,
-    /// For a chop, the place on which everything must also depend. Backward only.
+    /// For a chop, the place on which everything in the slice must also depend. Allowed only for
+    /// backward slices.
     pub chop: Option<String>,
-    /// The largest number of dependences to follow, from 1 to [`DEEPEST`](Self::DEEPEST). Not with
-    /// a chop.
+    /// The largest number of dependences to follow, from 1 to [`DEEPEST`](Self::DEEPEST). Not
+    /// allowed with a chop.
     pub depth: Option<u8>,
 }
 
@@ -27,7 +28,7 @@ pub struct SliceQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SliceAbout {
-    /// The statements of an execution of a place: `parser.c:42#7`, `@0x1f3#last`.
+    /// The statements of an execution of a place, such as `parser.c:42#7` or `@0x1f3#last`.
     Statement {
         /// The place.
         at: String,
@@ -55,7 +56,7 @@ pub enum SliceAbout {
         /// The number of bytes.
         length: u64,
     },
-    /// The trap that ended the program. Backward and by executions only.
+    /// The trap that ended the program. Allowed only for backward slices by executions.
     Trap,
 }
 
@@ -99,7 +100,7 @@ impl SliceAlong {
 }
 
 impl SliceQuery {
-    /// The largest depth that a slice may be limited to.
+    /// The largest value of `depth`.
     pub const DEEPEST: u8 = Reach::DEEPEST;
 
     /// Creates a request for a backward slice with default settings: by executions, along all

@@ -18,12 +18,13 @@ use afterimage_replay::steps::{Follower, Run, StepsError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
-    /// By statements, over the dependences that the code allows between executed statements
-    /// (Agrawal and Horgan 1990, the first approach).
+    /// Consists of statements. Follows the dependences that the code allows between executed
+    /// statements (Agrawal and Horgan 1990, the first approach).
     Nodes,
-    /// By statements, over the dependences that some execution exercised (the second approach).
+    /// Consists of statements. Follows the dependences that some execution exercised (the second
+    /// approach).
     Edges,
-    /// By executions (the third approach; Zhang and Gupta 2005, section 6.1).
+    /// Consists of executions (the third approach; Zhang and Gupta 2005, section 6.1).
     Full,
 }
 
@@ -41,11 +42,11 @@ pub struct Question {
     /// The starting statements of a slice by statements. They are the statements that the criteria
     /// executed, or those that [produced](by_statements) the value in question.
     pub operators: Vec<Operator>,
-    /// For a chop, what everything in the slice must also depend on.
+    /// For a chop, the executions on which everything in the slice must also depend.
     pub from: Option<Origin>,
 }
 
-/// The source of the influence that a chop shows.
+/// The executions at which a chop begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The executions.
@@ -126,8 +127,8 @@ fn limited(question: &Question, depth: u8) -> Vec<Criterion> {
 /// Computes the slice. A slice by statements contains all executions of each statement. `logs` are
 /// two readers of the run's log; only a chop needs the second.
 ///
-/// Takes as long as [`backward`], [`forward`], [`chop`] or [`exercised`]. By nodes, time is linear
-/// in the executed code, and the run is not followed.
+/// Takes as long as [`backward`], [`forward`], [`chop`] or [`exercised`]. With
+/// [`Algorithm::Nodes`], time is linear in the executed code, and the run is not followed.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -184,7 +185,7 @@ fn from_statements(
     found
 }
 
-/// Returns the exercised dependences between statements that a question follows, until the last
+/// Returns the exercised dependences between statements that a question follows, up to the last
 /// criterion or in the whole run.
 ///
 /// # Errors

@@ -26,10 +26,10 @@ const VERSION: u32 = 3;
 pub struct SavedSlice {
     /// The question.
     pub question: Question,
-    /// The question in words. For a stored slice, these are [made](in_words) from the question. The
-    /// words in the file are only for people who inspect the file.
+    /// The question in words. For a stored slice, they are [made](in_words) from the question. The
+    /// words in the file are only for people who inspect it.
     pub about: String,
-    /// The operators in question, or those at the place in question.
+    /// The offsets of the operators in question, or of the operators at the place in question.
     pub offsets: Vec<OrigOffset>,
     /// The number of blocks that the run executed, and the number of different paths. They identify
     /// the path that the question is about.
@@ -47,12 +47,12 @@ pub enum SavedError {
     /// The stored text is damaged.
     #[error("{0}; keep it again under the same name")]
     Damaged(String),
-    /// The question is about more than can be stored.
+    /// The question is about more bytes than can be stored.
     #[error("a kept slice can be of at most {MOST_BYTES} bytes of memory, below 0x{LAST_BYTE:x}")]
     TooLarge,
 }
 
-/// Appends a slice to a file. It takes effect with the commit.
+/// Appends a slice to a file. The slice becomes part of the file with the commit.
 ///
 /// # Errors
 /// If the file cannot be written, the name is longer than 255 bytes, or the question is about more
@@ -166,8 +166,8 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
     Ok(saved)
 }
 
-/// Expresses a question in words that depend on the question alone. `offsets` are the operators in
-/// question.
+/// Expresses a question in words that depend on the question alone. `offsets` contains the offsets
+/// of the operators in question.
 pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
     let is_full = question.algorithm == Algorithm::Full;
     let to = subject(question, &question.criteria, offsets);

@@ -1,5 +1,5 @@
-//! Tracks which bits of a value are followed back: those of a member that shares its bytes with
-//! others, or those kept by a mask or a shift.
+//! Tracks which bits of a value are followed back. They may be the bits of a member that shares its
+//! bytes with others, or the bits that a mask or shift keeps.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use afterimage_replay::values::Instance;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BitsQuery {
     pub at: At,
-    /// The bits, if not all bytes are in question. In a register, they are counted from its lowest
-    /// bit; in written bytes, from the first byte on.
+    /// The bits, unless all bytes are in question. In a register, bits are counted from the lowest.
+    /// In written bytes, they are counted from the first byte on.
     bits: Option<u64>,
 }
 
@@ -60,8 +60,8 @@ impl BitsQuery {
         walk.back_from(self.at, self.bits)
     }
 
-    /// Returns the bits of a register. `None` stands for all bits, and is also returned if any lies
-    /// beyond the lowest 64.
+    /// Returns the bits of a register. `None` stands for all bits. It is also returned if any bit
+    /// is not among the lowest 64.
     pub fn mask(self) -> Option<u64> {
         self.bits.or(match self.at {
             At::Part(_, _, part) if part.first + part.length <= 8 => {
@@ -108,7 +108,7 @@ fn shifted_up(bits: u64, count: u64) -> u64 {
 /// Returns the bits of memory that a load read to produce these bits of its result.
 pub(super) fn read(load: Load, bits: u64) -> u64 {
     let all = low(8 * u64::from(load.bytes));
-    // Bits above those that were read repeat the highest bit that was read.
+    // The bits above the bits that were read repeat the highest of those bits.
     let is_sign = load.sign != 0 && bits & !all != 0;
     if is_sign {
         bits & all | all ^ (all >> 1)
@@ -190,7 +190,7 @@ impl Walk<'_, '_> {
     }
 
     /// Returns, for each operand, its width and the bits from which the bits in question were
-    /// computed. Empty if the operator does not tell.
+    /// computed. Empty if the operator does not determine them.
     fn parts(
         &self,
         instance: Instance,
@@ -203,13 +203,13 @@ impl Walk<'_, '_> {
         };
         let (name, all) = (plain(scalar), low(width));
         let wanted = match asked.mask().unwrap_or(all) & all {
-            // All bits in question lie above the value, where they extend the sign.
+            // All bits in question lie above the value and extend its sign.
             0 => all,
             wanted => wanted,
         };
         let same = |bits| Ok(vec![(bits, width); 2]);
         let one = |bits, width| Ok(vec![(bits, width)]);
-        // Bits above the first `from` repeat the highest of these.
+        // The bits above the lowest `from` bits repeat the highest of these.
         let extended = |from: u64, width| {
             let sign = u64::from(wanted & !low(from) != 0) << (from - 1);
             one(wanted & low(from) | sign, width)
@@ -223,14 +223,15 @@ impl Walk<'_, '_> {
                     *zeros = if operand.constant {
                         !operand.value.0
                     } else if any_constant || wanted == all {
-                        // In these cases zeros would not help to choose an operand.
+                        // In these cases, knowing which bits are zero would not help to choose an
+                        // operand.
                         0
                     } else {
                         self.zeros(instance, operand.register, &mut left)?
                     };
                 }
                 let [a, b] = zeros;
-                // A sum carries no bit if it never adds two set bits.
+                // A sum has no carry if no position is set in both operands.
                 let bits = if name == "add" && up_to(wanted) & !(a | b) != 0 {
                     up_to(wanted)
                 } else {
@@ -268,8 +269,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Returns the bits of a register that are zero for any operands, because of how the register
-    /// was computed.
+    /// Returns the bits of a register that are zero for any operands, because of the operators that
+    /// computed the register.
     fn zeros(
         &self,
         instance: Instance,

@@ -10,7 +10,7 @@ pub enum WhyError {
     /// The whole execution trace cannot be read.
     #[error(transparent)]
     Values(#[from] ValuesError),
-    /// The bytes that the host read cannot be found.
+    /// The bytes that the host read cannot be determined.
     #[error(transparent)]
     Host(#[from] HostReadsError),
     /// The module does not match the program.

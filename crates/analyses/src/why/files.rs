@@ -25,7 +25,7 @@ struct Open {
 #[derive(Clone, Debug)]
 enum Named {
     Stream(Stream),
-    /// An opened file. Contains the place where the call that opened it read its path, which is
+    /// An opened file. The call that opened it read the file's path at this place. The path is
     /// relative to this folder.
     Opened {
         call: u64,
@@ -42,11 +42,11 @@ pub(super) enum Who {
     Opened(u64),
 }
 
-/// The open files, as far as the log shows.
+/// The open files, as far as the log shows them.
 #[derive(Debug)]
 pub(super) struct Files {
     open: HashMap<u32, Open>,
-    /// The number of bytes written so far to the stream in question.
+    /// The number of bytes written to the stream in question so far.
     pub put: u64,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Calls<'p> {
     log: LogReader,
     imports: &'p [Import],
     number: u64,
-    /// The open files. A caller that takes a call must apply it to these.
+    /// The open files. The user of this iterator must apply each call to them.
     pub files: Files,
 }
 

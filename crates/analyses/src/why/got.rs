@@ -1,4 +1,5 @@
-//! Finds which host call read a byte of the program's input, and where in memory the byte was put.
+//! Finds the host call that read a byte of the program's input, and the place in memory where it
+//! put the byte.
 
 use afterimage_machine::Range;
 use afterimage_program::Import;

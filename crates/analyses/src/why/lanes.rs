@@ -61,9 +61,9 @@ impl Bytes {
     }
 }
 
-/// Finds the operand, 0 or 1, that holds some bytes of an operator's result, and their position in
-/// it. `part` selects the bytes; `None` stands for all. Returns `None` if the bytes are computed,
-/// or come from several places.
+/// Finds the operand, 0 or 1, that holds some bytes of an operator's result, and the position of
+/// these bytes in the operand. `part` selects the bytes; `None` stands for all. Returns `None` if
+/// the bytes are computed, or come from several places.
 pub(super) fn moved(
     operator: Vector,
     immediate: u128,
@@ -179,7 +179,7 @@ pub(super) fn loaded(load: VectorLoad, lane: u64, part: Option<Bytes>) -> Loaded
     Loaded::Memory(found.first..found.end())
 }
 
-/// Returns the bytes in memory from which a vector was loaded, computed from the vector.
+/// Reconstructs the bytes in memory from which a vector was loaded.
 pub(super) fn in_memory(load: VectorLoad, lane: u64, vector: [u8; 16]) -> Vec<u8> {
     let size = load.bytes();
     let at = |byte: usize| match shape(load) {
@@ -196,7 +196,7 @@ pub(super) fn stored(store: VectorStore, lane: u64) -> u64 {
     lane % (16 / size) * size
 }
 
-/// How a load forms a vector from the bytes it reads.
+/// The way in which a load forms a vector from the bytes that it reads.
 enum Shape {
     /// The bytes are the lowest of the vector; the others are zero.
     Low,

@@ -1,4 +1,4 @@
-//! The links of a value's way back to its origin.
+//! Defines the links on a value's way back to its origin.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Range, Register};
@@ -53,7 +53,7 @@ pub enum End {
     Zero,
     /// The host passed the value to the activation that begins with this execution.
     Argument {
-        /// The execution.
+        /// The execution that begins the activation.
         instance: Instance,
         /// The number of the argument, from 0.
         index: u32,

@@ -102,7 +102,7 @@ impl Walk<'_, '_> {
             block: 0,
         };
         let mut operands = statement.operands(&compiled.code);
-        // For a load, only the address matters. For a copy, only the address of its source does.
+        // For a load, only the address matters. For a copy, only the source address matters.
         match compiled.code.insts[inst].code {
             Code::Load(_) | Code::LoadVector(_) => operands.truncate(1),
             Code::MemoryCopy => operands.retain(|operand| operand.role == "from"),

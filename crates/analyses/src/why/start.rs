@@ -1,4 +1,4 @@
-//! The start of a chain: a statement's value, or one of its operands.
+//! Finds the start of a chain, which is a statement's value or one of its operands.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, Range};

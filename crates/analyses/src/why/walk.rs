@@ -17,7 +17,7 @@ const NOTHING: Range = Range {
     length: 0,
 };
 
-/// Some bytes of a value, and the bits of these that are in question, if not all.
+/// Some bytes of a value, and the bits in question, unless all bits of these bytes are.
 #[derive(Clone, Copy)]
 struct Part {
     bytes: Bytes,
@@ -42,7 +42,7 @@ impl Walk<'_, '_> {
         self.back_from(at, None)
     }
 
-    /// Like [`back`](Self::back), for bytes of which some may contain no bit in question.
+    /// Like [`back`](Self::back), but some of the bytes may contain no bit in question.
     pub(super) fn back_from(&self, at: At, bits: Option<u64>) -> Result<StepBack, WhyError> {
         match at {
             At::Register(instance, register) => self.register(instance, register, None),
@@ -232,7 +232,8 @@ impl Walk<'_, '_> {
                 }
             }
             Code::Load(load) => match part.map(|part| part.bytes) {
-                // Bytes that were not in memory extend the sign of a byte that was.
+                // Bytes that were not read from memory extend the sign of the highest byte that
+                // was.
                 Some(part) if part.first < load.bytes.into() => {
                     part.first..(part.first + part.length).min(load.bytes.into())
                 }
