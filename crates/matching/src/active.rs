@@ -1,4 +1,4 @@
-//! Approximate times of executions.
+//! Records approximate times of executions.
 
 /// The number of parts into which a run is divided.
 pub(crate) const WINDOWS: usize = 512;
@@ -8,7 +8,7 @@ pub(crate) const WINDOWS: usize = 512;
 pub struct Active([u64; WINDOWS / 64]);
 
 impl Active {
-    /// Returns the part to which a time belongs; times count from 1 to the length of the run.
+    /// Returns the part to which a time belongs. Times count from 1 to the length of the run.
     pub fn window(time: u64, length: u64) -> usize {
         let before = u128::from(time.saturating_sub(1)) * WINDOWS as u128;
         ((before / u128::from(length.max(1))) as usize).min(WINDOWS - 1)

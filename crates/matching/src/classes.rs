@@ -1,4 +1,4 @@
-//! Statements with equal values.
+//! Groups statements with equal values into classes.
 
 use rustc_hash::FxHashMap;
 
@@ -9,7 +9,7 @@ use crate::Version;
 pub(crate) struct Classes {
     pub a: Vec<u32>,
     pub b: Vec<u32>,
-    /// For each class: the number of the first version's statements in it.
+    /// For each class, the number of the first version's statements in it.
     pub size: Vec<u32>,
 }
 

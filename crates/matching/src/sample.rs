@@ -8,8 +8,8 @@ const KEPT: usize = 24;
 ///
 /// An element that is still kept at the end has been kept since its first occurrence, because the
 /// bound only falls. So its count is exact, and all elements with a hash up to the
-/// [bound](Self::bound) are present. So two samples can prove that one multiset does not contain
-/// the other.
+/// [bound](Self::bound) are present. Two samples can therefore prove that one multiset does not
+/// contain the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The hashes of the kept elements, ascending.
@@ -18,7 +18,7 @@ pub struct Sample {
     kept: u8,
     /// The position of the latest element, if it is kept.
     recent: u8,
-    /// The bound: elements with larger hashes are not kept.
+    /// The bound. Elements with larger hashes are not kept.
     bound: u64,
 }
 
@@ -54,7 +54,7 @@ impl Sample {
                 at
             }
             Err(at) => {
-                // If there is no room, the largest one is removed.
+                // If there is no room, the element with the largest hash is removed.
                 let last = kept.min(KEPT - 1);
                 self.hashes.copy_within(at..last, at + 1);
                 self.counts.copy_within(at..last, at + 1);
@@ -87,7 +87,7 @@ impl Sample {
         Some(found.map_or(0, |at| self.counts[at]))
     }
 
-    /// Returns the bound: all elements with hashes up to it are present.
+    /// Returns the bound. All elements with hashes up to it are present.
     pub fn bound(&self) -> u64 {
         self.bound
     }

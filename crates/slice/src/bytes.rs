@@ -1,4 +1,4 @@
-//! The wanted bytes of memories.
+//! Holds the wanted bytes of memories.
 
 use afterimage_machine::Range;
 
@@ -32,8 +32,8 @@ impl Page {
     }
 }
 
-/// How deep to follow each byte. O(1) per examined byte. Pages that are wanted entirely, or not at
-/// all, cost only their entry.
+/// How deep to follow each byte. O(1) per examined byte. A page that is wanted entirely or not at
+/// all needs only its entry.
 #[derive(Debug, Default)]
 pub(crate) struct ByteSet {
     memories: Vec<Vec<Page>>,
@@ -148,7 +148,7 @@ impl ByteSet {
         farthest
     }
 
-    /// Returns the wanted parts of a range, ascending, each with one limit.
+    /// Appends the wanted parts of a range to `found`, ascending. Each part has a single reach.
     pub fn parts(&self, range: Range, found: &mut Vec<(Range, Reach)>) {
         let pages = self.memories.get(range.memory as usize);
         let pages = pages.map_or(&[][..], Vec::as_slice);

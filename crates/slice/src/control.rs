@@ -1,4 +1,4 @@
-//! The decisions made when control goes from one block of an activation to the next.
+//! Finds the decisions made when control goes from one block of an activation to the next.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Decision {
     /// The vertex that the edge leaves.
     pub from: BlockId,
-    /// Whether the vertex executes nothing: an exception chose its handler there.
+    /// Whether the vertex only dispatches an exception to its handler and executes nothing.
     pub dispatches: bool,
     /// The vertices that depend on the edge, ascending.
     pub decided: Box<[BlockId]>,

@@ -1,4 +1,4 @@
-//! Forward slices.
+//! Computes forward slices.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,8 @@ use crate::reach::Reach;
 use crate::stretch::{Execution, Stretch};
 use crate::walk::Walk;
 
-/// Whether something depends on the criteria, and how deep to follow its dependents.
+/// The domain of forward slices. A label states how deep to follow the dependents of something,
+/// which is zero if it does not depend on the criteria.
 struct Reached {
     marks: Marks,
     /// The executions in the slice, if requested.
@@ -157,7 +158,7 @@ impl<'a> Forward<'a> {
         }
     }
 
-    /// Also records which executions are in the slice.
+    /// Makes the walk also record which executions are in the slice.
     pub fn with_instances(mut self) -> Self {
         self.walk.domain.instances = Some(Instances::default());
         self
@@ -174,7 +175,7 @@ impl<'a> Forward<'a> {
         self.walk.open(function, last);
     }
 
-    /// Processes a stretch. It must be the one right after the last stretch passed.
+    /// Processes a stretch, which must directly follow the stretch passed last.
     pub fn pass(&mut self, stretch: &Stretch) {
         if let (Some(instances), Some(start)) = (&mut self.walk.domain.instances, stretch.first()) {
             instances.stretch(start);

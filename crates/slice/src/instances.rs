@@ -1,9 +1,9 @@
-//! A set of executions of instructions.
+//! Stores a set of executions of instructions.
 
 use std::collections::BTreeMap;
 
 /// A set of executions of instructions in a part of a run. It has one bit for each instruction
-/// executed there, and one for the end of each node's execution.
+/// executed in that part, and one bit for the end of each node's execution.
 ///
 /// The set is filled forward, stretch by stretch. A backward walk over stretches with the same
 /// beginnings finds the bits by the times of these beginnings.

@@ -1,4 +1,4 @@
-//! The data needed to walk back over a node.
+//! Prepares the data needed to walk over a node.
 
 use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_machine::{Code, Moved, NodeCode, NodeEnd, Register, Taker};
@@ -31,7 +31,7 @@ pub(crate) enum Kind {
     TableSet,
     /// Reads and writes a table.
     TableGrow,
-    /// Decides where control goes.
+    /// Decides which block is executed next.
     Branch,
     /// Empties a segment.
     Drop,
@@ -71,7 +71,7 @@ impl Inst {
     }
 }
 
-/// The position of a taker's moves in a plan's list. It is stored with each taker, because
+/// The position of the moves of an operand or output in a plan's list. It is stored because
 /// searching for it every time would take a fifth of a slice's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MovedAt(u32);
@@ -94,7 +94,7 @@ pub(crate) struct Output {
     pub moved: MovedAt,
 }
 
-/// How a node ends.
+/// The way in which a node ends.
 #[derive(Clone, Debug)]
 pub(crate) enum End {
     Next,
@@ -128,7 +128,7 @@ pub(crate) struct Plan {
     pub registers: usize,
     /// Whether each block depends on an edge.
     pub conditional: Box<[bool]>,
-    /// For each block except the last: the decisions made when control goes to the next one.
+    /// For each block except the last, the decisions made when control goes to the next block.
     pub decisions: Box<[Decisions]>,
     /// All blocks that these decisions decide, ascending.
     pub decided: Box<[BlockId]>,
@@ -152,14 +152,14 @@ pub(crate) struct Plan {
     pub returns: bool,
     /// The globals that are read or written, ascending.
     pub used_globals: Box<[u32]>,
-    /// Whether the node's outcomes depend on so little that they can be memoised
+    /// Whether the node's outcomes depend on few enough things that they can be memoised
     /// ([`Memo`](crate::memo::Memo)).
     pub keeps: bool,
     /// The blocks in which values were moved.
     moved: Box<[Moved]>,
 }
 
-/// The maximum number of items in a 32-bit mask. A 64-bit mask has twice as many.
+/// The maximum number of items in a 32-bit mask. A 64-bit mask can hold twice as many.
 const BITS: usize = u32::BITS as usize;
 
 impl Plan {
@@ -300,8 +300,8 @@ impl Plan {
             .map(|(_, block)| block)
     }
 
-    /// Returns the takers of values, with the positions of the blocks in which the values were
-    /// moved. Begins at a position.
+    /// Returns the takers of values from position `at` on, with the positions of the blocks in
+    /// which the values were moved.
     #[inline]
     fn moved_from(&self, at: MovedAt) -> impl Iterator<Item = (Taker, usize)> + use<'_> {
         let all = self.moved.get(at.0 as usize..).unwrap_or_default().iter();

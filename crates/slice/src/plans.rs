@@ -1,4 +1,4 @@
-//! The prepared nodes of a program.
+//! Holds the prepared nodes of a program.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::control::{Decisions, FunctionControl};
 use crate::plan::Plan;
 
-/// The data about nodes and their functions.
+/// The prepared nodes, and the control dependences of their functions.
 pub(crate) struct Plans<'a> {
     program: &'a Program,
     nodes: &'a PrimaryMap<NodeId, Node>,
@@ -68,7 +68,7 @@ impl<'a> Plans<'a> {
         Some(control.decisions(cfg, from, to))
     }
 
-    /// Returns the blocks of a function that may depend on an exception that this one handles.
+    /// Returns the blocks of a function that may depend on an exception handled by block `handler`.
     pub fn handled(&mut self, function: FuncId, handler: BlockId) -> Option<Rc<[BlockId]>> {
         let (control, cfg) = self.control(function)?;
         Some(control.handled(cfg, handler))

@@ -1,4 +1,4 @@
-//! Two versions of a generated program, whose corresponding operators are known by construction.
+//! Generates two versions of a program with corresponding operators that are known by construction.
 //!
 //! A random program is written as WebAssembly twice: as a compiler without optimisation would, with
 //! every variable in memory, and [transformed](Transformations). Every operation of the program has

@@ -1,5 +1,5 @@
-//! The predictors of section 4. Each is reversible: it looks up a value, adds it, and can remove it
-//! again.
+//! Implements the predictors of section 4. Each predictor is reversible, so it can add a value and
+//! remove it again.
 
 /// The base-2 logarithm of the number of entries in the tables of FCM and differential FCM.
 pub const TABLE_LOG: u32 = 12;
@@ -53,7 +53,8 @@ impl Method {
 /// The stored form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// The entry at this index predicted the value. The index is always 0 except in last n.
+    /// The entry at this index predicted the value. The index is always 0 except with the last n
+    /// methods.
     Hit(u64),
     /// No prediction was right. This is the evicted table entry.
     Miss(u64),
@@ -66,7 +67,7 @@ pub(super) struct Predictor {
     /// The mask for numbers, which are taken modulo 2^width.
     mask: u64,
     table: Vec<u64>,
-    /// In last n, the index of the entry that the next miss evicts.
+    /// For the last n methods, the index of the entry that the next miss evicts.
     next: usize,
 }
 

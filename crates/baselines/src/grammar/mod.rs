@@ -1,4 +1,4 @@
-//! A grammar that generates one string.
+//! Represents a grammar that generates exactly one string.
 
 mod file;
 mod size;
@@ -62,7 +62,7 @@ impl Grammar {
     /// This extracts one function's trace from a whole program path without expanding all of it
     /// (Zhang and Gupta 2001, section 3, Table 5: "process").
     pub fn restricted(&self, mut keep: impl FnMut(u32) -> bool) -> Self {
-        // Visits the last rule first, so that each rule comes before the rules that name it.
+        // Visits the last rule first, so that each rule is visited before the rules that name it.
         let mut generates = vec![false; self.rules()];
         let mut kept = vec![false; self.symbols.len()];
         for rule in (0..self.rules()).rev() {

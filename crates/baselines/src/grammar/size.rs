@@ -1,4 +1,4 @@
-//! The size of a grammar as a file.
+//! Computes the size of a grammar as a file.
 
 use super::{Grammar, Symbol};
 use crate::branch_trace::ceil_log2;

@@ -1,4 +1,5 @@
-//! Right-hand sides, as doubly linked rings of nodes. The guard of its rule closes each ring.
+//! Stores right-hand sides as doubly linked rings of nodes. The guard of a rule closes the rule's
+//! ring.
 
 /// The index of a node in the arena.
 pub(super) type NodeId = u32;
@@ -13,7 +14,7 @@ pub(super) struct Code(pub(super) u32);
 
 impl Code {
     pub(super) const MAX_TERMINAL: u32 = USE - 1;
-    /// Marks an unused node. As a guard, it would be that of an impossible rule.
+    /// Marks an unused node. As a guard, it would belong to a rule that cannot exist.
     const FREE: Self = Self(u32::MAX);
 
     pub(super) fn terminal(symbol: u32) -> Option<Self> {
@@ -61,7 +62,7 @@ struct Rule {
     uses: u32,
 }
 
-/// All nodes and rules. Released ones are reused, so the memory needed is that of the largest
+/// All nodes and rules. Released nodes and rules are reused, so memory is bounded by the largest
 /// grammar so far.
 #[derive(Clone, Debug)]
 pub(super) struct Arena {

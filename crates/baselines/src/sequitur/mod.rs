@@ -1,4 +1,4 @@
-//! Sequitur: builds a grammar for a string while reading it.
+//! Implements Sequitur, which builds a grammar for a string while reading it.
 //!
 //! Source: C. Nevill-Manning and I. Witten, *Identifying hierarchical structure in sequences: a
 //! linear-time algorithm*, JAIR 7, 1997, sections 2 and 3. J. Larus, *Whole program paths*, PLDI
@@ -22,9 +22,9 @@
 //! - Runs are handled. In `aaa`, the pair `aa` occurs twice with overlap, so only one occurrence is
 //!   in the index. Two things can go wrong. The indexed occurrence may disappear while the other
 //!   one is forgotten. Or the run may grow on the far side of the indexed occurrence, so that two
-//!   separate occurrences each overlap with it. So when a link is removed, its neighbours in a run
-//!   are examined again. A pair that overlaps with the indexed one is examined as a run of up to
-//!   four.
+//!   separate occurrences each overlap with it. Therefore, when a link is removed, its neighbours
+//!   in a run are examined again. A pair that overlaps with the indexed pair is examined as a run
+//!   of up to four.
 //! - Both symbols of a newly matched rule are checked for rules that became underused. Both new
 //!   pairs around a dissolved rule are checked for repetitions.
 
@@ -211,9 +211,9 @@ impl Sequitur {
     /// Replaces the equal, non-overlapping pairs that begin at `first` and `second` by a rule.
     ///
     /// Both pairs may be whole rules. In that case, the second rule keeps a single symbol, the
-    /// first rule, and the invariants still hold. This only happens with an order of examining
-    /// pairs that [`Self::push`] does not use. Its grammars of ten million short strings contain no
-    /// such rule.
+    /// first rule, and the invariants still hold. This only happens if pairs are examined in an
+    /// order that [`Self::push`] does not use. The grammars that it built for ten million short
+    /// strings contain no such rule.
     fn merge(&mut self, first: NodeId, second: NodeId) {
         let rule = match (self.whole_rule(first), self.whole_rule(second)) {
             (Some(rule), _) => {

@@ -1,4 +1,5 @@
-//! The ends of nodes, and the events between them: calls, returns, exceptions, and the host.
+//! Processes the ends of nodes and the events between them, which are calls, returns, exceptions,
+//! and actions of the host.
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_machine::{Caller, Register, Taker};
@@ -9,14 +10,14 @@ use crate::plan::{End, Plan};
 use crate::reach::Reach;
 use crate::stretch::{Event, Execution};
 
-/// The wants at the end of the next node.
+/// The things wanted at the end of the next node.
 #[derive(Debug, Default)]
 pub(super) struct OfEnd {
     /// The wanted arguments of the node's call.
     pub(super) arguments: Wanted,
     /// How far the call is wanted, because something in the callee depends on it.
     pub(super) called: Reach,
-    /// How far the host's call is wanted, because the host provided something wanted.
+    /// How far the call to the host is wanted, because the host provided something wanted.
     pub(super) host: Reach,
     /// The wanted values of the node's exception.
     pub(super) thrown: Wanted,
@@ -121,7 +122,7 @@ impl Backward<'_> {
         };
     }
 
-    /// Returns how far anything waits for the decision to execute a handler, whatever raised the
+    /// Returns how far any block waits for the decision to execute a handler, whatever raised the
     /// exception.
     fn handles(&mut self, handler: BlockId) -> Reach {
         let Some(function) = self.top().function else {
@@ -133,7 +134,7 @@ impl Backward<'_> {
         self.top().waits_for(&decided)
     }
 
-    /// Processes a call of the host.
+    /// Processes a call to the host.
     fn host(&mut self, events: &[Event]) {
         let asked = self.asked.as_ref().map(|asked| asked.end);
         let mut wanted = asked.unwrap_or_default();
@@ -158,7 +159,7 @@ impl Backward<'_> {
         self.of_end.host = wanted;
     }
 
-    /// Marks a node's end as in the slice.
+    /// Records that a node's end is in the slice.
     pub(super) fn mark_end(&mut self, execution: Execution) {
         if !std::mem::replace(&mut self.ended, true) {
             let plan = self.plans.get(execution.node);
@@ -169,7 +170,7 @@ impl Backward<'_> {
         }
     }
 
-    /// Marks values that a call takes, or that are returned or thrown, as wanted.
+    /// Marks values that are passed, returned or thrown as wanted.
     pub(super) fn want_given(
         &mut self,
         number: u32,
@@ -252,7 +253,7 @@ impl Backward<'_> {
         }
     }
 
-    /// Marks the call at a node's end as in the slice.
+    /// Records that the call at a node's end is in the slice.
     pub(super) fn call_happened(
         &mut self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! Indexes of executed code.
+//! Indexes executed code.
 
 use std::rc::Rc;
 
@@ -24,7 +24,7 @@ pub(super) struct NodePosition {
 pub(super) struct One {
     pub code: NodeCode,
     pub plan: Rc<Plan>,
-    /// The variables that it writes, ascending.
+    /// The variables that the node writes, ascending.
     outputs: Box<[(u32, Register)]>,
 }
 
@@ -36,7 +36,7 @@ impl One {
     }
 }
 
-/// The nodes from which control may arrive at a block.
+/// The nodes from which control may reach a block.
 pub(super) struct Arrivals {
     pub nodes: Vec<usize>,
     /// Whether the block handles exceptions.
@@ -49,7 +49,8 @@ pub(super) struct Executed<'a> {
     pub nodes: Vec<One>,
     pub of_function: FxHashMap<FuncId, Vec<usize>>,
     pub places: FxHashMap<Operator, Vec<NodePosition>>,
-    /// The nodes that end with calls: direct calls by function, and calls through tables by type.
+    /// The nodes that end with direct calls, by callee. `indirect` has the nodes that end with
+    /// calls through tables, by type.
     pub calls: FxHashMap<FuncId, Vec<usize>>,
     pub indirect: Vec<(TypeId, usize)>,
     /// The nodes that may call the host.
