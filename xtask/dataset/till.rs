@@ -1,8 +1,9 @@
-//! A till: each line of the input is an item and a quantity. docs/PARQUET.md asks about a run.
+//! Simulates a till. Each line of the input is an item and a quantity. docs/PARQUET.md asks
+//! questions about a run of this program.
 
 use std::io::Read;
 
-/// Eight prices are in one line of a cache of 32 bytes.
+/// The number of prices. Eight prices fit in a cache line of 32 bytes.
 const ITEMS: usize = 1024;
 
 struct Till {
@@ -37,7 +38,8 @@ impl Till {
     }
 }
 
-/// One percent for each doubling of the quantity, found in a slow way.
+/// Returns the discount, which is one percent for each doubling of the quantity. The computation is
+/// deliberately slow.
 #[inline(never)]
 fn discount(quantity: u32) -> u32 {
     let mut percent = 0;

@@ -1,4 +1,5 @@
-//! Counts words of standard input: strings, a map that is sorted, closures, generics.
+//! Counts the words of standard input. The program uses strings, a sorted map, closures and
+//! generics.
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -1,8 +1,9 @@
-//! Reads lines such as `Ada 12 15 9`, prints each mean, and how many pupils have which grade.
+//! Reads lines such as `Ada 12 15 9`, and prints the mean of each pupil and the number of pupils
+//! with each grade.
 
 use std::io::{self, BufRead};
 
-/// Marks go from 0 to 15.
+/// The highest mark. Marks go from 0 to 15.
 const HIGHEST: i32 = 15;
 
 struct Pupil {
@@ -30,7 +31,7 @@ impl Pupil {
     }
 }
 
-/// How much better the last mark is than the first.
+/// Returns the difference between the last mark and the first.
 fn trend(marks: &[i32]) -> i32 {
     let mut change = 0;
     for pair in marks.windows(2) {
@@ -39,7 +40,7 @@ fn trend(marks: &[i32]) -> i32 {
     change
 }
 
-/// 1 is the best, 4 the worst.
+/// Returns the grade, from 1 for the best to 4 for the worst.
 fn grade(mean: i32) -> usize {
     if mean > HIGHEST * 10 {
         1

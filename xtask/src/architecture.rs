@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Checks everything, and lists every violation before it fails.
+/// Checks everything, and lists all violations before failing.
 ///
 /// # Errors
 /// If Cargo fails or a file cannot be read.

@@ -6,16 +6,17 @@ use wasmparser::{Operator, Parser, Payload};
 /// The contents of a module.
 #[derive(Debug, Default, PartialEq)]
 pub struct Facts {
-    /// Functions defined, imports not counted.
+    /// The number of functions that the module defines, without imports.
     pub functions: u32,
     /// Whether there is a name section.
     pub names: bool,
     /// Whether there is a DWARF line table.
     pub lines: bool,
-    /// Functions that use the exceptions of WebAssembly 3.0 (`try_table`, `throw_ref`).
+    /// The number of functions that use the exceptions of WebAssembly 3.0 (`try_table`,
+    /// `throw_ref`).
     pub exceptions: u32,
-    /// Functions that use the withdrawn encoding (`try`, `catch`, `rethrow`, `delegate`), which the
-    /// engine refuses.
+    /// The number of functions that use the withdrawn encoding (`try`, `catch`, `rethrow`,
+    /// `delegate`), which the engine rejects.
     pub legacy_exceptions: u32,
 }
 

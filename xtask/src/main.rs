@@ -1,4 +1,4 @@
-//! The project's chores: what developers run in addition to the tool itself.
+//! Runs the project's chores, which developers need in addition to the tool itself.
 //!
 //! - `cargo xtask demo` builds a real program and profiles it.
 //! - `cargo xtask test` runs the tests with everything they need.

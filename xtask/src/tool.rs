@@ -1,4 +1,4 @@
-//! The command line under development, and other programs that chores run.
+//! Starts the command line under development, and other programs that chores run.
 
 use crate::corpus;
 use crate::manifest::Entry;
@@ -8,8 +8,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Builds the command line beside this program, in the same profile, with Cargo's own messages: the
-/// first time takes minutes. Returns its path.
+/// Builds the command line beside this program, in the same profile, and shows Cargo's messages,
+/// since the first build takes minutes. Returns the path of the command line.
 ///
 /// # Errors
 /// If Cargo cannot be run, or fails.
@@ -18,8 +18,8 @@ pub fn build() -> Result<PathBuf> {
         "Building afterimage: the first time this takes a quarter of an hour on two processors, for the WebAssembly engine"
     );
     let status = cargo()
-        // For the whole workspace: for the package alone, Cargo would choose other features, and
-        // build the engine again.
+        // Builds for the whole workspace. For the package alone, Cargo would choose other features
+        // and build the engine again.
         .args(["build", "--locked", "--workspace", "--bin", "afterimage"])
         .status()
         .context("cannot run cargo")?;
@@ -31,7 +31,7 @@ pub fn build() -> Result<PathBuf> {
 }
 
 /// Returns a Cargo command in the workspace's root. It builds the workspace like the user's own
-/// Cargo; otherwise the engine would be built twice.
+/// Cargo. Otherwise the engine would be built twice.
 pub fn cargo() -> Command {
     let mut command = cargo_of_its_own();
     command
@@ -55,9 +55,9 @@ pub fn cargo_of_its_own() -> Command {
     start(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// The environment variables that a program needs: to be found, to reach a registry, to find its
-/// folders. An entry that ends in `*` represents all variables with that prefix. None changes a
-/// compiler's output.
+/// The environment variables that a program needs to be found, to reach a registry, and to find its
+/// folders. An entry that ends in `*` stands for all variables with that prefix. No variable
+/// changes a compiler's output.
 const KEPT: [&str; 28] = [
     "PATH",
     "HOME",
@@ -108,7 +108,7 @@ fn is_kept(name: &str) -> bool {
 }
 
 /// Makes a search path on which `tool` is found first under the name `afterimage`. `folder` gets a
-/// link to it.
+/// link to `tool`.
 ///
 /// # Errors
 /// If the link cannot be made.

@@ -1,4 +1,4 @@
-//! The programs of the corpus, as built by `cargo xtask corpus`.
+//! Reads the programs of the corpus, as built by `cargo xtask corpus`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::Arguments;
 
-/// A program and how to run it. Paths are relative to the corpus folder.
+/// A program, and the data for running it. Paths are relative to the corpus folder.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Entry {
     pub name: String,

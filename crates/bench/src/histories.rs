@@ -1,5 +1,5 @@
-//! Measures the size and time of histories of branch predictors and caches: the analogue of Zhang
-//! and Gupta 2005, Table IV.
+//! Measures the size and time of histories of branch predictors and caches. This is the analogue of
+//! Zhang and Gupta 2005, Table IV.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ struct Row {
     seconds: f64,
 }
 
-/// A history.
+/// A history, with its size and the counts in it.
 #[derive(Debug, Serialize)]
 struct History {
     executions: u64,

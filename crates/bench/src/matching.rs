@@ -1,5 +1,6 @@
-//! Measures how many statements of an optimised version are matched correctly with those of the
-//! unoptimised one, and how long it takes: the analogue of Table IX of Zhang and Gupta 2005.
+//! Measures how many statements of an optimised version are matched correctly with statements of
+//! the unoptimised version, and how long matching takes. This is the analogue of Table IX of Zhang
+//! and Gupta 2005.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -51,22 +52,23 @@ struct Row {
     true_counterpart: u64,
     matched: u64,
     correct: u64,
-    /// Statements with a correct match among their matches, and the number of matches of statements
-    /// with a true counterpart; then the same for unchanged functions.
+    /// The number of statements with a correct match among their matches, and the number of matches
+    /// of statements with a true counterpart. `found_of_unchanged` has these numbers for unchanged
+    /// functions.
     found: [u64; 2],
     found_of_unchanged: [u64; 2],
-    /// By the stated likelihood of the match: the number of matches, and the number of right
-    /// matches.
+    /// The number of matches and the number of right matches, by the stated likelihood of the
+    /// match.
     by_likelihood: [[u64; 2]; LIKELY.len() + 1],
     equivalent: u64,
     /// The number of wrong matches with a copy of a true counterpart's values.
     copies: u64,
-    /// The right matches, and those of unchanged functions, if the counterparts of all other
-    /// statements are known.
+    /// The number of right matches in changed and in unchanged functions, if the counterparts of
+    /// all other statements are known.
     others: Option<[u64; 2]>,
     same_line: u64,
-    /// Statements whose counterpart is determined by line and column alone, and how many of them
-    /// have a match by line and column.
+    /// The number of statements with an equal statement at the same line and column in the first
+    /// version, and the number of these that are matched with such a statement.
     of_column: [u64; 2],
     /// Statements of functions that are the same in both versions, and the number of these
     /// statements that are matched with themselves.
@@ -207,11 +209,11 @@ fn sketched(loaded: &Loaded) -> Result<Sketched> {
     with_run(loaded, |run| Ok(version(run, loaded.file.log()?)?))
 }
 
-/// Two versions, as executed.
+/// Two executed versions.
 pub(crate) struct Pair<'l> {
     a: &'l Loaded,
     b: &'l Loaded,
-    /// The time to follow both.
+    /// The time to follow both runs.
     following: Duration,
     sources: [SourceMap<'l>; 2],
     names: [Names; 2],
@@ -246,7 +248,7 @@ impl<'l> Pair<'l> {
         format!("{}, {}", self.a.name, self.b.name)
     }
 
-    /// Matches them, without their names.
+    /// Matches the versions, without their names.
     pub fn matched_by(&self, trial: Trial<'_>) -> Result<Matched> {
         let (a, b) = (self.a, self.b);
         with_run(a, |run_a| {
@@ -259,7 +261,7 @@ impl<'l> Pair<'l> {
         })
     }
 
-    /// One of the versions, with its line tables.
+    /// Returns one of the versions, with its line tables.
     fn side(&self, which: usize) -> TruthSide<'_> {
         let of = [self.a, self.b][which];
         TruthSide {
@@ -418,7 +420,8 @@ fn report(results: &Results) -> String {
         );
     }
     text.push('\n');
-    // Each level of optimisation separately: a mean over several would hide their differences.
+    // Reports each level of optimisation separately, because a mean over several levels would hide
+    // their differences.
     let levels = BTreeSet::from_iter(results.rows.iter().map(|row| level(&row.b)));
     for of in levels {
         let rows = || results.rows.iter().filter(|row| level(&row.b) == of);
@@ -454,7 +457,7 @@ fn report(results: &Results) -> String {
     text
 }
 
-/// Whether the stated likelihoods agree with the shares of right matches.
+/// Reports whether the stated likelihoods agree with the shares of right matches.
 fn how_likely(rows: &[Row]) -> String {
     let mut text = String::from(
         "\n## How likely\n\n\

@@ -1,5 +1,5 @@
-//! Measures conditions over all executions of a place, steps by line, and states: how long a user
-//! waits for each, as a whole command, once the values exist.
+//! Measures how long a user waits for conditions over all executions of a place, for steps by line,
+//! and for states. Each is a whole command, and the values exist.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -41,7 +41,7 @@ pub(crate) struct Options {
     out: Option<PathBuf>,
 }
 
-/// A kind of question, and the milliseconds until the command has ended: the median for each
+/// A kind of question, with the median number of milliseconds until the command has ended, for each
 /// question.
 #[derive(Debug, Serialize)]
 struct Row {
@@ -152,8 +152,8 @@ impl Asker<'_> {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Asks questions of a kind in turn, several times each. The first time of each does not count,
-    /// because it reads the needed data.
+    /// Asks questions of a kind in turn, several times each. The first time that a question is
+    /// asked does not count, because the command then reads the needed data.
     fn row(&self, asked: &str, questions: Vec<Vec<String>>) -> Result<Row> {
         let mut taken = vec![Vec::new(); questions.len()];
         for time in 0..=self.times {

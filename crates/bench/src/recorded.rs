@@ -1,4 +1,4 @@
-//! Measures recordings without changing them.
+//! Opens recordings and times questions about them.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(crate) fn opened(at: &Path) -> Result<Recording> {
     Ok(recording)
 }
 
-/// Returns the name of a recording in reports: its file's name.
+/// Returns the name of a recording in reports, which is the name of its file.
 pub(crate) fn name(recording: &Recording) -> String {
     let stem = recording.at().file_stem();
     stem.map_or("?".into(), |stem| stem.to_string_lossy().into_owned())

@@ -1,4 +1,4 @@
-//! Numbers with their uncertainty.
+//! Represents numbers with their uncertainty.
 
 use serde::Serialize;
 

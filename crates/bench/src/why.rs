@@ -1,5 +1,5 @@
-//! Measures the first line of `why`, and the second, which names the origin of the value: how long
-//! a user waits for them, from the start of the command.
+//! Measures how long a user waits for the first two lines of `why`, from the start of the command.
+//! The second line names the origin of the value.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -99,7 +99,7 @@ fn measure(at: &Path, command: &Path, options: &Options) -> Result<Row> {
     let bytes = printed(&recorded)?;
     let ask = |next: &mut dyn FnMut() -> Result<[String; 2]>| {
         let mut questions = Vec::new();
-        // Many statements have no value. These are refused, and another is tried.
+        // Many statements have no value. The command refuses them, and another statement is tried.
         for _ in 0..options.questions * 100 {
             if questions.len() == options.questions {
                 break;
@@ -203,8 +203,8 @@ fn timed(
         .collect())
 }
 
-/// Returns the milliseconds from the start of the command to its first and second lines; `None` if
-/// it refused to answer. Kills the command after its second line.
+/// Returns the milliseconds from the start of the command to its first and second lines. Returns
+/// `None` if the command refused to answer. Kills the command after its second line.
 fn lines(command: &Path, at: &Path, asked: &[String; 2]) -> Result<Option<[f64; 2]>> {
     let start = Instant::now();
     #[expect(clippy::disallowed_methods, reason = "afterimage itself")]

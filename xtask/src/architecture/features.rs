@@ -1,6 +1,6 @@
-//! Checks that the engine is built only once: the command line, the benchmark and the tests use the
-//! same features of everything outside the workspace. Otherwise Cargo compiles the engine again,
-//! for minutes, whenever one of them is built after another.
+//! Checks that the engine is built only once. The command line, the benchmark and the tests must
+//! use the same features of everything outside the workspace. Otherwise Cargo compiles the engine
+//! again, for minutes, whenever one of them is built after another.
 
 use anyhow::Result;
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ fn differences(package: &str, own: &str, tests: &str) -> Vec<String> {
         .collect()
 }
 
-/// Packages with their features, without duplicates.
+/// Returns the packages with their features, without duplicates.
 fn units(tree: &str) -> BTreeSet<&str> {
     tree.lines()
         .map(|line| line.trim_end_matches(" (*)"))

@@ -1,4 +1,4 @@
-//! The tools that drive the browser: node, npm's packages, Chromium.
+//! Manages the tools that drive the browser: node, npm's packages, and Chromium.
 
 use crate::{corpus, tool};
 use anyhow::{Context, Result};
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// The paths where distributions install it.
+/// The paths where distributions install Chromium.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-browser",

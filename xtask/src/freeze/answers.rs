@@ -1,4 +1,4 @@
-//! Answers: asking, normalising, storing as text, and comparing.
+//! Asks for answers, normalises them, stores them as text, and compares them.
 
 use super::questions::Question;
 use crate::tool;
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-/// The number of lines of an answer to keep; the rest becomes a checksum.
+/// The number of lines of an answer to keep. The rest becomes a checksum.
 const KEPT: usize = 16;
 /// The number of bytes of a line to keep.
 const KEPT_OF_LINE: usize = 400;
@@ -31,14 +31,15 @@ pub struct Answer {
     pub lines: Vec<String>,
 }
 
-/// How two answers differ.
+/// The difference between two answers.
 pub enum Difference {
     None,
     Words,
     Facts,
 }
 
-/// Asks the questions in order: later answers may use what earlier answers added to the recording.
+/// Asks the questions in order, because later answers may use data that earlier answers added to
+/// the recording.
 ///
 /// # Errors
 /// If afterimage cannot be run.
@@ -138,7 +139,7 @@ fn checksum(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, step)
 }
 
-/// Whether facts differ, or only words.
+/// Determines whether facts differ, or only words.
 pub fn difference(then: &Answer, now: &Answer) -> Difference {
     if then.lines == now.lines {
         return Difference::None;
@@ -164,7 +165,7 @@ fn facts(lines: &[String]) -> Vec<&str> {
         .collect()
 }
 
-/// Stores answers about the recording whose module has this digest.
+/// Stores answers about a recording, with the digest of its module.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -184,7 +185,7 @@ pub fn write(file: &Path, sha256: &str, answers: &[Answer]) -> Result<()> {
     fs::write(file, text).with_context(|| format!("{}: cannot be written", file.display()))
 }
 
-/// Quotes a word for [`unquoted`]: a tab represents a space.
+/// Quotes a word for [`unquoted`]. A tab stands for a space.
 fn quoted(word: &str) -> String {
     word.replace(' ', "\t")
 }

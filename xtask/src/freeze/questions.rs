@@ -1,5 +1,5 @@
-//! The questions about a recording: every command, in every form, about places that the run
-//! executed and some that it did not.
+//! Generates the questions about a recording. They cover every command, in every form, for places
+//! that the run executed and for some that it did not.
 
 use super::recordings::Recording;
 use crate::tool;
@@ -25,7 +25,7 @@ struct Subjects {
     variables: Vec<String>,
 }
 
-/// Returns the questions about `recording`. Comparisons are with other recordings in `all`.
+/// Returns the questions about `recording`. They compare it with other recordings in `all`.
 ///
 /// # Errors
 /// If afterimage cannot be run, or prints no profile.

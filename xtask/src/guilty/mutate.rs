@@ -1,4 +1,4 @@
-//! Bugs in lines of source: the possible changes to a line.
+//! Makes bugs in lines of source by changing a line.
 
 use super::Random;
 use std::collections::BTreeMap;
@@ -61,7 +61,8 @@ const OPERATORS: [(&str, &[&str]); 20] = [
     ("|=", &["&="]),
 ];
 
-/// Returns the line with a bug of a kind, drawn among all that fit; `None` if none does.
+/// Returns the line with a random bug of a kind, among all bugs that fit. Returns `None` if none
+/// fits.
 pub fn mutated(line: &str, kind: Kind, fields: &Fields, random: &mut Random) -> Option<String> {
     let code = masked(line);
     let all = match kind {
@@ -80,7 +81,7 @@ pub fn mutated(line: &str, kind: Kind, fields: &Fields, random: &mut Random) -> 
     Some(changed)
 }
 
-/// A replacement: the place, the number of bytes, and the new text.
+/// A replacement, with its place, the number of bytes to replace, and the new text.
 type Change = (usize, usize, String);
 
 /// Returns the line with spaces in place of quotes and comments, so that only code is changed.

@@ -1,4 +1,4 @@
-//! Generates a C program that compiles, as input for a compiler: only integers, every name declared
+//! Generates a C program as input for a compiler. It uses only integers and declares every name
 //! before its use.
 
 use super::rng::Rng;
@@ -35,7 +35,7 @@ struct Body<'a> {
     out: &'a mut String,
     /// Functions with smaller numbers exist already.
     callable: usize,
-    /// Loop counters named so far: each loop has its own.
+    /// The number of loop counters named so far. Each loop has its own counter.
     loops: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Markdown: headings, paragraphs with spans and links, nested lists, quotes, tables, code.
+//! Generates Markdown with headings, paragraphs, links, nested lists, quotes, tables and code.
 
 use super::rng::Rng;
 use super::words::{sentence, snake, word};

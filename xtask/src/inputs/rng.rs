@@ -1,4 +1,4 @@
-//! The generators' random numbers: small, our own, and the same on every machine and in every
+//! Generates random numbers for the inputs. They are the same on every machine and in every
 //! version.
 
 /// SplitMix64 (Steele, Lea and Flood 2014, Figure 17).
@@ -21,11 +21,12 @@ impl Rng {
 
     /// Returns a number below `bound`, which is not zero.
     pub fn below(&mut self, bound: usize) -> usize {
-        // The bias of a remainder does not matter here: bounds are tiny beside 2^64.
+        // The bias of a remainder does not matter here, because bounds are tiny in comparison with
+        // 2^64.
         (self.bits() % bound as u64) as usize
     }
 
-    /// True `percent` times in a hundred.
+    /// Returns true `percent` times in a hundred.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -1,5 +1,5 @@
-//! Verilog for synthesis: a small processor, an arithmetic unit and a state machine per core,
-//! several cores.
+//! Generates Verilog for synthesis, with a small processor, an arithmetic unit and a state machine
+//! for each of several cores.
 
 use super::rng::Rng;
 use std::fmt::Write;

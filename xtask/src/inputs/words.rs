@@ -1,4 +1,4 @@
-//! Names for generated programs and prose.
+//! Generates names for programs and prose.
 
 use super::rng::Rng;
 
@@ -36,7 +36,7 @@ pub fn camel(rng: &mut Rng) -> String {
     name
 }
 
-/// `word` with its first letter as a capital.
+/// Returns `word` with a capital first letter.
 pub fn capital(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map_or_else(String::new, |first| {

@@ -1,5 +1,4 @@
-//! Splits text into its sentences, and counts the words of each. Numbers are not words: a row of
-//! figures reads as fast as a table.
+//! Splits text into sentences, and counts the words of each. Numbers do not count as words.
 
 /// Stands for a blank within a piece of code, so that the code is one word.
 const BLANK: char = '\u{2423}';
@@ -7,7 +6,7 @@ const BLANK: char = '\u{2423}';
 /// One sentence.
 pub struct Sentence {
     pub file: String,
-    /// The line on which its paragraph begins.
+    /// The line on which the sentence's paragraph begins.
     pub line: usize,
     pub words: usize,
     /// The sentence without the marks for emphasis and the targets of links.
@@ -117,7 +116,7 @@ fn unescaped(inside: &str) -> (usize, String) {
     (inside.len(), literal)
 }
 
-/// Gathers lines into paragraphs, and cuts these into sentences.
+/// A builder that gathers lines into paragraphs and splits these into sentences.
 struct Paragraphs<'a> {
     file: &'a str,
     fenced: bool,
@@ -180,7 +179,7 @@ impl<'a> Paragraphs<'a> {
     }
 }
 
-/// Counts the words of a sentence: a piece of code counts as one word, a number as none.
+/// Counts the words of a sentence. A piece of code counts as one word, and a number as none.
 fn words(sentence: &str) -> usize {
     sentence
         .split_whitespace()
@@ -211,8 +210,8 @@ fn plain(text: &str) -> String {
 /// The characters that mark links and emphasis.
 const MARKS: [char; 4] = ['[', ']', '*', '_'];
 
-/// Splits a paragraph into sentences: they end in a period, a question mark or an exclamation mark,
-/// before a blank and anything except a small letter.
+/// Splits a paragraph into sentences. A sentence ends with a period, a question mark or an
+/// exclamation mark, before a blank that no small letter follows.
 fn split(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut from = 0;

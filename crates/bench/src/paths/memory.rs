@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// Resets the peak memory of the process, so that [`peak_mib`] covers only later work.
 pub(crate) fn forget_peak() {
-    // If this is not possible, the peak also covers what came before, and is no smaller.
+    // If this is not possible, the peak also covers earlier work, so it can only be larger.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 

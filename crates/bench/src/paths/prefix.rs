@@ -1,5 +1,4 @@
-//! Compares other forms of the beginning of a run with ours, where the whole run would take too
-//! long.
+//! Compares other forms of the beginning of a run with ours. The whole run would take too long.
 
 mod report;
 
@@ -45,7 +44,8 @@ pub(crate) struct Prefix {
     sequitur_read_ms: f64,
     sequitur_process_ms: f64,
     twpp_ms: f64,
-    /// The raw trace that zstd compressed, and the same part in our form.
+    /// The number of blocks that zstd compressed, followed by their sizes under zstd and in our
+    /// form.
     raw_blocks: u64,
     raw_zstd: u64,
     raw_ours: Ours,
@@ -176,7 +176,7 @@ fn expands(tape: &Tape, path: &WholePath<InMemory>) -> Result<()> {
     Ok(())
 }
 
-/// Checks the same for the file, block by block.
+/// Checks, block by block, that the file contains the original sequence.
 fn same_beginning(subject: &Subject, tape: &Tape) -> Result<()> {
     let mut cursor = subject.path.cursor();
     for (i, node) in tape.executed().enumerate() {

@@ -1,4 +1,4 @@
-//! Reproducible pseudorandom numbers.
+//! Generates reproducible pseudorandom numbers.
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 pub(crate) struct Random(u64);

@@ -1,4 +1,4 @@
-//! Measures how fast words become paths, paths a grammar, and the grammar bytes.
+//! Measures how fast words are converted to paths, paths to a grammar, and the grammar to bytes.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! The run as a timestamped whole program path: the analogues of Tables 1, 2, 3 and 6 and of Figure
-//! 8 of Zhang and Gupta 2001.
+//! Measures the run as a timestamped whole program path. These are the analogues of Tables 1, 2, 3
+//! and 6 and of Figure 8 of Zhang and Gupta 2001.
 
 use std::time::Instant;
 
@@ -12,17 +12,19 @@ use super::columns::{Column, table};
 use super::subject::Subject;
 use super::{Row, name};
 
-/// Counts and sizes. Sizes are in bytes, and in words of four bytes as in the paper, except for the
-/// file.
+/// Counts and sizes. Sizes are in bytes, with words of four bytes as in the paper, except for the
+/// size of the file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Traces {
-    /// Seconds from the recording to all path traces and the call graph, and to the compacted form.
+    /// Seconds to collect all path traces and the call graph from the recording, and to compact
+    /// them.
     collect_seconds: f64,
     compact_seconds: f64,
     calls: u64,
     functions: u64,
     paths: u64,
-    /// The dynamic call graph, the path traces, and their sizes after the transformations.
+    /// The sizes of the dynamic call graph and of the path traces, before and after each
+    /// transformation.
     call_graph: u64,
     pub original: u64,
     pub unique: u64,
@@ -47,7 +49,7 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// Returns the call graph and the path traces in their original form.
+    /// Returns the size of the call graph and the path traces in their original form.
     pub(crate) fn original_total(&self) -> u64 {
         self.call_graph + self.original
     }
@@ -56,7 +58,8 @@ impl Traces {
         self.call_graph_compressed + self.timestamped + self.dictionaries
     }
 
-    /// Returns the factor by which the whole is smaller, in words of four bytes.
+    /// Returns the factor by which the compacted form is smaller than the original form, in words
+    /// of four bytes.
     pub(crate) fn factor(&self) -> f64 {
         self.original_total() as f64 / self.compacted_total() as f64
     }

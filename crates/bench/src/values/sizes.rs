@@ -14,8 +14,8 @@ use crate::paths::subject::Subject;
 /// The original size of a statement in the paper's programs, in bytes: 9588.99 MiB for 646.9
 /// million statements (Table I).
 const ORIGINAL: f64 = 9588.99 * MIB / 646.9e6;
-/// The dependences among these: 5390.12 MiB (Table III), which is 1.09 dependences of 8 bytes per
-/// statement.
+/// The part of that size that dependences take. They take 5390.12 MiB (Table III), which is 1.09
+/// dependences of 8 bytes per statement.
 const ORIGINAL_LABELS: f64 = 5390.12 * MIB / 646.9e6;
 const MIB: f64 = (1 << 20) as f64;
 
@@ -29,13 +29,13 @@ pub(crate) struct Sizes {
     directory: u64,
     /// The index and the file's overhead for every chunk.
     frame: u64,
-    /// Memory at a time, and last writers.
+    /// The checkpoints, which contain memory at a time and its last writers.
     checkpoints: u64,
     /// Program output.
     printed: u64,
     /// The path's segments and directory, in proportion to the traced blocks.
     path: f64,
-    /// The path's opened grammars, in the same proportion.
+    /// The path's opened grammars, in proportion to the traced blocks.
     grammars: f64,
     /// The part of the log that was read.
     log: f64,
