@@ -1,4 +1,5 @@
-//! A bank whose fees go wrong for large amounts. Names and output try to be more than text.
+//! Simulates a bank that computes wrong fees for large amounts. Some names and outputs contain
+//! markup, which the page must show as text.
 
 struct Account {
     owner: &'static str,

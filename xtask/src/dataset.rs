@@ -91,7 +91,7 @@ fn export(program: &Path, recording: &Path, out: &Path) -> Result<PathBuf> {
     if tables.exists() {
         fs::remove_dir_all(&tables)?;
     }
-    // What both need, they would otherwise wait for.
+    // Builds the data that both processes need, because they would otherwise wait for it.
     let mut build = tool::start(program);
     ran(
         build.args(["build", "--lens", "full"]).arg(recording),

@@ -30,7 +30,7 @@ use wasmparser::Parser;
 /// web.
 const WIDTH: u16 = 100;
 
-/// Begins the last line of each page.
+/// The beginning of the last line of each page.
 const FOOTER: &str = "<!-- programs and modules: ";
 
 /// Writes the output of the commands into the pages, or compares it with them.

@@ -272,7 +272,7 @@ struct DatasetArguments {
 /// The measurement to repeat.
 #[derive(clap::Args)]
 struct PapersArguments {
-    /// Tiny inputs, one run each, and of the corpus only bzip2
+    /// Use tiny inputs, one run each, and only bzip2 from the corpus
     #[arg(long)]
     quick: bool,
     /// Only these programs, names separated by commas
@@ -286,7 +286,7 @@ struct FreezeArguments {
     /// Keep today's answers
     #[arg(long)]
     bless: bool,
-    /// Also fail where only words changed
+    /// Also fail if only words changed
     #[arg(long, conflicts_with = "bless")]
     words: bool,
     /// Only these recordings, names separated by commas

@@ -30,7 +30,7 @@ const COMMENTS: (f64, usize) = (18.0, 90);
 
 /// Pages that a chore writes, and pages that quote the output of programs.
 const GENERATED: &[&str] = &["docs/screens/", "runs/"];
-/// Ends the hand-written part of a page.
+/// The text that ends the hand-written part of a page.
 const GENERATED_FROM_HERE: &str = "<!-- What follows is made by";
 
 /// Prints the mean and the longest sentence of each page and each crate, and the `show` longest

@@ -21,7 +21,7 @@ use tasks::{PROGRAMS, Program, Task};
 
 /// The number of rows on a screen.
 const ROWS: usize = 24;
-/// The width of most people's terminal, and of a wide one.
+/// The width of most people's terminals, and the width of a wide terminal.
 const NARROW: u16 = 80;
 const WIDE: u16 = 140;
 
@@ -111,7 +111,7 @@ fn sections(page: &str) -> impl Iterator<Item = &str> {
     page.split("\n## ")
 }
 
-/// Replaces a section whose tool is not installed.
+/// The beginning of the text that replaces a section if its tool is not installed.
 const SKIPPED: &str = "SKIPPED: ";
 
 /// A program, built and recorded in a separate folder for each width.

@@ -27,7 +27,7 @@ pub(crate) struct Options {
     /// The branch predictor to simulate
     #[arg(long, default_value = "--branch-predictor gshare")]
     predictor: String,
-    /// The caches
+    /// The caches to simulate
     #[arg(long, default_value = "--cache 32k,8,64 --cache2 1m,16,64")]
     caches: String,
 }

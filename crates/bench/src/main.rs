@@ -92,7 +92,7 @@ pub(crate) struct Arguments {
     /// Leave these programs out
     #[arg(long, value_delimiter = ',', default_value = "clang")]
     skip: Vec<String>,
-    /// Runs of each variant
+    /// The number of runs of each variant
     #[arg(long, default_value_t = 7)]
     runs: usize,
     /// The file for the results; none are kept without it

@@ -131,7 +131,7 @@ fn step(at: &str, back: bool) -> Vec<String> {
     words(&[&line, more].concat())
 }
 
-/// Asks questions about a recording.
+/// The data for asking questions about a recording.
 struct Asker<'a> {
     command: &'a Path,
     at: &'a Path,

@@ -28,7 +28,7 @@ const VARIANTS: [&str; 10] = [
     "plain", "nan", "epochs", "slow", "quick", "feedback", "program", "both", "record", "clock",
 ];
 const PLAIN: usize = 0;
-/// Compilations that take longer than this many seconds are not repeated.
+/// The duration, in seconds, above which a compilation is not repeated.
 const LONG_COMPILATION: f64 = 5.0;
 
 /// The measurements of one program.

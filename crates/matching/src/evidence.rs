@@ -33,7 +33,7 @@ pub enum Values {
 /// The evidence for a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// How the values compare.
+    /// The relation between the values of both statements.
     pub values: Values,
     /// Whether both are the same operator.
     pub operator: bool,

@@ -27,7 +27,7 @@ const ENOUGH: f32 = 2.6;
 /// A pair likelier than this is a match even if its values differ and nothing nearby corresponds,
 /// because the place of its execution may be enough.
 const LIKELY_ENOUGH: f32 = 0.5;
-/// Candidates less likely than this are not aligned.
+/// The least likelihood with which candidates are aligned.
 const UNLIKELY: f32 = 0.02;
 
 /// Continues from known matches until nothing changes, for each statement separately.

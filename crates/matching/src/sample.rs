@@ -1,4 +1,4 @@
-//! A small sample of a multiset, with the exact frequency of each element.
+//! Draws a small sample of a multiset, with the exact frequency of each element.
 
 /// The maximum number of different elements.
 const KEPT: usize = 24;
@@ -128,7 +128,7 @@ impl Sample {
     }
 }
 
-/// How elements of one multiset occur in another.
+/// Counts of the elements of one multiset that occur in another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overlap {
     /// The number of elements whose frequencies are known in both multisets.

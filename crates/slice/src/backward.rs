@@ -44,17 +44,17 @@ pub struct Backward<'a> {
     bytes: ByteSet,
     globals: Vec<Reach>,
     tables: Vec<Reach>,
-    /// How deep to follow the sizes of memories.
+    /// The depth to which to follow the size of each memory.
     sizes: Vec<Reach>,
     frames: Vec<Frame>,
     of_end: OfEnd,
     criteria: Criteria,
     /// The query about the current execution.
     asked: Option<Box<ExecutionQuery>>,
-    /// How deep to follow the registers of the current node.
+    /// The depth to which to follow each register of the current node.
     registers: Vec<Reach>,
-    /// How deep to follow the decisions to execute the node's blocks, because wanted values were
-    /// moved there.
+    /// For each block of the node, the depth to which to follow the decision to execute it, because
+    /// wanted values were moved there.
     moved: Vec<Reach>,
     /// Whether the end of the current node is in the slice.
     ended: bool,

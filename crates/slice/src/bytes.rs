@@ -7,7 +7,7 @@ use crate::reach::Reach;
 /// The number of bytes in a page.
 const PAGE: u64 = 4096;
 
-/// How deep to follow the bytes of a page.
+/// The depths to which to follow the bytes of a page.
 #[derive(Debug)]
 enum Page {
     All(Reach),
@@ -32,8 +32,8 @@ impl Page {
     }
 }
 
-/// How deep to follow each byte. O(1) per examined byte. A page that is wanted entirely or not at
-/// all needs only its entry.
+/// The depth to which to follow each byte. O(1) per examined byte. A page that is wanted entirely
+/// or not at all needs only its entry.
 #[derive(Debug, Default)]
 pub(crate) struct ByteSet {
     memories: Vec<Vec<Page>>,

@@ -48,7 +48,7 @@ pub struct Criterion {
     pub start: u64,
     /// The things in question.
     pub wants: Vec<Want>,
-    /// How deep to follow the origins of these things.
+    /// The depth to which to follow the origins of these things.
     pub reach: Reach,
 }
 

@@ -131,7 +131,7 @@ pub struct Forward<'a> {
     walk: Walk<'a, Reached>,
     /// The criteria by time, ascending.
     criteria: VecDeque<Criterion>,
-    /// How deep to follow the dependents of the criteria.
+    /// The depth to which to follow the dependents of the criteria.
     reach: Reach,
 }
 

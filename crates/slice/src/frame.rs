@@ -10,7 +10,7 @@ use crate::reach::Reach;
 pub(crate) struct Frame {
     /// The function, once one of its nodes has been processed.
     pub function: Option<FuncId>,
-    /// How deep to follow the values of the activation's variables.
+    /// The depth to which to follow the value of each variable of the activation.
     pub wanted: Vec<Reach>,
     /// The number of wanted variables.
     pub count: u32,
@@ -19,7 +19,7 @@ pub(crate) struct Frame {
     pending: Vec<(BlockId, Reach)>,
     /// The number of the set of pending blocks, if known.
     pub number: Option<u32>,
-    /// How deep to follow the call, because something in the slice depends on it.
+    /// The depth to which to follow the call, because something in the slice depends on it.
     pub of_call: Reach,
     /// The first block of the node that the activation executes next.
     pub next: Option<BlockId>,
@@ -27,7 +27,7 @@ pub(crate) struct Frame {
     pub returned: Option<(u32, Wanted)>,
 }
 
-/// The positions of wanted values, with how deep to follow each.
+/// The positions of wanted values, each with the depth to which to follow it.
 pub(crate) type Wanted = Vec<(u32, Reach)>;
 
 impl Frame {
@@ -78,8 +78,8 @@ impl Frame {
                 .is_none_or(|(_, wanted)| wanted.is_empty())
     }
 
-    /// Returns the blocks that wait for a decision, ascending, with how deep to follow each
-    /// decision.
+    /// Returns the blocks that wait for a decision, ascending, each with the depth to which to
+    /// follow the decision.
     pub fn pending(&self) -> &[(BlockId, Reach)] {
         &self.pending
     }

@@ -69,8 +69,8 @@ pub enum Finish {
     Stopped,
 }
 
-/// Why an observer stops. Either an event is impossible, because the guest, the graph or the
-/// observer is wrong, or the observer was asked to stop here.
+/// The reason why an observer stops. Either an event is impossible, because the guest, the graph or
+/// the observer is wrong, or the observer was asked to stop here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Surprise {
     /// The wanted number of blocks was executed.

@@ -98,7 +98,7 @@ const TRIED: usize = 60;
 /// The number of bytes that a program may print, which is a thousand times its right output.
 const PRINTED: u64 = 64 << 20;
 
-/// The end of a program.
+/// The output of a program, and its exit code.
 struct Output {
     status: ExitStatus,
     stdout: Vec<u8>,

@@ -312,7 +312,8 @@ pub fn short_page() -> Input {
     Input::files(files, &["/in/page.html", "/in/text.md"])
 }
 
-/// Every loop that runs at least once gets a smaller number.
+/// Makes the input with smaller loop counts. Every loop that runs at least once gets a smaller
+/// number.
 fn tiny_javascript() -> Input {
     let scale = format!("const SCALE = {TINY_SCALE};\n");
     let text = include_str!("bench.js").replace("fibonacci(17)", "fibonacci(7)");

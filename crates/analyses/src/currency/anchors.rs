@@ -1,4 +1,4 @@
-//! Anchors: the calls that both runs make.
+//! Finds anchors, which are the calls that both runs make.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub(super) struct Calling<'a, S> {
 /// leaves its calls alone; it does not reorder calls that have effects.
 #[derive(Clone, Debug, Default)]
 pub struct Anchors {
-    /// The names of the functions.
+    /// The names of the functions, by anchor number.
     pub names: Vec<String>,
     /// For each function, whether the host defines it.
     pub is_host: Vec<bool>,

@@ -28,7 +28,7 @@ pub struct OperatorValue {
 /// The values by time and operator. Excludes operators without a value, such as calls.
 pub type OperatorValues = HashMap<(u64, OpId), OperatorValue>;
 
-/// Linkers place nothing below this address.
+/// The lowest address of data. Linkers place no data below it.
 const LOWEST: u64 = 1024;
 
 /// Returns the values that some operators produced, by time and operator. `wanted` lists the
@@ -90,22 +90,22 @@ fn has_test(trail: &Trail, parts: &[u32]) -> bool {
     parts.iter().any(|part| trail.parts[*part as usize].is_test)
 }
 
-/// Why a counted counterpart is refused.
+/// The reason why a counted counterpart is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The values differ: an operator of the line did not produce the value that its counted
     /// counterpart in the unoptimised run produced.
     Differs {
-        /// The column.
+        /// The column of the operator, if it has one.
         column: Option<u32>,
-        /// The value in the optimised run.
+        /// The value that the optimised run produced.
         b: Value,
-        /// The value in the unoptimised run.
+        /// The value that the unoptimised run produced.
         a: Value,
     },
     /// A block has several operators of this kind with equal values, which may have been reordered.
     Alike {
-        /// The column.
+        /// The column of the operators, if they have one.
         column: Option<u32>,
     },
 }
@@ -236,8 +236,8 @@ impl Moments {
     }
 
     /// Checks the counted counterparts of these parts by the values of the operators from
-    /// [`to_be_known`](Self::to_be_known), in the unoptimised and in the optimised run. O(operators
-    /// · log).
+    /// [`to_be_known`](Self::to_be_known), in the unoptimised and in the optimised run. O(n log n)
+    /// in these operators.
     pub fn confirmed(&self, parts: &BTreeSet<u32>, given: [OperatorValues; 2]) -> Alignment<'_> {
         let mut settled = Alignment {
             moments: self,

@@ -15,14 +15,14 @@ pub enum Comparison {
     Incomparable {
         /// The part that cannot be compared.
         part: String,
-        /// The reason.
+        /// The reason why the part cannot be compared.
         why: &'static str,
     },
     /// Part of the first value is not available; the rest is equal.
     Missing {
         /// The part that is missing.
         part: String,
-        /// The reason.
+        /// The reason why the part is missing.
         why: String,
     },
 }

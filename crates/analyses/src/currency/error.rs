@@ -1,11 +1,12 @@
-//! Why moments of two runs cannot be compared.
+//! Defines the errors of comparing moments of two runs.
 
 use afterimage_wpp::{PathError, TargetError};
 
 use afterimage_profile::ProfileError;
 use afterimage_replay::paths::PositionError;
 
-/// Why moments of two runs cannot be compared. `E` says why a segment of a path cannot be loaded.
+/// The reason why moments of two runs cannot be compared. `E` says why a segment of a path cannot
+/// be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum CurrencyError<E: std::error::Error + 'static> {
     /// A path cannot be read.

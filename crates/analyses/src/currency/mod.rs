@@ -1,5 +1,5 @@
-//! Currency: whether a variable of an optimised run holds the value that the programmer expects
-//! where a debugger stops.
+//! Decides currency, that is, whether a variable of an optimised run holds the value that the
+//! programmer expects where a debugger stops.
 //!
 //! The programmer thinks of the unoptimised program (Hennessy 1982; Adl-Tabatabai and Gross 1996).
 //! Here that program also ran, on the same input, so nothing has to be predicted. The analysis

@@ -26,7 +26,7 @@ pub struct Version<'v, 'a, S: Segments> {
     pub names: &'v Names,
     /// The source of the program's code.
     pub source: &'v dyn Source,
-    /// The line in question.
+    /// The line at which the run is examined.
     pub line: Line,
     /// The functions with code of the line.
     pub functions: &'v [FuncId],

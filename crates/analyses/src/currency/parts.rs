@@ -1,4 +1,4 @@
-//! The code of a line, by column.
+//! Finds the code of a line, column by column.
 
 use std::collections::{HashMap, HashSet};
 

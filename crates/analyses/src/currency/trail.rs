@@ -1,4 +1,4 @@
-//! The events at a line in a run.
+//! Records the events at a line in a run.
 
 use afterimage_ids::{FuncId, OpId};
 
@@ -51,9 +51,9 @@ pub struct Part {
     pub activation: u64,
     /// The stop to which the first operator belongs.
     pub stop: u32,
-    /// The time of the block.
+    /// The time of the block with the first operator.
     pub time: u64,
-    /// The first operator.
+    /// The first operator of the part in this execution.
     pub op: OpId,
     /// Whether the first operator is a test. The value of a test says little and may be inverted.
     pub is_test: bool,

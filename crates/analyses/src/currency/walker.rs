@@ -43,7 +43,7 @@ struct NodeFacts {
 /// The number of nodes to walk between reports of progress.
 const STEPS: u32 = 1 << 16;
 
-/// Walks over a run.
+/// A walk over a run that records the events at the line.
 pub(super) struct Walker<'w, 'a, S: Segments> {
     path: &'w WholePath<S>,
     cursor: Cursor<'w, S>,

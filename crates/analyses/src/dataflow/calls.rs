@@ -1,4 +1,4 @@
-//! A run's path traces and calls, for questions about functions.
+//! Provides a run's path traces and calls, for questions about functions.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ impl PathOf<'_> {
 /// A path trace of a function, as a graph of blocks.
 pub(super) struct PathGraph {
     pub graph: TimestampedGraph,
-    /// The blocks of the nodes.
+    /// The block of each node of the graph.
     pub blocks: Vec<BlockId>,
 }
 
@@ -104,9 +104,9 @@ pub(super) struct Alike {
     pub effects: Vec<CallEffects>,
     /// The steps after which functions of the program were called.
     pub called: Vec<Entry>,
-    /// The number of these calls.
+    /// The number of calls in the group.
     pub calls: u64,
-    /// The calls' subtrees.
+    /// The subtrees of these calls in the dynamic call graph.
     pub ids: Vec<CallId>,
     /// The run's last step, if this is the single call in which the run ended.
     pub last: Option<LastStep>,

@@ -1,4 +1,4 @@
-//! Redundancy of expressions by the path alone.
+//! Computes the redundancy of expressions from the path alone.
 
 use afterimage_program::Program;
 use rustc_hash::FxHashMap;

@@ -18,7 +18,7 @@ pub(super) struct Expression(u32);
 /// operator count as leaves, however they are computed.
 const MOST_LEAVES: usize = 8;
 
-/// How an expression is formed.
+/// The form of an expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Shape {
     /// A constant.

@@ -39,7 +39,7 @@ pub enum Fact {
     },
 }
 
-/// An event.
+/// An event that decides a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventPlace {
     /// An operator is executed.
@@ -48,7 +48,7 @@ pub enum EventPlace {
     Entry(FuncId),
 }
 
-/// Why a question about a fact has no answer.
+/// The reason why a question about a fact has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FactError {
     /// The operator is not reachable.
@@ -88,7 +88,7 @@ pub struct FactAnswer {
 /// The executions in a group of calls that are alike.
 #[derive(Clone, Debug)]
 pub struct PathAnswer {
-    /// The number of calls.
+    /// The number of calls in the group.
     pub calls: u64,
     /// The number of blocks that each call executed itself, without its callees.
     pub blocks: u64,
@@ -408,7 +408,7 @@ pub(super) fn computed(code: &Code<'_>, op: OpId, sites: &Sites) -> Result<OwnEv
     Ok(events)
 }
 
-/// Events at places that a user named.
+/// The events at the places that a user named.
 struct Placed {
     /// The events by function, sorted by block.
     events: FxHashMap<FuncId, OwnEvents>,

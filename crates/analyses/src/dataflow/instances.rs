@@ -1,4 +1,4 @@
-//! The site that decided each execution of an operator, over all calls.
+//! Finds the site that decided each execution of an operator, over all calls.
 
 use afterimage_dataflow::{Outcome, Solution};
 use afterimage_wpp::twpp::{CallId, CallRun, Runs, Series};
@@ -16,7 +16,7 @@ use super::memory::Decider;
 pub struct Instances<'a> {
     pub(super) calls: &'a RunCalls,
     pub(super) own: Vec<Own>,
-    /// The entry of each call.
+    /// For each call, the index of its entry in `own`.
     pub(super) of_call: FxHashMap<CallId, usize>,
     /// The entry of the call in which the run ended inside a block.
     pub(super) last: Option<usize>,
@@ -314,7 +314,7 @@ impl Instances<'_> {
         }
     }
 
-    /// Corrects a count of executions for the call in which the run ended. That call may have fewer
+    /// Corrects a count of executions for the call in which the run ended. It may have fewer
     /// executions than the calls with which it is grouped.
     fn with_last(&self, count: u64) -> u64 {
         let Some(innermost) = self.calls.innermost() else {

@@ -147,7 +147,7 @@ impl<'i> Listing<'i> {
         frame.done = upto;
     }
 
-    /// Passes `count` executions.
+    /// Passes `count` executions, which the decider in question decided if `decided` is true.
     fn pass(&mut self, count: u64, decided: bool) {
         if decided && count > 0 {
             self.folded.push(self.number + 1, self.number + count);
@@ -157,7 +157,7 @@ impl<'i> Listing<'i> {
     }
 }
 
-/// Folds stretches into runs.
+/// Runs of stretches, under construction.
 #[derive(Default)]
 struct Folded {
     done: Vec<InstanceRun>,

@@ -1,4 +1,4 @@
-//! Redundancy of loads by the path alone.
+//! Computes the redundancy of loads from the path alone.
 
 use afterimage_dataflow::{Direction, Outcome, Summaries};
 use afterimage_ids::{BlockId, FuncId};
@@ -25,7 +25,7 @@ use afterimage_replay::steps::AccessSite;
 /// compiler that knows the path may remove these executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRedundancy {
-    /// The operator.
+    /// The load, or the pure operator.
     pub site: AccessSite,
     /// The number of executions.
     pub executions: u64,

@@ -28,7 +28,7 @@ pub struct Replaced {
 /// A data segment of the same length with different bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherData {
-    /// The number of the segment.
+    /// The number of the data segment.
     pub segment: u32,
     /// The offset of the first byte that differs.
     pub first: u64,

@@ -1,4 +1,4 @@
-//! Why two executions cannot be compared.
+//! Defines the errors of comparing two executions.
 
 use std::error::Error;
 
@@ -7,7 +7,8 @@ use afterimage_wpp::{PathError, TargetError};
 
 use afterimage_replay::steps::{CheckpointError, StepsError};
 
-/// Why two executions cannot be compared. `E` says why a segment of a path cannot be loaded.
+/// The reason why two executions cannot be compared. `E` says why a segment of a path cannot be
+/// loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError<E: Error + 'static> {
     /// An execution cannot be followed.

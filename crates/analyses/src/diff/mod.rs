@@ -74,7 +74,7 @@ use afterimage_replay::steps::Run;
 
 /// One of the two executions.
 pub struct Side<'a, S: Segments> {
-    /// The run of this execution.
+    /// The run to follow.
     pub run: Run<'a, S>,
     /// Opens the run's log from the beginning.
     pub log: &'a dyn Fn() -> Result<LogReader, afterimage_trace::TraceError>,

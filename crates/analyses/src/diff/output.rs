@@ -27,7 +27,7 @@ pub struct OutputDifference {
     pub b: Option<Written>,
 }
 
-/// Output bytes.
+/// Output of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The first bytes, up to the end of the line or the end of the write.

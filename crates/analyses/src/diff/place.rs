@@ -1,4 +1,4 @@
-//! Places in the program and in the run.
+//! Finds places in the program and in the run.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::Program;
@@ -11,7 +11,7 @@ use super::DiffError;
 pub struct CallPlace {
     /// The function that makes the call.
     pub function: FuncId,
-    /// The call.
+    /// The operator of the call.
     pub op: OpId,
     /// The time of the call's block.
     pub time: u64,

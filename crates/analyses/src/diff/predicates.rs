@@ -31,9 +31,9 @@ pub enum Predicate {
 /// A statement, with the predicate on its values that separates executions best.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankedValue {
-    /// The statement.
+    /// The place of the statement.
     pub place: StatementSite,
-    /// The predicate.
+    /// The predicate on the statement's values that separates executions best.
     pub predicate: Predicate,
     /// Whether the statement's values are truth values.
     pub is_truth: bool,

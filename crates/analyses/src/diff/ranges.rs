@@ -104,7 +104,7 @@ struct WatchedStatement {
     range: Option<Range>,
 }
 
-/// Collects ranges.
+/// An observer that collects the ranges of values.
 struct Ranges<'a> {
     program: &'a Program,
     module: &'a [u8],

@@ -18,7 +18,7 @@ use afterimage_replay::steps::{Follower, Plan, Plans, StepsError, Value};
 /// The effect of replacing one operator by another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// The number of executions.
+    /// The number of executions of the replacing operator.
     pub executed: u64,
     /// The number of executions in which the other operator would have had a different result.
     /// `None` if unknown, or if either operator does not compute from its operands alone.
@@ -34,7 +34,7 @@ pub struct Otherwise {
     pub number: u64,
     /// The time of the execution's block.
     pub time: u64,
-    /// The operands.
+    /// The operands of this execution.
     pub operands: Box<[Value]>,
     /// The result that the other operator would have had.
     pub other: Result<Value, Trap>,

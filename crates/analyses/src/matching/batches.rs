@@ -235,7 +235,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes down every event.
+    /// A listener that writes down every event.
     #[derive(Debug, Default, PartialEq)]
     struct Scribe(Vec<String>);
 

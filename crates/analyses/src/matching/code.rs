@@ -1,4 +1,4 @@
-//! Static facts about a function's operators.
+//! Collects static facts about a function's operators.
 
 use std::hash::{Hash, Hasher};
 

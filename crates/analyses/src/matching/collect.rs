@@ -24,7 +24,7 @@ use afterimage_replay::values::Types;
 /// A version of a program that was executed, with the places of its statements.
 #[derive(Debug, Default)]
 pub struct Sketched {
-    /// The statements.
+    /// The version, with the sketches of its statements.
     pub version: Version,
     /// The place of each statement. Places are ascending unless statements are separated by calls.
     pub places: Vec<StatementSite>,
@@ -58,7 +58,7 @@ struct Summary {
     active: Active,
 }
 
-/// Sketches statements.
+/// A receiver of values that sketches statements.
 #[derive(Default)]
 struct Sketches {
     executed: u64,

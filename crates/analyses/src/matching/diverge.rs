@@ -48,11 +48,11 @@ pub struct Divergence {
     pub times: [u64; 2],
     /// Whether both executions took the same operands.
     pub took: Took,
-    /// How the difference arises.
+    /// The reason for the difference.
     pub origin: Origin,
 }
 
-/// How the operands of two executions compare, in any order.
+/// The relation between the operands of two executions, in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Took {
     /// The operands are the same.
@@ -86,7 +86,8 @@ impl Took {
     }
 }
 
-/// Why corresponding statements produced different values, with the most informative reasons first.
+/// The reason why corresponding statements produced different values. The most informative reasons
+/// come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// The statement performs a different computation. It has a different operator or constant, and
@@ -102,7 +103,7 @@ pub enum Origin {
     Passed,
 }
 
-/// Pairs less likely than this to correspond come after the others.
+/// The least likelihood of pairs that come before the others.
 const LIKELY: f32 = 0.5;
 /// The largest number of pairs to examine.
 const PAIRS: usize = 2048;

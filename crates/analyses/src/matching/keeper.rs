@@ -32,7 +32,7 @@ pub(super) struct Stretch {
     pub stride: u64,
 }
 
-/// Keeps executions of chosen statements.
+/// A receiver of values that keeps executions of chosen statements.
 #[derive(Debug, Default)]
 pub(super) struct Keeper {
     /// The watched statements by context and place. `others` has the watched statements by place,

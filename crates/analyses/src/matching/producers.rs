@@ -26,7 +26,7 @@ const CALLERS: usize = 8;
 /// A value in a context.
 type Of = (u32, ValueId);
 
-/// Finds producers.
+/// A search for the producers of operands.
 pub(super) struct Producers<'a> {
     types: &'a Types<'a>,
     known: &'a HashMap<FuncId, Vec<OperatorFacts>>,

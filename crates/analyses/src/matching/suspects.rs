@@ -45,8 +45,8 @@ const FOLLOWED: usize = 256;
 /// and did not do the same, come before all others.
 ///
 /// A wrong operator shows this pattern if its result was wrong from the first execution on (Zhang
-/// and Gupta 2005, section 6.2: statements that match nothing). Where an optimiser only computes
-/// differently, later results are the same again.
+/// and Gupta 2005, section 6.2: statements that match nothing). If an optimiser only computes in
+/// different steps, later results are the same again.
 ///
 /// O(statements), plus a bounded number of dependent statements for each candidate. `matched` must
 /// belong to `versions`.

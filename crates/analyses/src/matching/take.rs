@@ -124,7 +124,7 @@ pub(crate) trait Take {
 /// The result of a statement, as the follower reports it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gave {
-    /// The value.
+    /// The value that the statement produced.
     pub value: u64,
     /// The operands that a test or branch compares; `None` for other statements.
     pub operands: Option<u64>,

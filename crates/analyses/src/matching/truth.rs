@@ -34,7 +34,7 @@ use afterimage_profile::Source;
 /// A version with its debug information.
 #[derive(Clone, Copy)]
 pub struct Side<'a> {
-    /// The program.
+    /// The program of this version.
     pub program: &'a Program,
     /// The bytes that the program was parsed from.
     pub module: &'a [u8],

@@ -82,7 +82,7 @@ impl Observer for Leaving<'_> {
     }
 }
 
-/// Follows a run and reports to a listener what its statements do.
+/// Follows a run and reports the values and accesses of its statements to a listener.
 pub(crate) struct Walk<'a, S: Segments, L> {
     follower: Follower<'a, S>,
     plans: Plans<'a, S>,
@@ -98,7 +98,7 @@ pub(crate) struct Walk<'a, S: Segments, L> {
 
 /// The data left after following a run.
 pub(crate) struct Walked<L> {
-    /// The listener.
+    /// The listener to which the run was reported.
     pub listener: L,
     pub(super) contexts: Contexts,
     /// Facts about the operators of the executed functions.

@@ -1,4 +1,4 @@
-//! The results of searching for redundant loads and expressions.
+//! Defines the results of searching for redundant loads and expressions.
 
 use afterimage_ids::NodeId;
 
@@ -17,7 +17,7 @@ use afterimage_replay::steps::AccessSite;
 /// with more than eight distinct leaves has an expression of its own.)
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorRedundancy {
-    /// The operator.
+    /// The operator with redundant executions.
     pub site: AccessSite,
     /// The number of executions, at least one. An execution that traps does not count.
     pub executions: u64,
@@ -39,7 +39,7 @@ pub struct OperatorRedundancy {
 /// An operator that made another operator's value available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperatorSource {
-    /// The operator.
+    /// The operator that is a source.
     pub site: AccessSite,
     /// Whether the source is a store.
     pub is_store: bool,
@@ -53,7 +53,7 @@ pub struct OperatorSource {
 pub struct Way {
     /// The path in which the operator was executed.
     pub path: NodeId,
-    /// The source.
+    /// The operator that made the value available.
     pub source: AccessSite,
     /// The path in which the source was executed.
     pub from: NodeId,
@@ -66,7 +66,7 @@ pub struct Way {
 /// The counts of an operator in one Ball–Larus path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InPath {
-    /// The path.
+    /// The path that the counts are about.
     pub path: NodeId,
     /// The number of the operator's executions in the path.
     pub executions: u64,

@@ -1,11 +1,11 @@
-//! Why a run cannot be simulated.
+//! Defines the errors of simulating a run.
 
 use std::error::Error;
 
 use afterimage_profile::ProfileError;
 use afterimage_replay::steps::StepsError;
 
-/// Why a run cannot be simulated. `E` says why a segment of its path cannot be loaded.
+/// The reason why a run cannot be simulated. `E` says why a segment of its path cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulateError<E: Error + 'static> {
     /// The run cannot be followed.

@@ -1,4 +1,4 @@
-//! The history of one site, execution by execution.
+//! Reads the history of one site, execution by execution.
 
 use std::ops::ControlFlow;
 
@@ -23,7 +23,7 @@ pub enum Outcome {
 pub struct OutcomeRun {
     /// The number of the first execution, from 1.
     pub first: u64,
-    /// The number of executions.
+    /// The number of executions in the run.
     pub count: u64,
     /// The outcome of these executions.
     pub outcome: Outcome,
@@ -42,7 +42,7 @@ pub struct OneOutcome {
     pub after: Option<u64>,
 }
 
-/// Why the iteration ended.
+/// The reason why the iteration ended.
 enum Ended {
     Enough,
     Error(StoredError),

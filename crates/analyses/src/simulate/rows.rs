@@ -47,7 +47,7 @@ pub enum MissesPlace {
 /// The misses at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissesRow {
-    /// The place.
+    /// The place that the row is about.
     pub place: MissesPlace,
     /// The executions and misses of all sites at the place.
     pub tally: Tally,

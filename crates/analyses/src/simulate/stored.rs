@@ -1,4 +1,4 @@
-//! Simulations stored in a file.
+//! Reads and writes simulations in a file.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -8,7 +8,7 @@ use afterimage_trace::{
     Kind, SectionInfo, SectionReader, SectionWriter, TraceError, TraceFile, TraceWriter,
 };
 
-/// Why the simulations of a file cannot be read.
+/// The reason why the simulations of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredError {
     /// The file cannot be read.
@@ -99,7 +99,7 @@ pub struct StoredSimulations {
 pub struct DamagedSimulation {
     /// The simulation's specification, if it can be read.
     pub spec: Option<Spec>,
-    /// Why the simulation cannot be read.
+    /// The reason why the simulation cannot be read.
     pub error: StoredError,
 }
 

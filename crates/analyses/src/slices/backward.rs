@@ -1,4 +1,4 @@
-//! Backward slices of recorded runs.
+//! Computes backward slices of recorded runs.
 
 use std::error::Error;
 

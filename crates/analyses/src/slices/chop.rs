@@ -1,4 +1,4 @@
-//! Chops, that is, the executions through which one place of a run influenced another.
+//! Computes chops, that is, the executions through which one place of a run influenced another.
 
 use std::error::Error;
 

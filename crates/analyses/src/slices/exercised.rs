@@ -1,4 +1,4 @@
-//! Slices over the dependences between statements that were exercised by some execution.
+//! Computes slices over the dependences between statements that some execution exercised.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! Forward slices of recorded runs.
+//! Computes forward slices of recorded runs.
 
 use std::error::Error;
 

@@ -42,7 +42,7 @@ impl Point {
     }
 }
 
-/// How one point depends on another.
+/// The kind of dependence of one point on another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dependence {
     /// The point uses a value that the other point produced.
@@ -55,7 +55,7 @@ pub(super) enum Dependence {
     Control,
 }
 
-/// Finds what a point depends on directly.
+/// Finds the points on which a point depends directly.
 pub(super) struct Steps<'n, 'a> {
     values: &'n RecordedValues<'a>,
     host: &'n HostReads<'n, 'a>,

@@ -35,7 +35,7 @@ pub enum Through {
 /// A line on which an execution depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nearby<L> {
-    /// The line.
+    /// The line that was reached.
     pub line: L,
     /// The nearest execution of the line, with the time of its block.
     pub spot: (FuncId, OpId, u64),

@@ -1,4 +1,4 @@
-//! A slice as requested by a user.
+//! Defines requests for slices, as made by users.
 
 use afterimage_slice::{Follows, Reach};
 use serde::{Deserialize, Serialize};
@@ -30,26 +30,26 @@ pub struct SliceQuery {
 pub enum SliceAbout {
     /// The statements of an execution of a place, such as `parser.c:42#7` or `@0x1f3#last`.
     Statement {
-        /// The place.
+        /// The place, with the number of its execution.
         at: String,
     },
     /// One operand of a statement.
     Operand {
-        /// The statement.
+        /// The execution of the statement.
         at: String,
         /// The operand: `left`, `address`, or its number from 1.
         operand: String,
     },
     /// The value of a source variable at a moment, or of an expression such as `p->next`.
     Variable {
-        /// The moment.
+        /// The moment at which the variable has the value.
         at: String,
-        /// The variable.
+        /// The variable or expression.
         name: String,
     },
     /// Bytes of memory 0 at a moment.
     Bytes {
-        /// The moment.
+        /// The moment at which the memory has these bytes.
         at: String,
         /// The address of the first byte.
         address: u64,

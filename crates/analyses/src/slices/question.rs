@@ -1,4 +1,4 @@
-//! Questions about slices, and their answers.
+//! Answers questions about slices.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -33,7 +33,7 @@ pub enum Algorithm {
 pub struct Question {
     /// The precision of the slice.
     pub algorithm: Algorithm,
-    /// The direction.
+    /// The direction in which dependences are followed.
     pub direction: Direction,
     /// The dependences to follow.
     pub follows: Follows,
@@ -49,14 +49,14 @@ pub struct Question {
 /// The executions at which a chop begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The executions.
+    /// The criteria for these executions.
     pub criteria: Vec<Criterion>,
     /// The statements of these executions.
     pub operators: Vec<Operator>,
 }
 
 impl Question {
-    /// Returns the last time up to which exercised dependences count.
+    /// Returns the time up to which exercised dependences count.
     fn until(&self) -> u64 {
         let starts = self.criteria.iter().map(|criterion| criterion.start);
         match self.direction {

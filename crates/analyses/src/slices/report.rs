@@ -47,7 +47,7 @@ pub struct SlicedOperator {
 /// A source line of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlicedLine {
-    /// The line.
+    /// The file and number of the line.
     pub line: Line,
     /// The number of the line's operators in the slice.
     pub operators: usize,

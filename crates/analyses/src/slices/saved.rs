@@ -1,4 +1,4 @@
-//! Slices stored in a recording.
+//! Reads and writes slices in a recording.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ const VERSION: u32 = 3;
 /// A slice, with its question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedSlice {
-    /// The question.
+    /// The question that the slice answers.
     pub question: Question,
     /// The question in words. For a stored slice, they are [made](in_words) from the question. The
     /// words in the file are only for people who inspect it.
@@ -34,11 +34,11 @@ pub struct SavedSlice {
     /// The number of blocks that the run executed, and the number of different paths. They identify
     /// the path that the question is about.
     pub path: (u64, u64),
-    /// The slice.
+    /// The answer to the question.
     pub slice: Slice,
 }
 
-/// Why a slice cannot be stored or read.
+/// The reason why a slice cannot be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum SavedError {
     /// The file cannot be read or written.

@@ -28,7 +28,7 @@ pub enum Hop {
     Call(CodeBlock),
 }
 
-/// Why a block was not executed.
+/// The reason why a block was not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A branch was executed, but never in the direction of the code.

@@ -55,7 +55,7 @@ impl BitsQuery {
         }
     }
 
-    /// Goes one link back.
+    /// Follows the value back by one link, with the bits in question.
     pub fn back(self, walk: &Walk<'_, '_>) -> Result<StepBack, WhyError> {
         walk.back_from(self.at, self.bits)
     }

@@ -23,7 +23,7 @@ const MOVES: usize = 64;
 pub struct Spot {
     /// The function that contains the operator.
     pub function: FuncId,
-    /// The operator.
+    /// The operator that was executed.
     pub op: OpId,
     /// The time of the operator's block.
     pub time: u64,
@@ -84,7 +84,7 @@ pub struct Made {
     pub lookup: bool,
 }
 
-/// An operand.
+/// An operand of a computation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Operand {
     /// The role of the operand in the operator.

@@ -42,7 +42,7 @@ pub struct Printed {
     pub register: Register,
     /// The type of the value.
     pub ty: ValType,
-    /// The value.
+    /// The value, as bits.
     pub bits: Bits,
     /// The operator that produces or uses the value.
     pub spot: Spot,

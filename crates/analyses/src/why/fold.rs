@@ -51,7 +51,7 @@ struct Again {
 }
 
 impl Folder {
-    /// Creates a folder without steps.
+    /// Creates a `Folder` that has received no steps.
     pub fn new() -> Self {
         Self::default()
     }

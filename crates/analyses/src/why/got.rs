@@ -15,7 +15,7 @@ use afterimage_replay::values::HostReads;
 pub struct Got {
     /// The number of the host call, from 1.
     pub call: u64,
-    /// The byte in memory.
+    /// The place of the byte in memory.
     pub at: Range,
     /// The value of the byte.
     pub byte: u8,

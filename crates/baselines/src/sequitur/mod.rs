@@ -45,7 +45,7 @@ pub const MAX_TERMINAL: u32 = Code::MAX_TERMINAL;
 /// below the 2³⁰ that a [`Code`] can name.
 const MAX_SYMBOLS: usize = 1 << 30;
 
-/// Why [`Sequitur`] rejected a symbol. The grammar is unchanged.
+/// The reason why [`Sequitur`] rejected a symbol. The grammar is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SequiturError {
     /// The symbol is too large.

@@ -59,7 +59,7 @@ impl Prefix {
     }
 }
 
-/// Our sizes in bytes.
+/// The sizes of our form in bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Ours {
     segments: u64,
@@ -190,7 +190,7 @@ fn same_beginning(subject: &Subject, tape: &Tape) -> Result<()> {
     Ok(())
 }
 
-/// Collects path traces.
+/// A sink that collects path traces.
 #[derive(Default)]
 struct Traces {
     collector: Collector,

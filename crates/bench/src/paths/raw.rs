@@ -77,7 +77,7 @@ impl RawTrace {
         self.chunk.clear();
     }
 
-    /// Ends the run.
+    /// Ends the run for the scanners.
     pub(crate) fn finish(&mut self) {
         self.flush();
         self.scans.iter_mut().for_each(Scan::finish);

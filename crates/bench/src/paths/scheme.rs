@@ -66,7 +66,7 @@ fn paths(program: &Program, feedback: Option<&Counts>, cuts: Cuts) -> Result<Pla
 
 /// The number of words in each half of the buffer, which is the same as in recordings.
 const HALF: u32 = 1 << 17;
-/// Compilations that take longer than this many seconds are not repeated.
+/// The duration, in seconds, above which a compilation is not repeated.
 const LONG_COMPILATION: f64 = 5.0;
 
 /// A program instrumented to write its path by one of the schemes.

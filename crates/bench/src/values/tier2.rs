@@ -23,7 +23,7 @@ const STRETCHES: usize = 2_000;
 /// The largest number of numbers in a stretch. It is twice the number by which the paper's
 /// predictors are chosen.
 const STRETCH: u64 = 20_000;
-/// zstd's usual strong level.
+/// The compression level of zstd, which is its usual strong level.
 const LEVEL: i32 = 19;
 
 /// The size of the streams of a class.

@@ -15,17 +15,18 @@ use crate::stretch::{Event, Execution};
 pub(super) struct OfEnd {
     /// The wanted arguments of the node's call.
     pub(super) arguments: Wanted,
-    /// How far the call is wanted, because something in the callee depends on it.
+    /// The depth to which to follow the call, because something in the callee depends on it.
     pub(super) called: Reach,
-    /// How far the call to the host is wanted, because the host provided something wanted.
+    /// The depth to which to follow the call to the host, because the host provided something
+    /// wanted.
     pub(super) host: Reach,
     /// The wanted values of the node's exception.
     pub(super) thrown: Wanted,
-    /// How far all values of the node's exception are wanted.
+    /// The depth to which to follow all values of the node's exception.
     pub(super) all_thrown: Reach,
-    /// How far the criterion wants the throw, and therefore all of its operands.
+    /// The depth to which the criterion follows the throw, and therefore all of its operands.
     pub(super) asked: Reach,
-    /// How far the fact that the exception was thrown is wanted.
+    /// The depth to which to follow the fact that the exception was thrown.
     pub(super) threw: Reach,
 }
 
