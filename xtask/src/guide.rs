@@ -6,9 +6,8 @@
 //! for any text, and `…` alone on a line for any lines. An answer that agrees with its page stays
 //! unchanged. `afterimage` commands elsewhere on a page are not run, but their options must exist.
 //!
-//! The last line of a page holds digests of its programs and of the modules that the compilers made
-//! of them. If a compiler makes a different module, `--check` reports SKIPPED. If a program
-//! changed, `--check` fails.
+//! The last line of a page holds digests of its programs and of the compiled modules. If a compiler
+//! makes a different module, `--check` reports SKIPPED. If a program changed, `--check` fails.
 
 mod options;
 #[path = "../../crates/cli/tests/it/sessions/page.rs"]
@@ -187,8 +186,8 @@ impl<'a> Visit<'a> {
         Ok(Vec::new())
     }
 
-    /// Copies the programs into the folder, and returns those that the page uses, with digests.
-    /// `None` if a compiler is missing.
+    /// Copies the programs into the folder, and returns the programs that the page uses, with
+    /// digests. `None` if a compiler is missing.
     fn programs(&self, page: &Page) -> Result<Option<String>> {
         let commands = Vec::from_iter(page.exchanges().map(|exchange| &*exchange.command));
         let lacking = toolchain::missing_c_packages();

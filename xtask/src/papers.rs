@@ -133,8 +133,8 @@ pub fn run(arguments: &PapersArguments) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Returns the folder with these programs of the corpus, or with their versions. Builds those that
-/// do not exist.
+/// Returns the folder with these programs of the corpus, or with their versions. Builds the missing
+/// ones.
 fn built(only: &[String], versions: bool) -> Result<PathBuf> {
     let name = if versions {
         "target/corpus-versions"

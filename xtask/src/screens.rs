@@ -264,7 +264,7 @@ impl Studio {
     fn shell(&self, command: &str, folder: &Path) -> Command {
         let mut shell = tool::start("sh");
         if command.starts_with("cargo ") {
-            // The environment must be the one in which the workspace was built. Otherwise the
+            // The environment must be the same as when the workspace was built. Otherwise the
             // engine would be built again.
             shell.envs(env::vars_os());
         }

@@ -95,7 +95,7 @@ pub(crate) struct Arguments {
     /// The number of runs of each variant
     #[arg(long, default_value_t = 7)]
     runs: usize,
-    /// The file for the results; none are kept without it
+    /// The file for the results; without it, no results are kept
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }

@@ -68,17 +68,18 @@ struct Row {
     others: Option<[u64; 2]>,
     same_line: u64,
     /// The number of statements with an equal statement at the same line and column in the first
-    /// version, and the number of these that are matched with such a statement.
+    /// version, and the number of such statements that are matched with an equal statement.
     of_column: [u64; 2],
-    /// Statements of functions that are the same in both versions, and the number of these
-    /// statements that are matched with themselves.
+    /// The number of statements in functions that are the same in both versions, and the number of
+    /// such statements that are matched with themselves.
     unchanged: [u64; 2],
     sketching_seconds: f64,
     matching_seconds: f64,
 }
 
 impl Row {
-    /// Statements with a true counterpart, including those of unchanged functions.
+    /// Returns the number of statements with a true counterpart, including statements of unchanged
+    /// functions.
     fn all(&self) -> u64 {
         self.true_counterpart + self.unchanged[0]
     }

@@ -202,8 +202,8 @@ features! {
     CountEqual = [0.57, 0.36, 0.44, 0.41, 0.41, 1.39, 0.71, 0.66, 0.70, 0.53, 0.52, 1.30],
     /// The second statement was executed less often than the first.
     CountLess = [-0.24, -0.29, -0.24, 0.10, 0.22, -0.53, -0.25, -0.41, -0.29, 0.10, 0.26, -0.63],
-    /// The number of executions of the second as a share of those of the first, if the second was
-    /// executed less often.
+    /// The second statement's executions as a share of the first's, if the second was executed less
+    /// often.
     CountPart = [0.21, 0.27, 0.27, 0.37, 0.59, 0.21, 0.52, 0.52, 0.51, 0.58, 0.69, 0.45],
     /// The second was executed more often than the first. An optimiser hardly ever adds executions.
     CountMore = [-0.02, 0.24, 0.11, -0.20, -0.33, -0.56, 0.45, 0.65, 0.48, 0.27, 0.12, 0.22],

@@ -111,8 +111,8 @@ impl Order {
     }
 }
 
-/// The number of a version's statements with a certain sequence of values, and the first of these
-/// statements.
+/// The number of a version's statements with a certain sequence of values, and the first such
+/// statement.
 type Seen<'v> = Option<(u32, &'v Statement)>;
 
 /// Returns the times of pairs of statements that are the only ones with their sequence of values.

@@ -121,10 +121,10 @@ impl<'a> Backward<'a> {
     }
 
     /// Restricts the slice to these executions. If they are the executions of a forward slice, the
-    /// result is a chop (Jackson and Rollins 1994). Stretches must begin where those of the forward
-    /// slice began, or combine several of them. The result is empty unless the slice contains an
-    /// instruction or end that `from` wants, because otherwise no dependence leads from `from` to
-    /// the criteria.
+    /// result is a chop (Jackson and Rollins 1994). Stretches must begin where the forward slice's
+    /// stretches began, or combine several of these. The result is empty unless the slice contains
+    /// an instruction or end that `from` wants, because otherwise no dependence leads from `from`
+    /// to the criteria.
     pub fn within(mut self, instances: Instances, from: &[Criterion]) -> Self {
         self.within = Some(instances);
         // The set may contain different instructions of executions with equal outcomes.

@@ -35,7 +35,7 @@ pub(crate) struct FunctionControl {
 }
 
 impl FunctionControl {
-    /// Computes the dependences in O(vertices × log of them + dependences).
+    /// Computes the dependences in O(vertices × log vertices + dependences).
     pub fn new(cfg: &Cfg) -> Self {
         let post_dominators = PostDominatorTree::compute(&cfg.graph);
         let mut conditional = vec![false; cfg.graph.vertex_count()];
@@ -94,8 +94,8 @@ impl FunctionControl {
     }
 
     /// Returns the vertices that may depend on an exception that this block handles. They depend on
-    /// the edges from the dispatch to the block or, if the dispatch depends on these vertices, too,
-    /// on the edges to the dispatch.
+    /// the edges from the dispatch to the block. If the dispatch also depends on these vertices,
+    /// they depend on the edges to the dispatch instead.
     pub fn handled(&mut self, cfg: &Cfg, handler: BlockId) -> Rc<[BlockId]> {
         if let Some(known) = self.handlers.get(&handler) {
             return Rc::clone(known);

@@ -136,7 +136,7 @@ pub struct Forward<'a> {
 }
 
 impl<'a> Forward<'a> {
-    /// Starts from criteria. The largest of their limits applies to all of them. The first stretch
+    /// Starts from criteria. The largest of their limits applies to all criteria. The first stretch
     /// must contain the execution of the first criterion, or come before it.
     pub fn new(
         program: &'a Program,

@@ -48,7 +48,7 @@ pub(crate) struct Outcome {
     pub cleared: Box<[u32]>,
     /// Variables that are now wanted.
     pub set: Box<[u32]>,
-    /// The wanted globals among those that the node uses.
+    /// The wanted globals among the globals that the node uses.
     pub globals: u32,
     /// The set of blocks for which the activation now waits.
     pub waits: u32,

@@ -1,6 +1,6 @@
 //! Limits the depth to which dependences are followed.
 
-/// The depth to which something is followed. It may be none, a number of dependences, or unlimited.
+/// The depth to which something is followed. It may be zero, a number of dependences, or unlimited.
 ///
 /// Something reached by several routes is followed as far as the shortest route allows. So a slice
 /// of limited depth is exactly the set that can be reached over at most that many dependences.

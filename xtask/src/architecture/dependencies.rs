@@ -1,4 +1,5 @@
-//! Checks which crate may depend on which, and which must not reach the engine, even indirectly.
+//! Checks that each crate depends only on the crates that it may use, and that crates without the
+//! engine do not reach it, even indirectly.
 
 use anyhow::{Context, Result};
 use serde::Deserialize;

@@ -59,7 +59,7 @@ pub fn ask_all(program: &Path, folder: &Path, questions: Vec<Question>) -> Resul
     questions.into_iter().map(ask).collect()
 }
 
-/// Returns the lines of `text`, without those that vary from run to run.
+/// Returns the lines of `text`, except lines that vary from run to run.
 fn normalised(text: &str) -> Vec<String> {
     let varies = |line: &str| VARYING.iter().any(|start| line.starts_with(start));
     let all: Vec<_> = text

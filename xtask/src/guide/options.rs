@@ -86,7 +86,7 @@ fn mentioned(text: &str) -> Vec<&str> {
     commands
 }
 
-/// Returns the long options of a command, up to those of the guest and of other programs.
+/// Returns the long options of a command, up to the options of the guest and of other programs.
 fn options(command: &str) -> impl Iterator<Item = &str> {
     let own = command
         .split([';', '|', '>', '#'])

@@ -33,7 +33,7 @@ pub fn generate(seed: u64, functions: usize) -> String {
 struct Body<'a> {
     rng: &'a mut Rng,
     out: &'a mut String,
-    /// Functions with smaller numbers exist already.
+    /// The number of functions that exist already, and that the new code may call.
     callable: usize,
     /// The number of loop counters named so far. Each loop has its own counter.
     loops: usize,

@@ -12,7 +12,7 @@ use wasmparser::{Validator, WasmFeatures};
 
 use crate::tool;
 
-/// The export that makes the calls of a script.
+/// The export that makes the calls in a script.
 const EXPORT: &str = "drive";
 
 /// The commands to run on each recording.

@@ -35,7 +35,8 @@ impl Level {
 /// If both runs executed a unit of the line equally often between two calls that both make, the
 /// k-th execution in one corresponds to the k-th in the other. Otherwise the same rule applies to
 /// the whole activation, and then to the whole runs. A counterpart found in a wide scope must agree
-/// with all counterparts found in the narrower scopes inside it. Otherwise the part has none.
+/// with all counterparts found in the narrower scopes inside it. Otherwise the part has no
+/// counterpart.
 ///
 /// O(parts · log).
 pub fn align(a: &Trail, b: &Trail) -> Vec<Option<u32>> {

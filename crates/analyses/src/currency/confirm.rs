@@ -33,7 +33,7 @@ const LOWEST: u64 = 1024;
 
 /// Returns the values that some operators produced, by time and operator. `wanted` lists the
 /// operators with their times, ascending. Follows the run from the last checkpoint before the first
-/// of them.
+/// wanted operator.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -128,8 +128,8 @@ pub struct Alignment<'m> {
     given: [OperatorValues; 2],
     /// The outcome for each part of the optimised run that differs from counting alone.
     outcomes: HashMap<u32, Outcome>,
-    /// Times of blocks in the optimised run. The arrivals at the line in such a block belong to
-    /// several blocks of the unoptimised run.
+    /// Times of blocks in the optimised run. The arrivals at the line in one of these blocks belong
+    /// to several blocks of the unoptimised run.
     exchanged: HashSet<u64>,
     /// The values that each block of the unoptimised run produced, by time. The columns of a block
     /// of the optimised run look them up one by one.
@@ -235,7 +235,7 @@ impl Moments {
         blocks_of(&self.b, parts)
     }
 
-    /// Checks the counted counterparts of these parts by the values of the operators from
+    /// Checks the counted counterparts of `parts` against the values of the operators from
     /// [`to_be_known`](Self::to_be_known), in the unoptimised and in the optimised run. O(n log n)
     /// in these operators.
     pub fn confirmed(&self, parts: &BTreeSet<u32>, given: [OperatorValues; 2]) -> Alignment<'_> {
@@ -600,8 +600,8 @@ enum Compared {
     Differs(Refusal),
 }
 
-/// Returns the distance from the values of the unoptimised run to those of the optimised run, if
-/// they are the same up to order. It is 0, or the distance between addresses of moved objects.
+/// Returns the distance between the values of the two runs, if they are the same up to order. It is
+/// 0, or the distance between addresses of moved objects.
 fn shift(known: &[(OperatorValue, OperatorValue)]) -> Option<u64> {
     let mut of_b: Vec<OperatorValue> = known.iter().map(|given| given.0).collect();
     let mut of_a: Vec<OperatorValue> = known.iter().map(|given| given.1).collect();

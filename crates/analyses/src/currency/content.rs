@@ -124,7 +124,7 @@ impl Comparing<'_> {
             .get_or_insert(Comparison::Incomparable { part, why });
     }
 
-    /// Compares a part; returns the difference, if any.
+    /// Compares a part, and returns the difference, if any.
     fn part(&mut self, shown: &Rendered, expected: &Rendered, at: &str) -> Option<Comparison> {
         let different = || Some(Comparison::Different(at.to_owned()));
         match (&shown.shape, &expected.shape) {

@@ -163,13 +163,13 @@ impl RunCalls {
         path.map_or(0, |path| path.trace.len())
     }
 
-    /// Returns the number of calls of a function.
+    /// Returns the number of calls to a function.
     pub fn calls(&self, function: FuncId) -> u64 {
         let paths = self.wpp.function(function).map(|f| &f.paths[..]);
         paths.unwrap_or_default().iter().map(|p| p.calls).sum()
     }
 
-    /// Visits the calls of a function, path by path. Calls that are alike are visited together.
+    /// Visits the calls to a function, path by path. Calls that are alike are visited together.
     pub(super) fn visit(
         &self,
         function: FuncId,

@@ -11,7 +11,7 @@ use afterimage_replay::steps::AccessSite;
 
 /// Finds how redundant some pure operators of a run are, by queries on the timestamped control-flow
 /// graphs of their functions: available expressions (Zhang and Gupta 2001, section 4). The results
-/// are in the order of the sites. Sites that are not pure operators have none.
+/// are in the order of the sites. Sites that are not pure operators have no result.
 ///
 /// Time is linear in the blocks of the functions' unique path traces, times the number of operators
 /// and a logarithm. Regular traces take less.

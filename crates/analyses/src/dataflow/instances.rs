@@ -103,14 +103,14 @@ pub struct FactInstance {
     pub number: u64,
     /// The time of the execution's block.
     pub time: u64,
-    /// The position of the block among those that its call executed itself, from 1.
+    /// The position of the block among the blocks that its call executed itself, from 1.
     pub step: u64,
     /// The deciding site; `None` means the beginning or the end of the call.
     pub decider: Option<Decider>,
 }
 
 /// Executions in `times` stretches of equal length and distance. The first stretch is from `first`
-/// to `last`, and each later stretch begins `stride` after the one before.
+/// to `last`, and each later stretch begins `stride` after the stretch before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceRun {
     /// The number of the first execution.
@@ -278,7 +278,7 @@ impl Instances<'_> {
                     passed += length * run.count;
                     continue;
                 }
-                // The first call at the end of which the number is reached.
+                // Searches for the first call that reaches the number by its end.
                 let (mut low, mut high) = (0, run.count - 1);
                 while low < high {
                     let middle = low + (high - low) / 2;

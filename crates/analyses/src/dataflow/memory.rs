@@ -109,7 +109,7 @@ pub(super) struct Bytes {
 
 /// Returns whether an access makes bytes at a known distance available. `Some(false)` means that it
 /// makes them unavailable, `None` that it does not affect them. `from` is the address of the first
-/// byte minus that of the access.
+/// byte minus the address of the access.
 pub(super) fn relation(access: &Access, from: i128, bytes: u64) -> Option<bool> {
     let (from, length) = (from, i128::from(access.bytes));
     let to = from + i128::from(bytes);

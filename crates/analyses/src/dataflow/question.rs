@@ -245,8 +245,8 @@ impl Of<'_> {
         Effect::Differs { decided, rest }
     }
 
-    /// Returns the effect of a block. It combines the effect of the block's own operators with that
-    /// of host calls through a table.
+    /// Returns the effect of a block. It combines the effect of the block's own operators with the
+    /// effect of host calls through a table.
     fn with_call(&self, timestamps: &Series, own: Option<Site>, hosts: Option<Site>) -> Effect {
         let plain = self.effects.of_block(timestamps, own);
         let decided_before = own.is_some() && self.asked.direction == Direction::Forward;

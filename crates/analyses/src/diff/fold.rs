@@ -26,7 +26,7 @@ struct Sequence(u64, u64);
 impl Sequence {
     #[inline(always)]
     fn add(&mut self, element: u64) {
-        // Makes zeros count, too, because `mix` maps 0 to 0.
+        // Makes zeros count, although `mix` maps 0 to 0.
         let mixed = mix(element.wrapping_add(0x9e37_79b9_7f4a_7c15));
         self.0 = self
             .0

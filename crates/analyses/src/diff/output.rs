@@ -32,11 +32,11 @@ pub struct OutputDifference {
 pub struct Written {
     /// The first bytes, up to the end of the line or the end of the write.
     pub bytes: Vec<u8>,
-    /// The time of the block that ends with the call of `fd_write`.
+    /// The time of the block that ends with the call to `fd_write`.
     pub time: u64,
     /// The function that makes the call.
     pub function: FuncId,
-    /// The call of `fd_write`.
+    /// The operator that calls `fd_write`.
     pub op: OpId,
 }
 
@@ -104,7 +104,7 @@ fn take(streams: &mut BTreeMap<u32, Stream>, chunk: Chunk, second: bool) {
 struct Stream {
     /// The output that one execution has written and the other has not written yet.
     ahead: VecDeque<Written>,
-    /// The number of bytes of the first chunk that the other execution has written, too.
+    /// The number of bytes of the first chunk that the other execution has also written.
     seen: usize,
     /// Whether the second execution is ahead.
     second: bool,
@@ -203,7 +203,7 @@ struct Writing<'a, S: Segments> {
     calls: Calls<'a>,
 }
 
-/// Watches calls of `fd_write`.
+/// An observer of calls to `fd_write`.
 struct Calls<'a> {
     program: &'a Program,
     /// The arguments of the call: the descriptor, the address and length of the list of buffers,
@@ -287,7 +287,7 @@ where
     }
 }
 
-/// Returns the bytes that a call of `fd_write` wrote.
+/// Returns the bytes that a call to `fd_write` wrote.
 fn gathered(memory: &Memory, [_, list, count, size]: [u32; 4]) -> Option<Vec<u8>> {
     let bytes = |address: u32, length: u32| {
         let place = memory.range(u64::from(address), u64::from(length)).ok()?;

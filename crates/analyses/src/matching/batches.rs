@@ -20,7 +20,7 @@ const AT_ONCE: usize = 1 << 13;
 /// The number of batches that may wait.
 const WAITING: usize = 4;
 
-/// A call of a [`Listen`] method. Operands of computations are not included.
+/// A call to a [`Listen`] method. Operands of computations are not included.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     Begin {
@@ -312,7 +312,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Repeats the events until they fill several batches, some of which are reused.
+        /// Repeats the events until they fill several batches, so that some batches are reused.
         #[test]
         fn what_is_handed_on_is_told_in_order(told in prop::collection::vec((0u8..8, 0u32..5, 0u64..100), 1..60), times in 0usize..2000) {
             let (mut directly, mut aside) = (Scribe::default(), Scribe::default());

@@ -32,7 +32,7 @@ pub(super) struct Context {
     pub depth: u32,
 }
 
-/// The contexts, and which of them are open.
+/// All contexts, including the open ones.
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
     /// The functions that stand alone; `None` if all do.
@@ -187,7 +187,7 @@ mod tests {
         assert!(seen[0] == seen[2] && seen[0] != seen[1]);
         let of = contexts.of(seen[1]);
         assert_eq!((of.function, of.root, of.depth), (smaller, main, 2));
-        // Positions are those that inlining the callees after their calls would give.
+        // The positions are the same as if the callees were inlined after their calls.
         let at = |context, at| contexts.position(context, OpId::new(at));
         assert!(at(around, 3) < at(seen[0], 0) && at(seen[0], 9) < at(around, 4));
         assert!(at(around, 6) < at(seen[1], 0) && at(seen[1], 0) < at(seen[1], 1));

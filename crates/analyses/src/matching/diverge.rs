@@ -131,7 +131,7 @@ struct Open {
 /// between addresses of objects that have merely moved do not count; corresponding loads and stores
 /// show which objects have.
 ///
-/// Pairs are sorted by origin: those that performed different computations on the same operands
+/// Pairs are sorted by origin, so pairs that performed different computations on the same operands
 /// come first. Within each origin, pairs that are more likely than not to correspond come first.
 /// Ties are in order of time in the second version.
 ///
@@ -309,7 +309,7 @@ impl<S: Segments> Operators<'_, '_, S> {
     }
 
     /// Whether one of two statements chooses between two values while the other computes a value.
-    /// An optimiser turns a branch into such a choice.
+    /// An optimiser may turn a branch into a choice between two values.
     fn one_chooses(&mut self, found: &Divergence) -> bool {
         let chooses = [(0, found.a), (1, found.b)].map(|(side, statement)| {
             let known = self.of(side, statement);
@@ -422,8 +422,8 @@ fn moves(versions: [&Version; 2], matching: &Matching) -> Moves {
     Moves(moves)
 }
 
-/// Separates pairs that compute different results from the same operands from those that only pass
-/// a difference on.
+/// Distinguishes pairs that compute different results from the same operands from pairs that only
+/// pass a difference on.
 fn tell_origins<S: Segments>(
     matching: &Matching,
     operators: &mut Operators<'_, '_, S>,
@@ -503,7 +503,7 @@ fn matters(
     false
 }
 
-/// Whether the executions of a statement acted like those of its counterpart.
+/// Whether a statement's executions acted like its counterpart's executions.
 pub(super) fn did_the_same(a: &Statement, b: &Statement, values: Values) -> bool {
     let shorter = a.values.count.min(b.values.count);
     let same = match values {

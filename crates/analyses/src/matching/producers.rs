@@ -281,7 +281,7 @@ impl<'a> Producers<'a> {
     }
 }
 
-/// Returns the first of these values, up to the largest number to examine.
+/// Returns the first values, up to the largest number to examine.
 fn few(values: &[ValueId]) -> &[ValueId] {
     &values[..values.len().min(LOOKED_AT)]
 }

@@ -23,7 +23,7 @@ const LONGEST: usize = 300;
 /// The number of the first version's executions to keep before a stretch's first anchor and after
 /// its last anchor.
 const ROOM: usize = 48;
-/// The number of the first version's executions after which those that no stretch needs are
+/// The number of the first version's executions after which executions that no stretch needs are
 /// dropped.
 const FORGET: usize = 4 * ROOM;
 /// The largest number of executions in the counterpart of a stretch.
@@ -90,7 +90,7 @@ struct Chooser {
     anchor: Vec<u32>,
     executed: Vec<u64>,
     wanted: Vec<bool>,
-    /// The executions of the finished stretches, followed by those of the current stretch.
+    /// The executions of the finished stretches and then of the current stretch.
     all: Vec<Instance>,
     /// The start of the current stretch.
     current: usize,

@@ -31,7 +31,7 @@ struct Operands {
     registers: [u32; 3],
     count: u8,
     /// The number of registers of variables, which come first, and the number of all registers,
-    /// including those of constants.
+    /// including registers of constants.
     constants: (u32, u32),
 }
 

@@ -16,8 +16,8 @@
 //!
 //! Functions that are the same in both modules, operator for operator, were not recompiled
 //! (libraries usually are not). Matching their statements is easier, so these are also counted
-//! separately. The true counterpart of such a statement is the same operator of the function of the
-//! same name, if both were executed.
+//! separately. The true counterpart of a statement in such a function is the same operator of the
+//! function of the same name, if both were executed.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -52,13 +52,13 @@ pub struct Accuracy {
     /// The number of executed statements of the second version in functions that differ from the
     /// first version.
     pub executed: u64,
-    /// The number of these statements with a known line and column.
+    /// The number of statements counted in `executed` with a known line and column.
     pub known: u64,
     /// The number of statements for which the first version executed an equal statement from the
     /// same line and column, in any instance of a generic function.
     pub of_column: u64,
-    /// The number of these statements that are matched with a statement of the same line and column
-    /// in any instance.
+    /// The number of statements counted in `of_column` that are matched with a statement of the
+    /// same line and column in any instance.
     pub correct_of_column: u64,
     /// The number of statements with a true counterpart. It is the denominator for the fields from
     /// `matched` to `same_line`.

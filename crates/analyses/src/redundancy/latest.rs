@@ -78,8 +78,8 @@ impl Table {
         self.paths += 1;
     }
 
-    /// Records the computation of an expression. Returns the place from which its value is already
-    /// available, if any.
+    /// Records the computation of an expression. Returns the place from which the value is already
+    /// available, if there is one.
     #[inline]
     pub fn computed(
         &mut self,

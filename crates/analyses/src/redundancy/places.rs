@@ -16,7 +16,7 @@ pub(super) struct PathOperator {
     pub is_store: bool,
 }
 
-/// Places by number.
+/// The operators and their paths, by place number.
 pub(super) struct Places {
     pub all: Vec<PathOperator>,
     wanted: fn(Code) -> bool,

@@ -11,7 +11,7 @@ pub enum SimulateError<E: Error + 'static> {
     /// The run cannot be followed.
     #[error(transparent)]
     Steps(#[from] StepsError<E>),
-    /// The module's bytes are not those of the program.
+    /// The module's bytes do not belong to the program.
     #[error(transparent)]
     Module(#[from] ProfileError),
     /// The receiver of histories failed.

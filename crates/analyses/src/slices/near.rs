@@ -589,7 +589,7 @@ fn where_to(code: Code) -> usize {
     }
 }
 
-/// Whether the first of these operands is the address that the operator writes to.
+/// Whether the operator writes to the address in its first operand.
 fn writes(code: Code) -> bool {
     matches!(
         code,

@@ -40,7 +40,7 @@ pub struct Question {
     /// The starting criteria of the slice. Their reach also limits slices by statements.
     pub criteria: Vec<Criterion>,
     /// The starting statements of a slice by statements. They are the statements that the criteria
-    /// executed, or those that [produced](by_statements) the value in question.
+    /// executed, or the statements that [produced](by_statements) the value in question.
     pub operators: Vec<Operator>,
     /// For a chop, the executions on which everything in the slice must also depend.
     pub from: Option<Origin>,

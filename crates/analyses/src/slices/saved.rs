@@ -14,7 +14,7 @@ use super::question::{Algorithm, Origin, Question};
 
 /// The largest size of a stored slice, in bytes.
 const LARGEST: u64 = 1 << 28;
-/// The largest number of bytes of memory that a stored question may cover, and the limit of the
+/// The largest number of bytes of memory that a stored question may cover. `LAST_BYTE` limits the
 /// addresses of these bytes.
 const MOST_BYTES: u64 = 1 << 24;
 const LAST_BYTE: u64 = 1 << 34;

@@ -209,7 +209,7 @@ impl Walk<'_, '_> {
         };
         let same = |bits| Ok(vec![(bits, width); 2]);
         let one = |bits, width| Ok(vec![(bits, width)]);
-        // The bits above the lowest `from` bits repeat the highest of these.
+        // The higher bits repeat the highest of the lowest `from` bits.
         let extended = |from: u64, width| {
             let sign = u64::from(wanted & !low(from) != 0) << (from - 1);
             one(wanted & low(from) | sign, width)
@@ -317,7 +317,7 @@ impl Walk<'_, '_> {
                     return Ok(!all);
                 };
                 let count = bits.0 % width;
-                // Bits that are shifted in are zero, too.
+                // Bits that are shifted in are also zero.
                 let others = all & !self.zeros(instance, one.a, left)?;
                 match name {
                     "shl" => !(others << count & all),

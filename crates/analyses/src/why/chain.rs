@@ -113,7 +113,7 @@ pub enum Room {
 
 /// Goes back from a value, step by step.
 ///
-/// Among several operands, it follows the first of these that exists:
+/// Among several operands, it follows the first in this list that exists:
 ///
 /// 1. Among the operands that lead to host input within a thousand links, the operand on the
 ///    shortest way to it. Ways are measured in computing operators.
@@ -121,7 +121,7 @@ pub enum Room {
 /// 3. An operand that is not a constant.
 ///
 /// Constants are not followed if there are other operands. If only some bits are in question, such
-/// as those kept by a mask, only operands that these bits depend on are followed. On the way to
+/// as the bits kept by a mask, only operands on which these bits depend are followed. On the way to
 /// host input, a value read from a table that nothing ever wrote counts as computed from its
 /// address.
 pub struct Chain<'v, 'a> {

@@ -202,7 +202,7 @@ enum Shape {
     Low,
     /// The bytes are repeated in each lane.
     Repeated,
-    /// Each group of this many bytes is extended to twice as many.
+    /// Each group of this many bytes is extended to twice its size.
     Extended(u64),
     /// The bytes form a lane. The other lanes are kept.
     Lane,

@@ -17,7 +17,7 @@ const NOTHING: Range = Range {
     length: 0,
 };
 
-/// Some bytes of a value, and the bits in question, unless all bits of these bytes are.
+/// Some bytes of a value, and the bits in question, unless all bits of the bytes are in question.
 #[derive(Clone, Copy)]
 struct Part {
     bytes: Bytes,

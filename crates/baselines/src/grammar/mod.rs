@@ -21,8 +21,8 @@ pub enum Symbol {
 /// Rule 0 is the start rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grammar {
-    /// All right-hand sides, concatenated. Each of them names only rules with larger numbers than
-    /// its own, so there is no cycle.
+    /// All right-hand sides, concatenated. Each right-hand side names only rules with larger
+    /// numbers than its own, so there is no cycle.
     symbols: Vec<Symbol>,
     /// The end of each rule's right-hand side in `symbols`. The next right-hand side begins there.
     ends: Vec<usize>,
@@ -58,9 +58,9 @@ impl Grammar {
     }
 
     /// Returns a grammar for the same string, reduced to the terminals that `keep` accepts. Rules
-    /// that do not generate any of these are dropped. Time is linear in the size of this grammar.
-    /// This extracts one function's trace from a whole program path without expanding all of it
-    /// (Zhang and Gupta 2001, section 3, Table 5: "process").
+    /// that generate no kept terminal are dropped. Time is linear in the size of this grammar. This
+    /// extracts one function's trace from a whole program path without expanding all of it (Zhang
+    /// and Gupta 2001, section 3, Table 5: "process").
     pub fn restricted(&self, mut keep: impl FnMut(u32) -> bool) -> Self {
         // Visits the last rule first, so that each rule is visited before the rules that name it.
         let mut generates = vec![false; self.rules()];

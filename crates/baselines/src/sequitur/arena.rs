@@ -39,7 +39,7 @@ impl Code {
         (USE..GUARD).contains(&self.0).then(|| self.0 - USE)
     }
 
-    /// Returns the rule whose guard the node is, if any.
+    /// Returns the rule that the node guards, if any.
     pub(super) fn guarded_rule(self) -> Option<u32> {
         (self.0 >= GUARD && self != Self::FREE).then(|| self.0 - GUARD)
     }

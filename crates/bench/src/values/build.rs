@@ -144,8 +144,7 @@ pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
 }
 
 impl Row {
-    /// Returns the ratio of the time to build to that of the plain program, for the blocks that
-    /// were built.
+    /// Returns the time to build as a ratio to the plain program's time for the same blocks.
     pub(super) fn building_to_plain(&self) -> f64 {
         self.built.seconds / (self.plain_seconds * self.blocks as f64 / self.run_blocks as f64)
     }

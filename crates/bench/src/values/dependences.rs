@@ -41,8 +41,7 @@ pub(crate) struct Dependences {
     again: u64,
     /// The first use of a variable as an operand.
     variables: Uses,
-    /// Explicitly stored definitions of variables, which are the distant definitions where they
-    /// change.
+    /// Explicitly stored definitions of variables. A distant definition is stored where it changes.
     far: Group,
     /// Reads of data that the same execution of the node wrote, without exception in the epoch
     /// (OPT-1b).
@@ -63,8 +62,8 @@ pub(crate) struct Dependences {
     /// The number of statements. Each depends on one predicate or call, which follows from the
     /// path.
     control: u64,
-    /// The number of blocks, which is the number of control dependences if those of a block count
-    /// as one.
+    /// The number of blocks, which is the number of control dependences if each block counts as
+    /// one.
     control_blocks: u64,
 }
 

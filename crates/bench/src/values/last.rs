@@ -28,7 +28,7 @@ pub(crate) struct LastWriters {
     /// The times without the trace, by following the run from a checkpoint.
     pub without: Times,
     /// The times for questions after the last checkpoint, which only following can answer. A run
-    /// that is traced whole has none.
+    /// that is traced whole has no such questions.
     behind: Times,
     /// The percentage of questions after the last checkpoint.
     share: f64,

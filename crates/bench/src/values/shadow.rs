@@ -8,7 +8,7 @@ const WORD: u64 = 4;
 const ENTRY: u64 = 9;
 
 /// The pages of a memory that were written, and whether only by aligned words. Pages that were also
-/// written otherwise have entries for bytes, too.
+/// written in other ways have entries for bytes as well.
 #[derive(Debug, Default)]
 pub(crate) struct Pages(Vec<Written>);
 

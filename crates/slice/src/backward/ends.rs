@@ -239,7 +239,7 @@ impl Backward<'_> {
             }
             End::Rethrow(exception) => {
                 if data {
-                    // A rethrow takes the reference to the exception. The values are those of the
+                    // A rethrow takes the reference to the exception. The values come from the
                     // earlier throw.
                     let thrown = of_end.thrown.iter().map(|(_, reach)| *reach);
                     let carried = thrown.fold(of_end.all_thrown, Reach::max);

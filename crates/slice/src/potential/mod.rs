@@ -89,7 +89,8 @@ impl<'a> Potential<'a> {
     }
 
     /// Returns the operators that may depend on some operators, over at most `depth` dependences.
-    /// Their own backward slices contain one of these operators. Linear in all dependences.
+    /// The backward slice of each result contains one of the given operators. Linear in all
+    /// dependences.
     pub fn forward(
         &mut self,
         from: &[Operator],
