@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
-/// A program: its source, its level of optimisation, its standard input, and the text of the line
-/// to stop at.
+/// The programs, each with its source, its level of optimisation, its standard input, and the text
+/// of the line at which to stop.
 const PROGRAMS: [(&str, &str, &str); 3] = [
     (
         "crates/dap/tests/guests/ledger.rs",

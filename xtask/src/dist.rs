@@ -79,7 +79,7 @@ fn made(folder: PathBuf) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Returns the target that the compiler builds for: `x86_64-unknown-linux-gnu`.
+/// Returns the target for which the compiler builds, such as `x86_64-unknown-linux-gnu`.
 fn host() -> Result<String> {
     let said = output(tool::start("rustc").arg("-vV"))?;
     let host = said.lines().find_map(|line| line.strip_prefix("host: "));

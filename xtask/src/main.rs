@@ -111,7 +111,7 @@ enum Task {
         /// The number of seeds for each run
         #[arg(long, value_name = "N", default_value_t = 4)]
         seeds: u64,
-        /// The first seed; the same seed forges the same files
+        /// The first seed, which determines the forged files
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
@@ -119,7 +119,7 @@ enum Task {
     Papers(PapersArguments),
     /// Ask four thousand questions, and compare the answers with the kept ones (minutes)
     Freeze(FreezeArguments),
-    /// Write docs/screens: what a terminal shows for twelve tasks in C, C++ and Rust (a minute)
+    /// Write docs/screens, which shows the terminal for twelve tasks in C, C++ and Rust (a minute)
     Screens(ScreensArguments),
     /// Run the commands of README.md and docs/guide, and write their output into these pages
     /// (seconds)

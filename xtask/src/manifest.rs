@@ -14,7 +14,7 @@ pub struct Entry {
     pub wasm: String,
     /// The arguments after the program's own name.
     pub args: Vec<String>,
-    /// The file for standard input; without one, standard input is empty.
+    /// The file for standard input. Without a file, standard input is empty.
     pub stdin: Option<String>,
     /// The folders to grant, each as host path and guest path.
     pub dirs: Vec<[String; 2]>,

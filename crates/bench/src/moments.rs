@@ -21,7 +21,7 @@ pub(crate) struct Options {
     /// A recording with its values
     #[arg(value_name = "FILE.aft")]
     recording: PathBuf,
-    /// A place that is executed often: file.c:42
+    /// A place that is executed often, such as file.c:42
     #[arg(long, value_name = "PLACE")]
     at: String,
     /// A condition about variables there

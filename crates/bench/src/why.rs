@@ -135,8 +135,7 @@ fn printed(recorded: &Recording) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Chooses a random execution of a statement: a random statement in the block executed at a random
-/// time.
+/// Chooses a random statement in the block executed at a random time.
 fn execution(recorded: &Recording, random: &mut Random) -> Result<String> {
     let (path, program) = (recorded.path()?, recorded.program());
     let index = OperatorIndex::new(program, recorded.bytes());

@@ -95,7 +95,7 @@ impl Matching {
     }
 }
 
-/// Sorts candidates by likelihood, the likeliest first; ties are in program order.
+/// Sorts candidates by likelihood, the likeliest first. Ties are in program order.
 pub(crate) fn likeliest_first(likely: &mut [(u32, f32)]) {
     likely.sort_unstable_by(|x, y| y.1.total_cmp(&x.1).then(x.0.cmp(&y.0)));
 }

@@ -78,7 +78,7 @@ pub(crate) struct Judged {
     pub around: Around,
 }
 
-/// Returns the candidate with the best score; ties are in program order.
+/// Returns the candidate with the best score. Ties are in program order.
 fn strongest_of(judged: &[Judged]) -> Option<Judged> {
     let order = |x: &&Judged, y: &&Judged| {
         let order = x.score.total_cmp(&y.score);
@@ -289,7 +289,7 @@ impl<'m> Rounds<'m> {
         judged.into_iter().unzip()
     }
 
-    /// Returns the likely candidates, and those suggested by existing matches.
+    /// Returns the likely candidates, and the candidates that existing matches suggest.
     fn candidates(&self, at: u32, known: &[Option<Match>]) -> Vec<(u32, f32)> {
         let statement = &self.b.statements[at as usize];
         let mut candidates = self.likely[at as usize].clone();

@@ -78,7 +78,8 @@ impl Sketch {
         self.smallest == self.largest
     }
 
-    /// Whether all values may be data addresses: none is below the data, and none exceeds 32 bits.
+    /// Whether all values may be data addresses. Then no value is below the data, and no value
+    /// exceeds 32 bits.
     pub fn may_be_addresses(&self) -> bool {
         self.smallest >= ADDRESSES && self.largest < 1 << 32
     }

@@ -248,10 +248,10 @@ impl<'m> Surroundings<'m> {
         ((found, all as u32), sum / all.max(1) as f32)
     }
 
-    /// For a load, examines the stores that directly wrote its data; for a store, the loads that
-    /// read its data. Returns the share of these statements with a counterpart that writes or reads
-    /// the candidate's data. Links through copies count less. Returns `None` if no counterpart is
-    /// known.
+    /// For a load, examines the stores that directly wrote its data, and for a store, the loads
+    /// that read its data. Returns the share of these statements with a counterpart that writes or
+    /// reads the candidate's data. Links through copies count less. Returns `None` if no
+    /// counterpart is known.
     fn by_writing(&self, a: u32) -> Option<f32> {
         let of_a = match self.both.b.statements[self.b as usize].class {
             Class::Load => &self.both.a.statements[a as usize].writers[..],

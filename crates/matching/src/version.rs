@@ -124,8 +124,8 @@ impl Statement {
         }
     }
 
-    /// Returns the sketch that identifies the statement best: for tests and branches the compared
-    /// values, otherwise the values.
+    /// Returns the sketch that identifies the statement best. For tests and branches, this is the
+    /// sketch of the compared values, and otherwise of the values.
     pub fn telling(&self) -> &Sketch {
         self.operands.as_deref().unwrap_or(&self.values)
     }

@@ -527,8 +527,8 @@ mod tests {
                 let to = after.map_or(region.last, |pair| pair.1).max(from);
                 for other in 0..4 {
                     let columns = (0..of_a.len()).filter(|&at| of_a[at] == other);
-                    // Executions in `from..to` have distance 0; if there are none, the place
-                    // between them has distance 0.
+                    // Executions in `from..to` have distance 0. If there are none, the place
+                    // between `from` and `to` has distance 0.
                     let apart = columns.map(|at| match at {
                         _ if at < from => from - at,
                         _ if at >= to => at + 1 - to,

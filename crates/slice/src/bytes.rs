@@ -40,7 +40,7 @@ pub(crate) struct ByteSet {
     count: u64,
 }
 
-/// Returns the parts of a range in each page: the page's number, the first byte in the page, and
+/// Returns the parts of a range in each page, as the page's number, the first byte in the page, and
 /// the length.
 fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     let end = range.address.saturating_add(range.length);

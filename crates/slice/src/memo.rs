@@ -133,7 +133,7 @@ const MOST_WAITS: usize = 1 << 12;
 /// The result of a look-up.
 #[derive(Debug)]
 pub(crate) enum Lookup {
-    /// The outcome. All accesses were processed.
+    /// The memoised outcome. All accesses were processed.
     Outcome(Rc<Outcome>),
     /// There is no outcome for this combination. Contains the effects of the stores processed until
     /// then.

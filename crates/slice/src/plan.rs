@@ -15,7 +15,7 @@ pub(crate) enum Kind {
     Pure,
     /// Reads memory.
     Load,
-    /// Writes memory; the operands are the address and the value.
+    /// Writes memory. The operands are the address and the value.
     Store,
     /// Writes any number of bytes. The first operand is the address, and the last is the length.
     Many,

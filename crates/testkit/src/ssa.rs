@@ -59,9 +59,9 @@ struct Verifier<'a> {
 /// A place where a value is used.
 #[derive(Clone, Copy, Debug)]
 enum Use {
-    /// Used by a statement.
+    /// Used by this statement.
     Statement(StmtId),
-    /// Used at the end of an edge: by a φ, or as a returned value.
+    /// Used at the end of an edge, by a φ or as a returned value.
     Edge(EdgeId),
 }
 

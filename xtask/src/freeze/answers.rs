@@ -13,8 +13,8 @@ const KEPT: usize = 16;
 /// The number of bytes of a line to keep.
 const KEPT_OF_LINE: usize = 400;
 
-/// Beginnings of lines that differ from run to run: dates, versions, sizes of files, and data built
-/// for an answer, which earlier questions may have built.
+/// The beginnings of lines that differ from run to run. The lines contain dates, versions, sizes of
+/// files, or data built for an answer, which earlier questions may have built.
 const VARYING: [&str; 6] = [
     "recorded  ",
     "engine  ",

@@ -293,7 +293,8 @@ fn subjects(program: &Path, folder: &Path, file: &str) -> Result<Subjects> {
     })
 }
 
-/// Returns a variable for each line: the first that `state` shows in the innermost function there.
+/// Returns a variable for each line, which is the first that `state` shows in the innermost
+/// function there.
 fn variables(program: &Path, folder: &Path, file: &str, lines: &[String]) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for line in lines {

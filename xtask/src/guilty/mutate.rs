@@ -199,7 +199,7 @@ fn off_by_one(code: &str) -> Vec<Change> {
     all
 }
 
-/// Returns the members in a line: the place of each, its variable, and its name.
+/// Returns the members in a line, each with its place, its variable, and its name.
 fn members(code: &str) -> Vec<(usize, &str, &str)> {
     let words = words(code);
     let pairs = words.windows(2);

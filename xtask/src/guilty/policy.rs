@@ -185,7 +185,7 @@ fn places(text: &str) -> Vec<String> {
 }
 
 impl Line {
-    /// Whether a text shows the line: `FILE:LINE`, with any suffix of the file's path.
+    /// Whether a text shows the line, as `FILE:LINE` with any suffix of the file's path.
     pub fn is_in(&self, text: &str) -> bool {
         let name = self.file.rsplit('/').next().unwrap_or(&self.file);
         let place = format!("{name}:{}", self.line);

@@ -51,7 +51,7 @@ pub fn of_comments(file: &str, text: &str) -> Vec<Sentence> {
     paragraphs.sentences
 }
 
-/// Returns the sentences of a source's string literals that have at least four words: help,
+/// Returns the sentences of at least four words in a source's string literals, such as help,
 /// messages and headings.
 pub fn of_messages(file: &str, text: &str) -> Vec<Sentence> {
     let mut paragraphs = Paragraphs::new(file);

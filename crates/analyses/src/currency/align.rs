@@ -74,7 +74,7 @@ pub fn align(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
     found
 }
 
-/// Returns the parts sorted by key; parts with equal keys are in order of time.
+/// Returns the parts sorted by key. Parts with equal keys are in order of time.
 fn by_key(parts: &[Part], level: Level) -> Vec<(Key, u32)> {
     let mut keyed: Vec<(Key, u32)> = parts
         .iter()
@@ -91,7 +91,8 @@ mod tests {
 
     use super::*;
 
-    /// Applies the same rules literally: counts, then checks agreement with known counterparts.
+    /// Applies the same rules literally, by counting and then checking agreement with known
+    /// counterparts.
     fn slow(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
         let mut found: Vec<Option<u32>> = vec![None; b.parts.len()];
         for level in LEVELS {

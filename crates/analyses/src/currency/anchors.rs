@@ -17,15 +17,14 @@ pub(super) struct Calling<'a, S> {
 
 /// Functions that both runs call equally often and, where checked, in the same order. They are
 /// imports, or functions with the same name in both programs. An optimiser inlines a function or
-/// leaves its calls alone; it does not reorder calls that have effects.
+/// leaves its calls alone, and does not reorder calls that have effects.
 #[derive(Clone, Debug, Default)]
 pub struct Anchors {
     /// The names of the functions, by anchor number.
     pub names: Vec<String>,
     /// For each function, whether the host defines it.
     pub is_host: Vec<bool>,
-    /// The anchor number of each function: first for the unoptimised program, then for the
-    /// optimised one.
+    /// The anchor number of each function, in the unoptimised and in the optimised program.
     pub(super) of: [HashMap<FuncId, u32>; 2],
 }
 

@@ -93,8 +93,8 @@ fn has_test(trail: &Trail, parts: &[u32]) -> bool {
 /// The reason why a counted counterpart is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The values differ: an operator of the line did not produce the value that its counted
-    /// counterpart in the unoptimised run produced.
+    /// An operator of the line did not produce the same value as its counted counterpart in the
+    /// unoptimised run.
     Differs {
         /// The column of the operator, if it has one.
         column: Option<u32>,
@@ -445,7 +445,7 @@ impl Alignment<'_> {
             }
             return;
         };
-        // For each value in the unoptimised run: the first part with this value, and whether all
+        // For each value in the unoptimised run, the first part with this value, and whether all
         // executions with it belong to one stop.
         let mut giving: HashMap<(u64, u64), (u32, bool)> = HashMap::new();
         for ((_, other), (_, given)) in paired.iter().zip(&known) {

@@ -18,7 +18,7 @@ pub enum Comparison {
         /// The reason why the part cannot be compared.
         why: &'static str,
     },
-    /// Part of the first value is not available; the rest is equal.
+    /// A part of the first value is not available, and the rest is equal.
     Missing {
         /// The part that is missing.
         part: String,
@@ -83,7 +83,7 @@ impl Symbols {
 /// Two addresses are the same if they are equal, have the same offset in the same global variable,
 /// or belong to functions of the same name. Other addresses of objects cannot be compared.
 ///
-/// O(parts): recursion is bounded by the depth that was rendered.
+/// O(parts). Recursion is bounded by the depth that was rendered.
 pub fn compare(shown: &Rendered, expected: &Rendered, symbols: [&Symbols; 2]) -> Comparison {
     let mut comparing = Comparing {
         symbols,

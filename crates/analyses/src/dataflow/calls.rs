@@ -147,7 +147,7 @@ impl RunCalls {
         Summaries::new(&self.wpp, direction, events)
     }
 
-    /// The dynamic call graph.
+    /// Returns the dynamic call graph of the run.
     pub(super) fn graph(&self) -> &CallGraph {
         &self.wpp.calls
     }

@@ -23,8 +23,8 @@ const MOST_LEAVES: usize = 8;
 enum Shape {
     /// A constant.
     Constant(String),
-    /// A value that is not computed only from other values: a parameter, a loaded or returned
-    /// value, or a φ.
+    /// A value that is not computed from other values alone, such as a parameter, a loaded or
+    /// returned value, or a φ.
     Leaf(ValueId),
     /// An operator with its immediates, and its operands.
     Computed(String, Box<[Expression]>),

@@ -63,9 +63,9 @@ struct Scan<'a> {
     known: Vec<BlockFacts>,
     times: Gathered,
     found: BTreeMap<Outcome, Gathered>,
-    /// For backward questions: the latest decision.
+    /// The latest decision, for backward questions.
     last: Outcome,
-    /// For forward questions: the executions that nothing has decided yet.
+    /// The executions that nothing has decided yet, for forward questions.
     waiting: Gathered,
 }
 

@@ -61,7 +61,7 @@ pub fn alike(a: Module<'_>, b: Module<'_>) -> Option<Alike> {
     Some(Alike { replaced, data })
 }
 
-/// A module and the bytes that it was parsed from.
+/// A parsed program and the bytes of its module.
 pub type Module<'m> = (&'m Program, &'m [u8]);
 
 fn body<'m>((_, bytes): Module<'m>, function: &Function) -> Option<&'m [u8]> {

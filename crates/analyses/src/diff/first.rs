@@ -36,8 +36,8 @@ pub struct HostBytes {
 /// The number of bytes of [`HostBytes`] to keep.
 const KEPT: usize = 32;
 
-/// Finds where two executions first differ in control, a value, an address, or the host's actions;
-/// returns `None` if they are the same to the end. Both must belong to one module, or to two
+/// Finds where two executions first differ in control, a value, an address, or the host's actions.
+/// Returns `None` if they are the same to the end. Both must belong to one module, or to two
 /// modules that are [`alike`](super::alike). In that case `replaced` contains the operators that
 /// differ. For operators that change tables or drop a segment, the table or segment itself is not
 /// compared.

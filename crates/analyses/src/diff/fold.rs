@@ -63,7 +63,8 @@ struct FoldedRegister {
     wide: bool,
 }
 
-/// The registers of a node to fold: results, and the operands of instructions without results.
+/// The registers of a node to fold, which are results, and the operands of instructions without
+/// results.
 #[derive(Debug, Default)]
 struct Template {
     blocks: Vec<u64>,

@@ -17,9 +17,9 @@ use crate::matching::StatementSite;
 pub enum Predicate {
     /// Some value is less than 0.
     Negative,
-    /// Some value is 0. For a test or branch: it did not hold, or was not taken.
+    /// Some value is 0. For a test or branch, it did not hold or was not taken.
     Zero,
-    /// Some value is greater than 0. For a test or branch: it held, or was taken.
+    /// Some value is greater than 0. For a test or branch, it held or was taken.
     Positive,
     /// Some value is greater than this number.
     Above(Number),
@@ -103,7 +103,7 @@ fn best(place: StatementSite, passing: &Executions, failing: &Executions) -> Opt
         );
         (predicate, counts)
     });
-    // Among equal predicates, the first wins: signs come before numbers.
+    // Among equal predicates, the first wins, so signs come before numbers.
     let (predicate, counts) = counted.fold(
         None,
         |best: Option<(Predicate, (usize, usize))>, next| match best {

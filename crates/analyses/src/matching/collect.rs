@@ -154,7 +154,7 @@ impl Take for Sketches {
 }
 
 /// Follows a run from beginning to end and sketches every statement, on another thread if possible.
-/// Jumps and returns are not sketched: they have no values.
+/// Jumps and returns are not sketched, because they have no values.
 ///
 /// Time is linear in the run. Needs the machine's memory, as much again as the guest writes to, and
 /// 1,000 to 2,000 bytes for each executed statement of the program.
@@ -171,7 +171,7 @@ where
     in_contexts(run, log, None)
 }
 
-/// Like [`version`], but treats functions that do not stand alone as inlined: their statements are
+/// Like [`version`], but treats functions that do not stand alone as inlined. Their statements are
 /// separated by the calls through which they are executed. `standing` is `None` if all functions
 /// stand alone.
 pub(super) fn in_contexts<S: Segments>(

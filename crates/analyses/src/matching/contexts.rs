@@ -237,7 +237,7 @@ mod tests {
             contexts.enter(large, op(call), MOST / 4);
             contexts.leave();
         }
-        // Four calls were inlined; the next callee stands alone.
+        // Four calls were inlined, and the next callee stands alone.
         assert_eq!(contexts.len(), 1 + 4 + 1);
     }
 }

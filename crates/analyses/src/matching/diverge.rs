@@ -94,7 +94,7 @@ pub enum Origin {
     /// its operands are otherwise the same. No producer of its operands differed earlier. Some user
     /// of its value acts differently or has no known counterpart.
     Computed,
-    /// The statement takes a different value: from memory, as an argument, or from a statement
+    /// The statement takes a different value from memory, from an argument, or from a statement
     /// without a known counterpart. No producer of its operands differed earlier. Wrong matches
     /// also look like this, as do statements that compute differently while all users of their
     /// values do the same.
@@ -128,8 +128,8 @@ struct Open {
 }
 
 /// Finds the pairs with corresponding operands that had different results at some time. Differences
-/// between addresses of objects that have merely moved do not count; corresponding loads and stores
-/// show which objects have.
+/// between addresses of objects that have merely moved do not count. Corresponding loads and stores
+/// show which objects have moved.
 ///
 /// Pairs are sorted by origin, so pairs that performed different computations on the same operands
 /// come first. Within each origin, pairs that are more likely than not to correspond come first.

@@ -379,7 +379,7 @@ mod tests {
     use super::*;
     use crate::matching::take::Taken;
 
-    /// The number of statements; the first two are anchors.
+    /// The number of statements. The first two are anchors.
     const STATEMENTS: u32 = 4;
 
     /// An anchor, and the number of one of its executions.

@@ -55,7 +55,7 @@ impl Taken {
 #[derive(Debug)]
 pub(crate) struct Collected<K> {
     pub place: StatementSite,
-    /// The context: the calls through which the statement is executed.
+    /// The context, that is, the calls through which the statement is executed.
     pub context: u32,
     /// The number of the statement in the known version.
     pub number: u32,

@@ -10,9 +10,10 @@
 //! A *position* is a file, line and column in an instance of a function, reached through the same
 //! inlined calls. A line of generic code is compiled once for each combination of types, and each
 //! of these functions may do different things. Code inlined into one function is likewise distinct
-//! from the same code inlined into another. Debug information names the functions that a statement
-//! was compiled from, and the places of the calls; they must agree for the calls that both versions
-//! inlined. Matches between any instances of the same line and column are counted separately.
+//! from the same code inlined into another. Debug information names the functions from which a
+//! statement was compiled, and the places of the calls. They must agree for the calls that both
+//! versions inlined. Matches between any instances of the same line and column are counted
+//! separately.
 //!
 //! Functions that are the same in both modules, operator for operator, were not recompiled
 //! (libraries usually are not). Matching their statements is easier, so these are also counted
@@ -36,7 +37,7 @@ use afterimage_profile::Source;
 pub struct Side<'a> {
     /// The program of this version.
     pub program: &'a Program,
-    /// The bytes that the program was parsed from.
+    /// The bytes from which the program was parsed.
     pub module: &'a [u8],
     /// The names in the program.
     pub names: &'a Names,

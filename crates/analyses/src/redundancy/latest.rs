@@ -1,7 +1,7 @@
 //! Records the operands with which each expression was last computed, call by call.
 
-/// The words of an expression's operands: the lower halves of three operands, then their upper
-/// halves, for vectors.
+/// The words of an expression's operands. The lower halves of three operands are followed by their
+/// upper halves, which only vectors use.
 pub(super) type Operands = [u64; 6];
 
 /// The last computation of an expression.
@@ -152,8 +152,8 @@ mod tests {
             let numbers: Vec<u32> = (0..3).map(|_| table.add()).collect();
             prop_assert_eq!(numbers, [0, 1, 2]);
             table.enter();
-            // For each open call, everything that it has computed: expression, place, operand, and
-            // the execution of the path.
+            // For each open call, all its computations, each with the expression, place, operand,
+            // and execution of the path.
             let mut calls: Vec<Vec<(u32, u32, u64, usize)>> = vec![Vec::new()];
             let mut path = 0;
             for (k, &event) in events.iter().enumerate() {

@@ -139,9 +139,9 @@ mod tests {
         ]
     }
 
-    /// The counts for a load: all executions, redundant executions, and redundant executions within
-    /// the activation. Then the counts by source, and by whether both were in the same execution of
-    /// a path.
+    /// The counts for a load, which are all executions, redundant executions, and redundant
+    /// executions within the activation. Then the counts by source, and by whether both were in the
+    /// same execution of a path.
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Count {
         sums: (u64, u64, u64),
@@ -149,7 +149,7 @@ mod tests {
         /// By the load's place, the source's place, and whether both were in the same execution of
         /// a path.
         by_way: BTreeMap<(usize, usize, bool), u64>,
-        /// By place: the numbers of executions and of redundant executions.
+        /// For each place, the numbers of executions and of redundant executions.
         by_path: BTreeMap<usize, (u64, u64)>,
     }
     type Counts = BTreeMap<usize, Count>;

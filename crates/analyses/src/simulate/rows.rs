@@ -54,7 +54,7 @@ pub struct MissesRow {
 }
 
 /// Returns misses by place. Rows with the most misses come first, then rows with the most
-/// executions; equal rows are in program order. Places that were not executed have no row. O(sites
+/// executions. Equal rows are in program order. Places that were not executed have no row. O(sites
 /// · log sites), plus the bodies of their functions.
 ///
 /// # Errors
@@ -113,7 +113,7 @@ pub fn miss_rows(
         });
         rows[at].tally = rows[at].tally.plus(*tally);
     }
-    // The sort is stable: equal rows stay in the order of the program.
+    // The sort is stable, so equal rows stay in program order.
     rows.sort_by_key(|row| Reverse((row.tally.missed, row.tally.executions)));
     Ok(rows)
 }

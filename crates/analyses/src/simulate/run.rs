@@ -15,8 +15,8 @@ use super::watch::{Model, Watch};
 use afterimage_profile::Stop;
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
-/// Receives an epoch of a model's history: the model's position among the specs, the number of
-/// blocks executed before the epoch, and its bytes.
+/// A receiver of the epochs of histories. It gets the model's position among the specs, the number
+/// of blocks executed before the epoch, and the epoch's bytes.
 pub type Keep<'k> = dyn FnMut(usize, u64, &[u8]) -> Result<(), Box<dyn Error + Send + Sync>> + 'k;
 
 /// Simulates a run for all specs at once, and passes on histories as they come. `stops` gives the

@@ -222,9 +222,10 @@ impl StoredSimulation {
         Ok(())
     }
 
-    /// Passes the misses of a site to `each`, epoch by epoch: the number of earlier executions, the
-    /// counts in the epoch, and the executions that missed, numbered from the beginning of the run.
-    /// Epochs without executions of the site are skipped. Memory holds the misses of one epoch.
+    /// Passes the misses of a site to `each`, epoch by epoch. `each` receives the number of earlier
+    /// executions, the counts in the epoch, and the executions that missed, numbered from the
+    /// beginning of the run. Epochs without executions of the site are skipped. Memory holds the
+    /// misses of one epoch.
     ///
     /// # Errors
     /// If the history is damaged, or `each` fails.

@@ -12,8 +12,9 @@ use afterimage_replay::steps::{Run, StepsError};
 /// The number of nodes to follow before they are processed.
 const NODES: usize = 1 << 19;
 
-/// Computes the forward dynamic slice from criteria: the executions whose backward slices contain a
-/// criterion. Follows the run from the checkpoint before the first criterion to its end.
+/// Computes the forward dynamic slice from criteria, that is, the executions with backward slices
+/// that contain a criterion. Follows the run from the checkpoint before the first criterion to its
+/// end.
 ///
 /// Time is linear in the blocks executed after that checkpoint. Needs the guest's memory.
 ///

@@ -76,7 +76,7 @@ struct Near<'n, 'a> {
     /// The points that still have to be examined, by remaining depth.
     waiting: BTreeMap<u8, Vec<Point>>,
     seen: HashSet<Point>,
-    /// Executions of operators in the slice: instructions and the ends of nodes.
+    /// Executions of operators in the slice, which are instructions and ends of nodes.
     marked: BTreeSet<(u64, Option<usize>)>,
 }
 

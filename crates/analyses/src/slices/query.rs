@@ -37,7 +37,7 @@ pub enum SliceAbout {
     Operand {
         /// The execution of the statement.
         at: String,
-        /// The operand: `left`, `address`, or its number from 1.
+        /// The operand, written as `left`, `address`, or its number from 1.
         operand: String,
     },
     /// The value of a source variable at a moment, or of an expression such as `p->next`.
@@ -103,8 +103,8 @@ impl SliceQuery {
     /// The largest value of `depth`.
     pub const DEEPEST: u8 = Reach::DEEPEST;
 
-    /// Creates a request for a backward slice with default settings: by executions, along all
-    /// dependences.
+    /// Creates a request for a backward slice with default settings, which are by executions and
+    /// along all dependences.
     pub fn new(about: SliceAbout) -> Self {
         Self {
             about,

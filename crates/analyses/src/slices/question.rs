@@ -73,8 +73,8 @@ impl Question {
 }
 
 /// Converts a question about something other than a statement, such as the value of a variable, for
-/// slices by statements. The new question begins with the statements at most one dependence away:
-/// the producers of the value or, forward, its users. Its reach shrinks accordingly.
+/// slices by statements. The new question begins with the statements at most one dependence away,
+/// which are the producers of the value or, forward, its users. Its reach shrinks accordingly.
 ///
 /// Takes as long as [`backward`] or [`forward`].
 ///
@@ -125,7 +125,7 @@ fn limited(question: &Question, depth: u8) -> Vec<Criterion> {
 }
 
 /// Computes the slice. A slice by statements contains all executions of each statement. `logs` are
-/// two readers of the run's log; only a chop needs the second.
+/// two readers of the run's log. Only a chop needs the second.
 ///
 /// Takes as long as [`backward`], [`forward`], [`chop`] or [`exercised`]. With
 /// [`Algorithm::Nodes`], time is linear in the executed code, and the run is not followed.
@@ -171,8 +171,7 @@ where
     }
 }
 
-/// Returns the operators reachable from a question's statements; for a chop, those reachable from
-/// both ends.
+/// Returns the operators reachable from a question's statements or, for a chop, from both ends.
 fn from_statements(
     question: &Question,
     mut reached: impl FnMut(&[Operator], Direction, Reach) -> BTreeSet<Operator>,

@@ -261,7 +261,7 @@ struct Stored {
     nodes: u64,
     /// Function, operator and number of executions.
     slice: Vec<(u32, u32, u64)>,
-    /// Memory, address and length.
+    /// The memory, address and length of each range of initial bytes.
     initial: Vec<(u32, u64, u64)>,
 }
 

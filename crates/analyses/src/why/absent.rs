@@ -41,7 +41,7 @@ pub enum Cause {
         times: u64,
         /// The number of executions in the whole run.
         executions: u64,
-        /// The execution to report: the last one, or the first after the given time.
+        /// The execution to report, which is the last one, or the first after the given time.
         execution: BranchOutcome,
     },
     /// A branch went in the direction of the code, or the function was entered, but the activation

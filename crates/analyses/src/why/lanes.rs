@@ -198,7 +198,7 @@ pub(super) fn stored(store: VectorStore, lane: u64) -> u64 {
 
 /// The way in which a load forms a vector from the bytes that it reads.
 enum Shape {
-    /// The bytes are the lowest of the vector; the others are zero.
+    /// The bytes are the lowest of the vector, and the others are zero.
     Low,
     /// The bytes are repeated in each lane.
     Repeated,

@@ -49,7 +49,7 @@ pub enum End {
         /// The operator of the constant.
         op: OpId,
     },
-    /// A local that nothing wrote: zero or null.
+    /// A local that nothing wrote, so it is zero or null.
     Zero,
     /// The host passed the value to the activation that begins with this execution.
     Argument {
@@ -72,7 +72,7 @@ pub enum End {
         /// The bytes that the host wrote.
         range: Range,
     },
-    /// Memory before the run: a data segment, or zeros.
+    /// Memory before the run, from a data segment or zero.
     Memory(Range),
     /// A data segment that was copied to memory later.
     Segment {

@@ -29,7 +29,7 @@ struct Part {
 pub struct Walk<'v, 'a> {
     /// The whole execution trace.
     pub values: &'v RecordedValues<'a>,
-    /// The program.
+    /// The program that ran.
     pub program: &'a Program,
 }
 

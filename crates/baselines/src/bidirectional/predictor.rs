@@ -124,7 +124,7 @@ impl Predictor {
         Token::Miss(std::mem::replace(&mut self.table[place], number))
     }
 
-    /// Undoes [`put`](Self::put): restores the table, and returns the value.
+    /// Undoes [`put`](Self::put) by restoring the table, and returns the value.
     pub(super) fn take(&mut self, token: Token, context: &[u64]) -> u64 {
         let place = match (self.method, token) {
             (Method::Fcm { .. } | Method::DifferentialFcm { .. }, _) => self.place(context),

@@ -16,7 +16,7 @@ pub enum Symbol {
     Rule(u32),
 }
 
-/// A straight-line grammar: it has no choices or cycles, so it generates exactly one string.
+/// A straight-line grammar, which has no choices or cycles and so generates exactly one string.
 ///
 /// Rule 0 is the start rule.
 #[derive(Clone, Debug, PartialEq, Eq)]

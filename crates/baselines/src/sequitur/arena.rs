@@ -7,8 +7,8 @@ pub(super) type NodeId = u32;
 /// Stands for no node, or no rule.
 pub(super) const END: u32 = u32::MAX;
 
-/// The content of a node: a terminal (the number itself), the use of a rule, the guard of a rule,
-/// or nothing.
+/// The content of a node, which is a terminal (the number itself), the use of a rule, the guard of
+/// a rule, or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Code(pub(super) u32);
 

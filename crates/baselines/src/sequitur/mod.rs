@@ -282,7 +282,7 @@ impl Sequitur {
         self.arena.link(last, after);
         self.arena.release_node(node);
         self.arena.release_rule(rule);
-        // The pair that begins at `before`, if any, is already pending; see `merge`.
+        // The pair that begins at `before`, if any, is already pending (see `merge`).
         self.pending.push(last);
     }
 

@@ -40,8 +40,8 @@ impl Milliseconds {
 pub(crate) struct Extraction {
     /// Scanning the raw trace in memory.
     pub scan: Milliseconds,
-    /// Reading a function in the compacted file, for all functions that were called: it is found,
-    /// its checksum is verified, and its traces are available in their compacted form.
+    /// Reading a function in the compacted file, for all functions that were called. The function
+    /// is found, its checksum is verified, and its traces are available in compacted form.
     pub file: Milliseconds,
     /// As for [`Self::file`], plus decoding and checking every series of every trace.
     pub checked: Milliseconds,

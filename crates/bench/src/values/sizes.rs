@@ -48,13 +48,13 @@ impl Sizes {
         path + self.of_values() + self.of_labels() + beside as f64
     }
 
-    /// Returns the size of values: stored values, and values from the host.
+    /// Returns the size of values, both stored and from the host.
     pub(crate) fn of_values(&self) -> f64 {
         self.values as f64 + self.log
     }
 
-    /// Returns the size of dependences: everything except the path, opened or not, the values and
-    /// the checkpoints.
+    /// Returns the size of dependences, which is everything except the path, opened or not, the
+    /// values and the checkpoints.
     pub(crate) fn of_labels(&self) -> f64 {
         (self.labels + self.far + self.copies + self.directory + self.frame) as f64
     }

@@ -13,7 +13,7 @@ use crate::exercised::Operator;
 use crate::plan::{End, Kind, Plan};
 use crate::plans::Plans;
 
-/// An operator's position in a node: an instruction, or the node's end.
+/// An operator's position in a node, which is an instruction or the node's end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodePosition {
     pub node: usize,

@@ -53,8 +53,8 @@ fn inverse(x: i64) -> i64 {
     result
 }
 
-/// Returns the known equations: flow conservation at every vertex, and the measured edges and
-/// vertices. The unknowns are the edges, followed by EXIT→root.
+/// Returns the known equations, which are flow conservation at every vertex, and the measured edges
+/// and vertices. The unknowns are the edges, followed by EXIT→root.
 fn known(graph: &FlowGraph, edges: &[EdgeId], vertices: &[BlockId]) -> Span {
     let unit = |e: EdgeId| {
         let mut row = vec![0; graph.edge_count() + 1];

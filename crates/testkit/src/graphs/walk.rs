@@ -19,7 +19,7 @@ pub struct Rules {
 /// A run, with the counts taken while it happened.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The true counts.
+    /// The exact counts of the run.
     pub counts: Counts,
     /// The true number of executions of each block, except EXIT.
     pub blocks: Vec<Vec<u64>>,
@@ -92,7 +92,7 @@ pub fn walk(program: &Program, rules: Rules, seed: u64) -> Option<Run> {
     Some(walker.finish())
 }
 
-/// An activation: the index of its function among the defined functions, and its current block.
+/// An activation, as the index of its function among the defined functions, and its current block.
 type Frame = (usize, BlockId);
 
 struct Walker<'a> {

@@ -59,7 +59,7 @@ pub(super) struct Function {
     pub result: usize,
 }
 
-/// A program. Functions call only later functions, and execution starts with the first.
+/// A random program. Functions call only later functions, and execution starts with the first.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub functions: Vec<Function>,
