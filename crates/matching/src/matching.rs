@@ -197,9 +197,9 @@ impl<'v> Matcher<'v> {
 
     /// Returns the matching that would result if each statement saw only right matches of all other
     /// statements. `right` decides whether a statement of the second version corresponds to a
-    /// statement of the first. `found` was found with these stretches, which were found with
-    /// `before`. The result shows how many errors are caused only by errors nearby. Takes as long
-    /// as [`by_regions`](Self::by_regions).
+    /// statement of the first. `before` led to the stretches `regions`, and these to `found`. The
+    /// result shows how many errors are caused only by errors nearby. Takes as long as
+    /// [`by_regions`](Self::by_regions).
     pub fn if_others_were_right(
         &self,
         regions: &[Region<'_>],

@@ -103,8 +103,8 @@ impl SliceQuery {
     /// The largest value of `depth`.
     pub const DEEPEST: u8 = Reach::DEEPEST;
 
-    /// Creates a request for a backward slice with default settings, which are by executions and
-    /// along all dependences.
+    /// Creates a request for a backward slice with the default settings, by executions and along
+    /// all dependences.
     pub fn new(about: SliceAbout) -> Self {
         Self {
             about,

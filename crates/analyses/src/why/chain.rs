@@ -107,7 +107,7 @@ pub enum Room {
     Looking,
     /// Enough to continue.
     GoingOn,
-    /// Nothing more, so the last step is cut.
+    /// Not enough to continue, so the last step is cut.
     Nothing,
 }
 

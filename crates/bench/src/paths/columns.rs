@@ -106,12 +106,12 @@ impl<'a, R> Column<'a, R> {
         }
     }
 
-    /// Returns the geometric mean over the rows; empty for a fact.
+    /// Returns the geometric mean over the rows, or an empty text for a fact.
     pub(crate) fn mean(&self, rows: &[R]) -> String {
         self.summary(rows, |values| geometric(values.iter().copied()))
     }
 
-    /// Returns the worst value of the rows; empty for a fact.
+    /// Returns the worst value of the rows, or an empty text for a fact.
     pub(crate) fn worst(&self, rows: &[R]) -> String {
         let extreme = match self.worse {
             Worse::Smaller => f64::min,
