@@ -1,9 +1,8 @@
-//! Simulates a till. Each line of the input is an item and a quantity. docs/PARQUET.md asks
-//! questions about a run of this program.
+//! A till: each line of the input is an item and a quantity. docs/PARQUET.md asks about a run.
 
 use std::io::Read;
 
-/// The number of prices. Eight prices fit in a cache line of 32 bytes.
+/// Eight prices are in one line of a cache of 32 bytes.
 const ITEMS: usize = 1024;
 
 struct Till {
@@ -38,8 +37,7 @@ impl Till {
     }
 }
 
-/// Returns the discount, which is one percent for each doubling of the quantity. The computation is
-/// deliberately slow.
+/// One percent for each doubling of the quantity, found in a slow way.
 #[inline(never)]
 fn discount(quantity: u32) -> u32 {
     let mut percent = 0;

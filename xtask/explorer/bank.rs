@@ -1,5 +1,4 @@
-//! Simulates a bank that computes wrong fees for large amounts. Some names and outputs contain
-//! markup, which the page must show as text.
+//! A bank whose fees go wrong for large amounts. Names and output try to be more than text.
 
 struct Account {
     owner: &'static str,

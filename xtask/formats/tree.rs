@@ -1,4 +1,4 @@
-//! Sorts numbers with a tree, and ends with a failed assertion deep in a recursion.
+//! Sorts numbers through a tree, and ends by a failed assertion deep in a recursion.
 use std::cell::Cell;
 
 struct Node {
@@ -20,7 +20,7 @@ fn sum(node: &Option<Box<Node>>) -> u32 {
     node.as_ref().map_or(0, |node| node.key * node.seen + sum(&node.left) + sum(&node.right))
 }
 
-/// Returns the next of a sequence of numbers that look random.
+/// Numbers that look random.
 fn next(state: &Cell<u32>) -> u32 {
     let mixed = mix(state.get());
     state.set(mixed);

@@ -1,4 +1,4 @@
-//! Ends in a panic, because an index is one too large.
+//! Ends in a panic: an index that is one too large.
 
 struct Item {
     name: &'static str,

@@ -1,5 +1,4 @@
-//! Counts the words of standard input. The program uses strings, a sorted map, closures and
-//! generics.
+//! Counts words of standard input: strings, a map that is sorted, closures, generics.
 
 use std::collections::BTreeMap;
 use std::io::Read;

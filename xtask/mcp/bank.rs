@@ -1,4 +1,4 @@
-//! Charges accounts. The program has a loop, a struct and a function that is never called.
+//! Accounts that are charged, with a loop, a struct and a function that is never called.
 
 struct Account {
     balance: i32,

@@ -1,9 +1,8 @@
-//! Reads lines such as `Ada 12 15 9`, and prints the mean of each pupil and the number of pupils
-//! with each grade.
+//! Reads lines such as `Ada 12 15 9`, prints each mean, and how many pupils have which grade.
 
 use std::io::{self, BufRead};
 
-/// The highest mark. Marks go from 0 to 15.
+/// Marks go from 0 to 15.
 const HIGHEST: i32 = 15;
 
 struct Pupil {
@@ -21,7 +20,7 @@ impl Pupil {
         Pupil { name, marks, trend }
     }
 
-    /// Returns the mean, in tenths.
+    /// The mean, in tenths.
     fn mean(&self) -> i32 {
         let mut sum = 0;
         for mark in &self.marks[1..] {
@@ -31,7 +30,7 @@ impl Pupil {
     }
 }
 
-/// Returns the difference between the last mark and the first.
+/// How much better the last mark is than the first.
 fn trend(marks: &[i32]) -> i32 {
     let mut change = 0;
     for pair in marks.windows(2) {
@@ -40,7 +39,7 @@ fn trend(marks: &[i32]) -> i32 {
     change
 }
 
-/// Returns the grade, from 1 for the best to 4 for the worst.
+/// 1 is the best, 4 the worst.
 fn grade(mean: i32) -> usize {
     if mean > HIGHEST * 10 {
         1
