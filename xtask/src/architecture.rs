@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Checks everything, and lists every violation before it fails.
+/// Checks everything, and lists all violations before failing.
 ///
 /// # Errors
 /// If Cargo fails or a file cannot be read.
@@ -38,7 +38,7 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// The output of Cargo, run in the workspace's root.
+/// Runs Cargo in the workspace's root and returns its output.
 fn cargo(arguments: &[&str]) -> Result<String> {
     let output = tool::cargo_of_its_own()
         .args(arguments)
@@ -55,7 +55,8 @@ fn cargo(arguments: &[&str]) -> Result<String> {
     String::from_utf8(output.stdout).context("cargo did not answer in UTF-8")
 }
 
-/// All files below `folder` with this extension, sorted. Folders with build products are left out.
+/// Lists all files below `folder` with this extension, sorted. Folders with build products are left
+/// out.
 pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut waiting = vec![folder.to_owned()];

@@ -1,4 +1,4 @@
-//! `cargo xtask book`: the manual as a book, if mdbook is installed.
+//! `cargo xtask book`: builds the manual as a book, if mdbook is installed.
 
 use crate::{corpus::workspace, tool};
 use anyhow::{Context, Result, bail};

@@ -7,14 +7,15 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The code to optimise, and how much.
+/// The code to optimise, and the level of optimisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Optimised {
-    /// Without C code: Rust as set in the workspace.
+    /// A guest without C code. Rust is compiled as set in the workspace.
     Release,
-    /// Without C code: Rust at this level, with the standard library as shipped.
+    /// A guest without C code. Rust is compiled at this level, with the standard library as
+    /// shipped.
     Rust(u8),
-    /// C code at this level, Rust as set in the workspace.
+    /// A guest with C code. C is compiled at this level, and Rust as set in the workspace.
     C(u8),
 }
 
@@ -22,7 +23,7 @@ pub enum Optimised {
 /// is Cargo's target folder.
 ///
 /// # Errors
-/// If Cargo cannot be run or fails; it has then printed the reason on standard error.
+/// If Cargo cannot be run or fails. Cargo has then printed the reason on standard error.
 pub fn guest(corpus: &Path, cache: &Path, name: &str, optimised: Optimised) -> Result<PathBuf> {
     let binary = format!("guest-{name}");
     let mut cargo = command(corpus, cache, name, &binary, optimised)?;
@@ -36,7 +37,7 @@ pub fn guest(corpus: &Path, cache: &Path, name: &str, optimised: Optimised) -> R
 /// fails.
 ///
 /// # Errors
-/// If Cargo cannot be run or fails; the error has Cargo's output.
+/// If Cargo cannot be run or fails. The error contains Cargo's output.
 pub fn quietly(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -> Result<PathBuf> {
     let optimised = if c {
         Optimised::C(2)
@@ -69,13 +70,13 @@ pub fn quietly_at(
     Ok(module(cache, binary))
 }
 
-/// Returns where Cargo puts the module of a binary.
+/// Returns the path where Cargo puts the module of a binary.
 fn module(cache: &Path, binary: &str) -> PathBuf {
     let folder = cache.join(TARGET).join("release");
     folder.join(binary).with_extension("wasm")
 }
 
-/// The command that builds one binary of the guest of program `name`.
+/// Returns the command that builds one binary of the guest of program `name`.
 fn command(
     corpus: &Path,
     cache: &Path,
@@ -97,7 +98,7 @@ fn command(
         binary,
     ]);
     cargo.env("CARGO_TARGET_DIR", cache);
-    // A user's own configuration of Cargo would build another program than the one measured.
+    // With a user's configuration of Cargo, the program would differ from the measured one.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", "");
     let mut level = 3;
     match optimised {
@@ -123,7 +124,8 @@ fn command(
     Ok(cargo)
 }
 
-/// The locked versions of `packages` for the guest of program `name`, as `one 1.2.3, other 4.5.6`.
+/// Returns the locked versions of `packages` for the guest of program `name`, as `one 1.2.3, other
+/// 4.5.6`.
 ///
 /// # Errors
 /// If the lock file cannot be read, or the guest does not depend on one of the packages.
@@ -141,8 +143,8 @@ pub fn locked_versions(corpus: &Path, name: &str, packages: &[&str]) -> Result<S
     Ok(versions.collect::<Result<Vec<_>>>()?.join(", "))
 }
 
-/// The locked version of `package` for `dependent`. Cargo writes a dependency as `"name"`, or as
-/// `"name version"` if the lock file has several versions of it.
+/// Returns the locked version of `package` for `dependent`. Cargo writes a dependency as `"name"`,
+/// or as `"name version"` if the lock file has several versions of it.
 fn locked_version<'a>(lock: &'a str, dependent: &str, package: &str) -> Option<&'a str> {
     let entry = |name: &str| {
         let line = format!("name = \"{name}\"");
@@ -161,8 +163,8 @@ fn locked_version<'a>(lock: &'a str, dependent: &str, package: &str) -> Option<&
     })
 }
 
-/// Whether Cargo has, or can download, all dependencies of the guests. If not, it has printed the
-/// reason on standard error.
+/// Whether Cargo has, or can download, all dependencies of the guests. If not, Cargo has printed
+/// the reason on standard error.
 ///
 /// # Errors
 /// If Cargo cannot be run.
@@ -171,7 +173,7 @@ pub fn fetched(corpus: &Path) -> Result<bool> {
     Ok(status.context("cannot run cargo")?.success())
 }
 
-/// Returns where Cargo keeps the sources of `package`.
+/// Returns the folder where Cargo keeps the sources of `package`.
 ///
 /// # Errors
 /// If Cargo fails, or the guests do not depend on the package.
@@ -198,7 +200,7 @@ pub fn package_folder(corpus: &Path, package: &str) -> Result<PathBuf> {
         .with_context(|| format!("cargo metadata does not name {package}"))
 }
 
-/// Cargo, in the guests' workspace.
+/// Returns a Cargo command in the guests' workspace.
 fn cargo(corpus: &Path) -> Command {
     let mut cargo = tool::cargo_of_its_own();
     cargo.current_dir(corpus);

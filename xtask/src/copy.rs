@@ -1,12 +1,12 @@
-//! Copies folders in such a way that Cargo does not see repeated copies as changed.
+//! Copies folders so that Cargo does not consider repeated copies changed.
 
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
 
-/// Copies a folder with its contents: packages, a few levels deep. `change` receives each file's
-/// path in the folder and its contents, and returns the contents of the copy. A copy with the same
-/// contents is not written, and keeps its time.
+/// Copies a folder with its contents, for packages that are a few levels deep. `change` receives
+/// each file's path in the folder and its contents, and returns the contents of the copy. An
+/// existing copy with the same contents is not written again, and keeps its time.
 ///
 /// # Errors
 /// If something cannot be read or written, or `change` fails.
@@ -45,7 +45,7 @@ pub fn as_it_is(_: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a file, unless it holds `bytes` already.
+/// Writes a file, unless it already contains `bytes`.
 ///
 /// # Errors
 /// If it cannot be written.

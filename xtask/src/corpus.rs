@@ -17,7 +17,8 @@ use std::process::ExitCode;
 /// allowed, were left out.
 ///
 /// # Errors
-/// If nothing can be built at all: unknown names, no Rust target, an unwritable folder.
+/// If nothing can be built, for example because of unknown names, a missing Rust target, or an
+/// unwritable folder.
 pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
     let selected = select(&arguments.only)?;
     if arguments.list {
@@ -50,7 +51,7 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
         }
     }
 
-    // Programs by missing tool, so that the same advice is given once.
+    // Groups programs by missing tool, so that the same advice is given once.
     let mut left_out = BTreeMap::<String, Vec<&str>>::new();
     let mut failed = Vec::new();
     for program in selected {
@@ -85,18 +86,18 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
     })
 }
 
-/// How a program is built.
+/// The way in which a program is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// For measurements: C code at -O2, with the input that takes a third of a second.
+    /// For measurements, with C code at -O2 and the input that takes a third of a second.
     Measured,
-    /// One of several versions, with the small input. The program's own code is compiled at this
+    /// As one of several versions, with the small input. The program's own code is compiled at this
     /// level.
     Level(u8),
 }
 
 impl Version {
-    /// The name of a program built in this way.
+    /// Returns the name of a program built in this way.
     fn name(self, program: &Program) -> String {
         match self {
             Self::Measured => program.name.to_owned(),
@@ -104,7 +105,7 @@ impl Version {
         }
     }
 
-    /// Returns how much the program's own code is optimised; `c` is true for C.
+    /// Returns the optimisation of the program's own code. `c` is true for C.
     fn optimised(self, c: bool) -> Optimised {
         match (self, c) {
             (Self::Measured, false) => Optimised::Release,
@@ -115,8 +116,8 @@ impl Version {
     }
 }
 
-/// The versions of a program to build. Without `all`, there is one version to build, or none if the
-/// program exists only for its versions.
+/// Returns the versions of a program to build. Without `all`, there is one version to build, or
+/// none if the program exists only for its versions.
 fn versions(program: &Program, all: bool) -> Vec<Version> {
     match all {
         false => Vec::from_iter(program.input.map(|_| Version::Measured)),
@@ -125,22 +126,22 @@ fn versions(program: &Program, all: bool) -> Vec<Version> {
     }
 }
 
-/// The folder inside the corpus whose manifest gives each program an input so small that everything
-/// about its run can be checked.
+/// The folder inside the corpus with a manifest of small inputs. With these inputs, everything
+/// about a program's run can be checked.
 pub const TINY: &str = "tiny";
 
-/// The default folder for the corpus.
+/// Returns the default folder for the corpus.
 pub fn default_folder() -> PathBuf {
     workspace().join("target/corpus")
 }
 
-/// The root of the project's workspace.
+/// Returns the root of the project's workspace.
 pub fn workspace() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent().unwrap_or(own).to_owned()
 }
 
-/// The programs with these names, or all.
+/// Returns the programs with these names, or all.
 fn select(names: &[String]) -> Result<Vec<&'static Program>> {
     if names.is_empty() {
         return Ok(PROGRAMS.iter().collect());
@@ -255,7 +256,7 @@ pub fn make(program: &Program, version: Version, out: &Path) -> Result<Entry> {
         functions: facts.functions,
     };
     if let (Version::Measured, Some(tiny_input)) = (version, program.tiny_input) {
-        // The same module, from a subfolder.
+        // The path of the same module from a subfolder.
         let further = |path: &str| format!("../{path}");
         let dirs = entry.dirs.iter();
         let tiny = Entry {
@@ -280,15 +281,16 @@ fn written(out: &Path, folder: &str, mut entry: Entry, input: Input) -> Result<E
     }
     entry.stdin = stdin.map(|file| format!("{folder}/{file}"));
     entry.args = args;
-    // Done after every program, so that an interrupted run still describes finished ones.
+    // The manifest is updated after every program, so that it describes all finished programs even
+    // if the run is interrupted.
     manifest::merge(out, vec![entry.clone()])?;
     Ok(entry)
 }
 
-/// Refuses a module that lacks data for the reports, or that the engine would refuse.
+/// Rejects a module that lacks data for the reports, or that the engine would reject.
 ///
 /// # Errors
-/// If it is such a module, or not a module.
+/// If the module is rejected, or cannot be read.
 pub fn check(program: &Program, module: &[u8]) -> Result<inspect::Facts> {
     let facts = inspect::inspect(module)?;
     let named = !matches!(program.source, Source::Shipped { named: false, .. });

@@ -1,7 +1,6 @@
-//! `cargo xtask dap`: tests the debugger's server with somebody else's client, npm's
-//! `@vscode/debugadapter-testsupport`, on three programs; each message is checked against the
-//! protocol's types. With `--measure`, measures how long a client waits, on a run of a billion
-//! statements.
+//! `cargo xtask dap`: tests the debugger's server on three programs with a client by others, npm's
+//! `@vscode/debugadapter-testsupport`. Each message is checked against the protocol's types. With
+//! `--measure`, measures how long a client waits, on a run of a billion statements.
 
 use crate::{DapArguments, corpus, tool, toolchain};
 use anyhow::{Context, Result, bail};
@@ -9,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
-/// A program: its source, its level of optimisation, its standard input, and the text of the line
-/// to stop at.
+/// The programs, each with its source, its level of optimisation, its standard input, and the text
+/// of the line at which to stop.
 const PROGRAMS: [(&str, &str, &str); 3] = [
     (
         "crates/dap/tests/guests/ledger.rs",
@@ -25,11 +24,11 @@ const PROGRAMS: [(&str, &str, &str); 3] = [
     ("xtask/dap/words.rs", "0", "*seen += 1;"),
 ];
 
-/// The number of rounds of the ledger, which take nearly two billion instructions, half of them
+/// The number of rounds of the ledger. They take nearly two billion instructions, half of which are
 /// statements.
 const ROUNDS: &str = "1000000";
 
-/// Checks, or measures.
+/// Checks the server, or measures it.
 ///
 /// # Errors
 /// If a program cannot be built, or the client's actions fail.
@@ -128,7 +127,7 @@ fn compile(source: &Path, level: &str, to: &PathBuf) -> Result<()> {
     Ok(())
 }
 
-/// The line that contains a text.
+/// Returns the line that contains a text.
 fn line_of(source: &Path, text: &str) -> Result<String> {
     let all = fs::read_to_string(source).with_context(|| source.display().to_string())?;
     let found = all.lines().position(|line| line.contains(text));

@@ -1,7 +1,7 @@
 //! `cargo xtask dataset`: exports a run as tables, and asks the questions of docs/PARQUET.md with
 //! engines for SQL.
 //!
-//! The engines are PyPI's `duckdb` and `datafusion`; `pyarrow` reads all tables, too. Two processes
+//! The engines are PyPI's `duckdb` and `datafusion`. `pyarrow` also reads all tables. Two processes
 //! of PyPI's `pyspark` answer the same questions if there is a Java runtime. A check whose tools
 //! cannot be installed prints SKIPPED.
 
@@ -16,10 +16,10 @@ use std::process::{Command, ExitCode, Stdio};
 const ENGINES: [&str; 3] = ["duckdb==2.0.1", "datafusion==55.0.0", "pyarrow==26.0.1"];
 const SPARK: &str = "pyspark==4.3.0";
 
-/// The number of blocks of each window: small, so that there are several windows.
+/// The number of blocks in each window. It is small, so that there are several windows.
 const WINDOW: &str = "2048";
 
-/// Exports and asks, as the arguments say.
+/// Exports a run and asks the questions, as the arguments say.
 ///
 /// # Errors
 /// If an engine's answer differs from the page, or something cannot be built, recorded or exported.
@@ -68,7 +68,7 @@ fn spark(out: &Path, tables: &Path, page: &Path) -> Result<()> {
 fn record(program: &Path, out: &Path) -> Result<PathBuf> {
     toolchain::ensure_wasm_target()?;
     let chores = workspace().join("xtask/dataset");
-    // Beside the recording, so that its lines have short paths.
+    // The source is beside the recording, so that its lines have short paths.
     fs::copy(chores.join("till.rs"), out.join("till.rs"))?;
     let mut compile = tool::start("rustc");
     compile.args(["--target", toolchain::TARGET, "-g", "-O", "till.rs"]);
@@ -85,13 +85,13 @@ fn record(program: &Path, out: &Path) -> Result<PathBuf> {
     Ok(at)
 }
 
-/// Exports it with two processes at the same time.
+/// Exports the recording with two processes at the same time.
 fn export(program: &Path, recording: &Path, out: &Path) -> Result<PathBuf> {
     let tables = out.join("till");
     if tables.exists() {
         fs::remove_dir_all(&tables)?;
     }
-    // What both need, they would otherwise wait for.
+    // Builds the data that both processes need, because they would otherwise wait for it.
     let mut build = tool::start(program);
     ran(
         build.args(["build", "--lens", "full"]).arg(recording),
@@ -138,7 +138,7 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// A Python environment with these packages, in its own folder.
+/// Makes a Python environment with these packages, in its own folder.
 fn python(folder: &Path, packages: &[&str], modules: &str) -> Option<PathBuf> {
     let python = folder.join("bin/python");
     let import = format!("import {modules}");

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: from a fresh clone to an exact profile of a real program, in one command.
+//! `cargo xtask demo`: makes an exact profile of a real program from a fresh clone, in one command.
 
 use crate::tool::start;
 use crate::{corpus, programs::PROGRAMS, tool, toolchain};
@@ -6,13 +6,13 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The program to show. It builds in seconds, needs no C compiler, and Cargo has just downloaded
-/// its sources.
+/// The program to profile. It builds in seconds, needs no C compiler, and its sources have just
+/// been downloaded by Cargo.
 const PROGRAM: &str = "pulldown-cmark";
 
 /// The function whose source is shown.
 const FUNCTION: &str = "pulldown_cmark_escape::escape_html_scalar";
-/// The call with which the demonstration begins to show the path.
+/// The call from which on the demonstration shows the path.
 const CALL: &str = "pulldown_cmark::parse::Parser::new_ext#7";
 
 /// Builds the tool and the program, records one run of the program, and shows the functions and
@@ -75,7 +75,7 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A path as typed in the workspace's root.
+/// Shortens a path to the form typed in the workspace's root.
 fn short(path: &Path) -> PathBuf {
     path.strip_prefix(corpus::workspace())
         .unwrap_or(path)

@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: the archive that a release offers.
+//! `cargo xtask dist`: makes the archive that a release offers.
 
 use crate::{corpus::workspace, tool};
 use anyhow::{Context, Result, bail};
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// The shells whose completions are in the archive, each with the name that the shell looks for.
+/// The shells with completions in the archive, each with the file name for which the shell looks.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "afterimage.bash"),
     ("zsh", "_afterimage"),
@@ -49,7 +49,8 @@ pub fn run() -> Result<ExitCode> {
             .with_context(|| format!("cannot copy {file}"))?;
     }
     let archive = format!("{name}.tar.gz");
-    // The same files give the same bytes: no owner, no time of day, one order.
+    // The same files must give the same bytes, so the archive has no owners, fixed times and a
+    // fixed order.
     succeed(
         tool::start("tar")
             .args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"])
@@ -72,13 +73,13 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A folder, created with its parents.
+/// Creates a folder with its parents.
 fn made(folder: PathBuf) -> Result<PathBuf> {
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     Ok(folder)
 }
 
-/// The target that the compiler builds for: `x86_64-unknown-linux-gnu`.
+/// Returns the target for which the compiler builds, such as `x86_64-unknown-linux-gnu`.
 fn host() -> Result<String> {
     let said = output(tool::start("rustc").arg("-vV"))?;
     let host = said.lines().find_map(|line| line.strip_prefix("host: "));

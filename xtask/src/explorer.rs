@@ -2,9 +2,9 @@
 //! the sessions of docs/sessions, and checks the types of its scripts. With `--measure`, measures
 //! how long clicks take.
 //!
-//! npm supplies the browser driver, the accessibility checker (axe-core) and the type checker; the
-//! browser is the machine's Chromium. Missing tools are named, and the checks that need them are
-//! skipped.
+//! npm supplies the browser driver, the accessibility checker (axe-core) and the type checker. The
+//! browser is the machine's Chromium. The command names missing tools, and skips the checks that
+//! need them.
 
 pub mod browser;
 mod page;
@@ -19,16 +19,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// How to check or measure the page.
+/// The options for checking or measuring the page.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Run this program instead of the one that the checkout builds
     #[arg(long, value_name = "PROGRAM")]
     tool: Option<PathBuf>,
-    /// Measure from click to paint instead, view by view, and the server's memory
+    /// Instead measure the time from click to paint, view by view, and the server's memory
     #[arg(long)]
     measure: bool,
-    /// Measure with these recordings [default: a small program's, and that of
+    /// Measure with these recordings [default: the recordings of a small program and of
     /// docs/sessions/bzip2.md]
     #[arg(long, value_name = "FILE.aft", requires = "measure")]
     recording: Vec<PathBuf>,
@@ -41,7 +41,7 @@ pub struct Arguments {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     rounds: u32,
-    /// Measure the first answers of recordings that hold nothing but their log instead
+    /// Instead measure the first answers about recordings that contain only their log
     #[arg(long, requires_all = ["measure", "recording"])]
     bare: bool,
     /// Write the pictures of docs/sessions/explorer.md
@@ -94,7 +94,7 @@ fn check(browser: &Browser, tool: &Path, folder: &Path, kept: bool) -> Result<bo
         return Ok(is_well);
     }
     let pages = sessions.iter().map(|(name, recording)| {
-        // What a long run printed is told only when its values are built.
+        // The output of a long run is shown only after its values have been built.
         recordings::build(tool, recording)?;
         let page = Page::of(tool, recording)?;
         Ok((format!("{name}={}", page.url), page))
@@ -111,7 +111,7 @@ fn check(browser: &Browser, tool: &Path, folder: &Path, kept: bool) -> Result<bo
     Ok(is_well)
 }
 
-/// Measures from click to paint.
+/// Measures the time from click to paint.
 fn measure(browser: &Browser, tool: &Path, arguments: &Arguments) -> Result<bool> {
     if !browser.is_there() {
         println!("SKIPPED: Chromium is not installed (apt-get install chromium)");

@@ -1,5 +1,5 @@
-//! `cargo xtask forge`: forges recordings with correct checksums. `verify` must report every one
-//! whose answers would differ.
+//! `cargo xtask forge`: forges recordings with correct checksums. `verify` must report every
+//! forgery that would change an answer.
 
 use crate::tool;
 use anyhow::{Context, Result};

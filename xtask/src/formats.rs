@@ -1,5 +1,6 @@
-//! `cargo xtask formats`: opens each export in its own tool, and compares what the tool says with
-//! the command line's JSON: totals, calls, own and inclusive costs, counts of lines.
+//! `cargo xtask formats`: opens each export in the tool for its format, and compares the tool's
+//! numbers with the command line's JSON. The numbers are totals, calls, own and inclusive costs,
+//! and counts of lines.
 //!
 //! Some tools are Debian packages (.ci/tools). Others come from npm, PyPI and crates.io, and are installed
 //! into target/formats. A tool that is unavailable is reported as SKIPPED.
@@ -11,10 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// Reads collapsed stacks.
+/// The version of inferno, which reads collapsed stacks.
 const INFERNO: &str = "0.12.8";
 
-/// A program: its source, its level of optimisation, its input, and a line that is executed.
+/// A program, with its source, its level of optimisation, its input, and a line that is executed.
 struct Program {
     name: &'static str,
     source: &'static str,
@@ -91,7 +92,7 @@ pub fn run(program: Option<&Path>) -> Result<ExitCode> {
 }
 
 impl Program {
-    /// Compiles and records it, next to its source.
+    /// Compiles and records the program next to its source.
     fn record(&self, afterimage: &Path, folder: &Path) -> Result<()> {
         let from = corpus::workspace().join(self.source);
         let file = from.file_name().context("a source has a name")?;
@@ -117,7 +118,7 @@ impl Program {
             record.arg("--stdin").arg(corpus::workspace().join(input));
         }
         record.arg(&module).current_dir(folder);
-        // One program ends by a failed assertion, so its exit code says nothing.
+        // One program ends with a failed assertion, so the exit code is ignored.
         let _ = record
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -145,13 +146,13 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// A Python with the packages, or otherwise the machine's. Checks whose packages are missing are
-/// skipped.
+/// Returns a Python with the packages, or otherwise the machine's. Checks whose packages are
+/// missing are skipped.
 fn python(scripts: &Path, folder: &Path) -> PathBuf {
     let python = folder.join("python/bin/python");
     let list = scripts.join("requirements.txt");
     let wanted = fs::read(&list).unwrap_or_default();
-    // What is installed already needs no registry.
+    // Packages that are already installed need no registry.
     let done = folder.join("python/installed.txt");
     if fs::read(&done).is_ok_and(|installed| installed == wanted) {
         return python;
@@ -168,7 +169,7 @@ fn python(scripts: &Path, folder: &Path) -> PathBuf {
         "SKIPPED the packages of {}: PyPI cannot be reached, or Python has no venv",
         list.display()
     );
-    // The machine's own may have some of them.
+    // The machine's own Python may have some of the packages.
     "python3".into()
 }
 

@@ -1,11 +1,11 @@
 //! `cargo xtask freeze`: asks nearly four thousand questions about a dozen small recordings, and
-//! compares the answers with the kept ones.
+//! compares the answers with the stored answers.
 //!
 //! The sources of the recorded programs are in `xtask/freeze`. The answers are in
-//! `xtask/freeze/answers`, one file per recording: the digest of its module, then each command with
-//! its output. A recording is skipped, with a message, if the compiler here makes a different
-//! module. An answer that changed only in its words is *reworded*; an answer in which a number, a
-//! position or a name changed, appeared, disappeared or moved is *changed*.
+//! `xtask/freeze/answers`, one file per recording, with the digest of the module and each command
+//! with its output. A recording is skipped, with a message, if this machine's compiler makes a
+//! different module. An answer is *reworded* if only its words changed. It is *changed* if a
+//! number, a position or a name changed, appeared, disappeared or moved.
 
 mod answers;
 mod questions;
@@ -19,10 +19,11 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The number of differences of a recording to show; all are counted.
+/// The number of a recording's differences to show. All differences are counted.
 const SHOWN: usize = 5;
 
-/// Makes the recordings, asks, and compares; with `--bless`, keeps the present answers.
+/// Makes the recordings, asks the questions, and compares the answers. With `--bless`, stores the
+/// present answers.
 ///
 /// # Errors
 /// If a recording cannot be made, or a file cannot be read or written.

@@ -1,14 +1,13 @@
 //! `cargo xtask guide`: runs the commands of README.md and docs/guide, and writes their output into
 //! these pages.
 //!
-//! A page's blocks marked `console` are run in order, in a folder of their own with the programs of
-//! `examples/mugs`, in a terminal of [`WIDTH`] columns. On a page, `…` in a line stands for any
-//! text, and alone on a line for any lines. An answer that agrees with its page stays unchanged.
-//! `afterimage` commands elsewhere on a page are not run, but their options must exist.
+//! The blocks of a page that are marked `console` run in order, in a separate folder with the
+//! programs of `examples/mugs`, in a terminal of [`WIDTH`] columns. On a page, `…` in a line stands
+//! for any text, and `…` alone on a line for any lines. An answer that agrees with its page stays
+//! unchanged. `afterimage` commands elsewhere on a page are not run, but their options must exist.
 //!
-//! A page's last line holds digests of its programs and of the modules that the compilers made of
-//! them. If a compiler makes a different module, `--check` reports SKIPPED; if a program changed,
-//! it fails.
+//! The last line of a page holds digests of its programs and of the compiled modules. If a compiler
+//! makes a different module, `--check` reports SKIPPED. If a program changed, `--check` fails.
 
 mod options;
 #[path = "../../crates/cli/tests/it/sessions/page.rs"]
@@ -26,10 +25,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use wasmparser::Parser;
 
-/// A block of code of this width fits a page of the book and a README on the web.
+/// The width of the terminal. Code blocks of this width fit a page of the book and a README on the
+/// web.
 const WIDTH: u16 = 100;
 
-/// Begins the last line of each page.
+/// The beginning of the last line of each page.
 const FOOTER: &str = "<!-- programs and modules: ";
 
 /// Writes the output of the commands into the pages, or compares it with them.
@@ -64,7 +64,7 @@ pub fn run(arguments: &GuideArguments) -> Result<ExitCode> {
     })
 }
 
-/// The pages whose commands are run.
+/// Returns the pages whose commands are run.
 fn pages() -> Result<Vec<PathBuf>> {
     let root = corpus::workspace();
     let mut pages = vec![root.join("README.md")];
@@ -116,8 +116,8 @@ impl<'a> Visit<'a> {
         Ok(visit)
     }
 
-    /// Runs the page's commands. Returns the faults of the page; unless `check`, writes the current
-    /// output.
+    /// Runs the page's commands and returns the faults of the page. Writes the current output
+    /// unless `check` is true.
     fn read(&self, check: bool) -> Result<Vec<String>> {
         let text = fs::read_to_string(self.file)
             .with_context(|| format!("{}: cannot be read", self.name))?;
@@ -186,8 +186,8 @@ impl<'a> Visit<'a> {
         Ok(Vec::new())
     }
 
-    /// Copies the programs into the folder, and returns those that the page uses, with digests.
-    /// `None` if a compiler is missing.
+    /// Copies the programs into the folder, and returns the programs that the page uses, with
+    /// digests. `None` if a compiler is missing.
     fn programs(&self, page: &Page) -> Result<Option<String>> {
         let commands = Vec::from_iter(page.exchanges().map(|exchange| &*exchange.command));
         let lacking = toolchain::missing_c_packages();
@@ -224,8 +224,8 @@ impl<'a> Visit<'a> {
             .env("AFTERIMAGE_CACHE", &self.cache)
             .current_dir(&self.folder);
         let shown = terminal::run(&mut shell, WIDTH, str::to_owned)?;
-        // Guests end with codes of their own; afterimage and the shell use these when something is
-        // wrong.
+        // Guests end with their own codes. afterimage and the shell use these codes when something
+        // is wrong.
         if matches!(shown.status.code(), Some(125..=127) | None) {
             bail!(
                 "{}: `{command}` failed: {}",
@@ -260,14 +260,14 @@ impl<'a> Visit<'a> {
     }
 }
 
-/// The names in a list of files with digests.
+/// Returns the names in a list of files with digests.
 fn names(files: &str) -> impl Iterator<Item = &str> {
     files
         .split(", ")
         .map(|file| file.split(' ').next().unwrap_or(file))
 }
 
-/// The first digits of a digest.
+/// Returns the first digits of a digest.
 fn short(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest[..6]

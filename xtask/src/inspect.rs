@@ -6,16 +6,17 @@ use wasmparser::{Operator, Parser, Payload};
 /// The contents of a module.
 #[derive(Debug, Default, PartialEq)]
 pub struct Facts {
-    /// Functions defined, imports not counted.
+    /// The number of functions that the module defines, without imports.
     pub functions: u32,
     /// Whether there is a name section.
     pub names: bool,
     /// Whether there is a DWARF line table.
     pub lines: bool,
-    /// Functions that use the exceptions of WebAssembly 3.0 (`try_table`, `throw_ref`).
+    /// The number of functions that use the exceptions of WebAssembly 3.0 (`try_table`,
+    /// `throw_ref`).
     pub exceptions: u32,
-    /// Functions that use the withdrawn encoding (`try`, `catch`, `rethrow`, `delegate`), which the
-    /// engine refuses.
+    /// The number of functions that use the withdrawn encoding (`try`, `catch`, `rethrow`,
+    /// `delegate`), which the engine rejects.
     pub legacy_exceptions: u32,
 }
 
@@ -59,8 +60,8 @@ pub fn inspect(module: &[u8]) -> Result<Facts> {
 mod tests {
     use super::*;
 
-    /// A module with one function of type `[] -> []` whose body is `code`, and a custom section
-    /// called `custom`.
+    /// Builds a module with one function of type `[] -> []` whose body is `code`, and a custom
+    /// section called `custom`.
     fn module(code: &[u8], custom: &str) -> Vec<u8> {
         let mut bytes = b"\0asm\x01\0\0\0".to_vec();
         bytes.extend([1, 4, 1, 0x60, 0, 0]);

@@ -1,4 +1,4 @@
-//! The project's chores: what developers run in addition to the tool itself.
+//! Runs the project's chores, which developers need in addition to the tool itself.
 //!
 //! - `cargo xtask demo` builds a real program and profiles it.
 //! - `cargo xtask test` runs the tests with everything they need.
@@ -111,7 +111,7 @@ enum Task {
         /// The number of seeds for each run
         #[arg(long, value_name = "N", default_value_t = 4)]
         seeds: u64,
-        /// The first seed; the same seed forges the same files
+        /// The first seed, which determines the forged files
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
@@ -119,7 +119,7 @@ enum Task {
     Papers(PapersArguments),
     /// Ask four thousand questions, and compare the answers with the kept ones (minutes)
     Freeze(FreezeArguments),
-    /// Write docs/screens: what a terminal shows for twelve tasks in C, C++ and Rust (a minute)
+    /// Write docs/screens, which shows the terminal for twelve tasks in C, C++ and Rust (a minute)
     Screens(ScreensArguments),
     /// Run the commands of README.md and docs/guide, and write their output into these pages
     /// (seconds)
@@ -272,7 +272,7 @@ struct DatasetArguments {
 /// The measurement to repeat.
 #[derive(clap::Args)]
 struct PapersArguments {
-    /// Tiny inputs, one run each, and of the corpus only bzip2
+    /// Use tiny inputs, one run each, and only bzip2 from the corpus
     #[arg(long)]
     quick: bool,
     /// Only these programs, names separated by commas
@@ -286,7 +286,7 @@ struct FreezeArguments {
     /// Keep today's answers
     #[arg(long)]
     bless: bool,
-    /// Also fail where only words changed
+    /// Also fail if only words changed
     #[arg(long, conflicts_with = "bless")]
     words: bool,
     /// Only these recordings, names separated by commas

@@ -1,10 +1,11 @@
-//! `manifest.json`: how to run each program of the corpus, for the benchmark and for people.
+//! Reads and writes `manifest.json`, which describes how to run each program of the corpus.
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// One program. Host paths are relative to the manifest's folder, so that the folder can be moved.
+/// An entry for one program. Host paths are relative to the manifest's folder, so that the folder
+/// can be moved.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Entry {
     /// The program's short name, unique in the manifest.
@@ -13,19 +14,19 @@ pub struct Entry {
     pub wasm: String,
     /// The arguments after the program's own name.
     pub args: Vec<String>,
-    /// The file for standard input; without one, standard input is empty.
+    /// The file for standard input. Without a file, standard input is empty.
     pub stdin: Option<String>,
     /// The folders to grant, each as host path and guest path.
     pub dirs: Vec<[String; 2]>,
-    /// The language of the program proper; the mains of C libraries are Rust.
+    /// The language of the program proper. The main functions of C libraries are in Rust.
     pub language: String,
     /// The SPEC program that it replaces.
     pub like: String,
-    /// The packages that it was built from, each with its version.
+    /// The packages from which the program was built, each with its version.
     pub version: String,
     /// Notes about the program, its input, or its compilation.
     pub notes: String,
-    /// The module's size, debug information included.
+    /// The module's size in bytes, including debug information.
     pub bytes: u64,
     /// The number of functions that the module defines.
     pub functions: u32,
@@ -33,7 +34,7 @@ pub struct Entry {
 
 const FILE: &str = "manifest.json";
 
-/// Reads the manifest in `folder`; returns none if there is no such file yet.
+/// Reads the manifest in `folder`. Returns no entries if the file does not exist yet.
 ///
 /// # Errors
 /// If the file cannot be read or is not a manifest.
@@ -48,7 +49,7 @@ pub fn read(folder: &Path) -> Result<Vec<Entry>> {
 }
 
 /// Writes `entries` into `folder`, in order of name. Keeps the manifest's entries for other
-/// programs, except those whose module is gone.
+/// programs, if their modules still exist.
 ///
 /// # Errors
 /// If the old manifest cannot be read or the new one cannot be written.

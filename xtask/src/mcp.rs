@@ -19,10 +19,10 @@ use std::time::Duration;
 const PYTHON_CLIENT: &str = "mcp==2.3.0";
 const NODE_CLIENT: &str = "@modelcontextprotocol/inspector@2.12.0";
 
-/// The number of times each tool is asked.
+/// The number of times that each tool is asked.
 const TIMES: usize = 15;
 
-/// Runs the measurement.
+/// Asks with each client, and measures the answers.
 ///
 /// # Errors
 /// If an installed client refuses something, or something cannot be built or recorded.
@@ -65,7 +65,7 @@ pub fn run(arguments: &McpArguments) -> Result<ExitCode> {
 /// Compiles the program and records it, with its values.
 fn record(program: &Path, chores: &Path, out: &Path) -> Result<PathBuf> {
     toolchain::ensure_wasm_target()?;
-    // Beside the recording, so that its lines are under the root.
+    // The source is beside the recording, so that its lines are under the root.
     fs::copy(chores.join("bank.rs"), out.join("bank.rs"))?;
     let at = out.join("bank.aft");
     let mut compile = tool::start("rustc");
@@ -102,7 +102,7 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// A Python that has the client.
+/// Returns a Python that has the client.
 fn python(out: &Path) -> Option<PathBuf> {
     let folder = out.join("python");
     let python = folder.join("bin/python");
@@ -116,7 +116,7 @@ fn python(out: &Path) -> Option<PathBuf> {
     (made && install() && has()).then_some(python)
 }
 
-/// The inspector.
+/// Returns the path of the inspector.
 fn inspector(out: &Path) -> Option<PathBuf> {
     let folder = out.join("node");
     let inspector = folder.join("node_modules/.bin/mcp-inspector");
@@ -188,7 +188,8 @@ fn latencies(program: &Path, recording: &Path, calls: &Path) -> Result<()> {
     measure(program, recording, &asked)
 }
 
-/// Measures the same for any recording, with the questions that its own answers suggest.
+/// Measures how soon each tool answers about any recording, with the questions that the answers
+/// suggest.
 fn latencies_of(program: &Path, recording: &Path) -> Result<()> {
     let recording = std::path::absolute(recording)?;
     let root = recording

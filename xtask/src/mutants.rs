@@ -2,9 +2,9 @@
 //! replaced by another (mutants: DeMillo, Lipton and Sayward 1978).
 //!
 //! A mutant is a program at level 2 in which one executed operator is replaced by another of the
-//! same types, so that its output, or its end, differs. It is compared with the correct program at
-//! level 2, which is the same except for that operator, and with the one at level 0, whose
-//! statements must be matched.
+//! same types, so that its output, or its end, differs. The mutant is compared with the correct
+//! program at level 2, which is the same except for that operator. It is also compared with the
+//! program at level 0, where statements must be matched.
 
 use crate::manifest::{self, Entry};
 use crate::{MutantsArguments, corpus, tool};
@@ -41,13 +41,14 @@ const OPERATORS: [&[(&str, u8)]; 2] = [
     ],
 ];
 
-/// The number of candidates to try for each requested mutant: one without effect does not count.
+/// The number of candidates to try for each requested mutant. A candidate without effect does not
+/// count.
 const TRIED: usize = 20;
 
 /// The number of rows of a list that the text form shows.
 const SHOWN: usize = 10;
 
-/// A place in a list.
+/// Describes a place in a list.
 fn listed((rank, listed): (Option<usize>, usize)) -> String {
     match rank {
         Some(rank) => format!("number {} of {listed}", rank + 1),
@@ -61,7 +62,7 @@ struct Site {
     name: String,
 }
 
-/// Runs the requested mutants.
+/// Makes the requested mutants and checks them.
 ///
 /// # Errors
 /// If there is no corpus of versions, or nothing can be built or recorded.
@@ -152,7 +153,7 @@ impl Mutants<'_> {
             *bytes.get_mut(site.offset).context("no such place")? = opcode;
             fs::write(&wasm, &bytes).with_context(|| format!("cannot write {}", wasm.display()))?;
             let ran = self.record(self.entry, Some(&wasm), &aft)?;
-            // 124: it may run forever.
+            // Exit code 124 means that the program may run forever.
             if ran.status.code() == Some(124)
                 || (ran.status, &ran.stdout) == (expected.status, &expected.stdout)
             {
@@ -204,7 +205,7 @@ impl Mutants<'_> {
         ran.with_context(|| format!("cannot run {}", self.tool.display()))
     }
 
-    /// The executed operators that can be replaced.
+    /// Returns the executed operators that can be replaced.
     fn sites(&self, right: &Path) -> Result<Vec<Site>> {
         let words = ["profile", "--by", "instruction", "--format", "json"];
         let profile = self.answer(&words, &[right])?;

@@ -15,14 +15,14 @@ use std::process::{ExitCode, Stdio};
 struct Part {
     what: &'static str,
     command: &'static str,
-    /// The arguments that shorten it, for `--quick`.
+    /// The arguments that shorten the part, for `--quick`.
     quick: &'static [&'static str],
     needs: Needs,
 }
 
 enum Needs {
     Corpus,
-    /// Recordings of its programs, with their paths.
+    /// Recordings of the corpus, with their paths.
     Recordings,
     /// Programs at several levels of optimisation.
     Versions,
@@ -76,8 +76,8 @@ const PARTS: [Part; 7] = [
 /// The program for `--quick` unless others are named.
 const QUICK: &str = "bzip2";
 
-/// Builds the programs, and measures part after part. The exit code reports whether a part failed;
-/// the other parts are still measured.
+/// Builds the programs, and measures part after part, even if a part fails. The exit code reports
+/// whether any part failed.
 ///
 /// # Errors
 /// If the corpus or the benchmark cannot be built.
@@ -133,8 +133,8 @@ pub fn run(arguments: &PapersArguments) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// The folder with these programs of the corpus, or with their versions, built if they do not
-/// exist.
+/// Returns the folder with these programs of the corpus, or with their versions. Builds the missing
+/// ones.
 fn built(only: &[String], versions: bool) -> Result<PathBuf> {
     let name = if versions {
         "target/corpus-versions"
@@ -156,7 +156,7 @@ fn built(only: &[String], versions: bool) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Recordings of the programs in a folder, with their paths.
+/// Returns recordings of the programs in a folder, with their paths.
 fn recordings(folder: &Path, only: &[String]) -> Result<Vec<String>> {
     let afterimage = tool::build()?;
     let out = corpus::workspace().join("target/papers");
@@ -183,7 +183,7 @@ fn recordings(folder: &Path, only: &[String]) -> Result<Vec<String>> {
     Ok(all)
 }
 
-/// The names of a program's versions.
+/// Returns the names of a program's versions.
 fn levels(name: &str) -> impl Iterator<Item = String> {
     (0..=3).map(move |level| format!("{name}-O{level}"))
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask planted`: builds programs of the corpus with one bug each, for the sessions of
 //! `docs/sessions`.
 //!
-//! A bug is a few characters of a package's source, replaced in a copy of the package. Cargo uses
-//! the copy because a copy of the guests' workspace says so (`[patch.crates-io]`).
+//! A bug replaces a few characters of a package's source in a copy of the package. A copy of the
+//! guests' workspace makes Cargo use that package (`[patch.crates-io]`).
 
 use crate::corpus::{self, workspace};
 use crate::programs::{PROGRAMS, Source};
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 /// One bug.
 struct Bug {
-    /// The program of the corpus that contains it.
+    /// The program of the corpus that contains the bug.
     program: &'static str,
     /// The binary of the guest to build, which also names the module.
     binary: &'static str,
@@ -25,7 +25,7 @@ struct Bug {
     file: &'static str,
     /// The line, from 1.
     line: usize,
-    /// The text there, which occurs once.
+    /// The text to replace, which occurs once in the line.
     from: &'static str,
     /// The replacement.
     to: &'static str,
@@ -66,14 +66,15 @@ const BUGS: &[Bug] = &[
     },
 ];
 
-/// Builds the programs into `target/planted`: without the bugs into `old`, with them into `new`.
-/// Programs whose tools are missing on this machine are left out, with a message.
+/// Builds the programs without the bugs into `target/planted/old`, and with the bugs into
+/// `target/planted/new`. Programs whose tools are missing on this machine are left out, with a
+/// message.
 ///
-/// The two are compiled from folders with paths of equal length: the modules contain some paths,
-/// and constants should stay where they were.
+/// Both are compiled from folders with paths of equal length. The modules contain some paths, and
+/// constants should keep their places.
 ///
 /// # Errors
-/// If the text to replace is not where it was, or something cannot be built or written.
+/// If the text to replace is not in its place, or something cannot be built or written.
 pub fn run() -> Result<ExitCode> {
     for (version, broken) in [("old", false), ("new", true)] {
         build_all(version, broken)?;
@@ -174,7 +175,7 @@ fn planted(bug: &Bug, text: &str) -> Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// The lock file for when `package` comes from a folder: without its source and checksum.
+/// Returns the lock file without the source and checksum of `package`, which comes from a folder.
 ///
 /// # Errors
 /// If the package is not in the lock file exactly once.

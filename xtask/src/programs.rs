@@ -1,4 +1,4 @@
-//! The programs of the corpus.
+//! Lists the programs of the corpus.
 
 use crate::inputs::{self, Input};
 use crate::shipped::Registry;
@@ -7,7 +7,7 @@ use crate::shipped::Registry;
 pub enum Source {
     /// A guest of the `corpus` workspace, named `guest-NAME`.
     Guest {
-        /// The packages that it represents; their locked versions go into the manifest.
+        /// The packages that the guest represents. The manifest contains their locked versions.
         packages: &'static [&'static str],
         /// Whether a C compiler for WASI is needed.
         c: bool,
@@ -18,7 +18,7 @@ pub enum Source {
         registry: Registry,
         /// The module inside the package.
         module: &'static str,
-        /// A data folder inside the package, and where the guest looks for it.
+        /// A data folder inside the package, and the guest's path to it.
         share: Option<[&'static str; 2]>,
         /// Whether the module has function names and a line table.
         named: bool,
@@ -27,7 +27,7 @@ pub enum Source {
 
 /// One program.
 pub struct Program {
-    /// The program's short name: the stem of its files.
+    /// The program's short name, which is the stem of its files.
     pub name: &'static str,
     /// The language of the program proper.
     pub language: &'static str,
@@ -35,11 +35,11 @@ pub struct Program {
     pub like: &'static str,
     /// The origin of the program.
     pub source: Source,
-    /// Makes the program's input. A program without an input exists only for its versions: matching
-    /// is tested on it, but was not tuned on it.
+    /// Makes the program's input. A program without this input exists only for its versions.
+    /// Matching is tested on the program but was not tuned on it.
     pub input: Option<fn() -> Input>,
-    /// For programs built in several versions, makes a smaller input, with which the program
-    /// executes at most some 200 million statements even without optimisation.
+    /// Makes a smaller input, for programs built in several versions. Even without optimisation,
+    /// the program then executes at most about 200 million statements.
     pub small_input: Option<fn() -> Input>,
     /// Makes an input so small that everything about the run can be checked against its definition.
     pub tiny_input: Option<fn() -> Input>,

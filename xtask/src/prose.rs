@@ -2,11 +2,11 @@
 //!
 //! A sentence should have 12 to 18 words on average. A page fails if its mean is above [`MEAN`] or
 //! one of its sentences has more than [`LONGEST`] words. The doc comments of a crate have their own
-//! limits, [`COMMENTS`]. Code, tables, headings and generated parts are left out; a piece of code
-//! within a sentence is one word.
+//! limits, [`COMMENTS`]. Code, tables, headings and generated parts are left out. A piece of code
+//! within a sentence counts as one word.
 //!
-//! `--draw` prints random sentences instead, for a reviewer to judge: of pages, doc comments, help
-//! and messages.
+//! With `--draw`, prints random sentences of pages, doc comments, help and messages instead, for a
+//! reviewer to judge.
 
 mod sentences;
 
@@ -30,11 +30,11 @@ const COMMENTS: (f64, usize) = (18.0, 90);
 
 /// Pages that a chore writes, and pages that quote the output of programs.
 const GENERATED: &[&str] = &["docs/screens/", "runs/"];
-/// Ends the hand-written part of a page.
+/// The text that ends the hand-written part of a page.
 const GENERATED_FROM_HERE: &str = "<!-- What follows is made by";
 
-/// Prints the mean and the longest sentence of each page and each crate, and the longest `show` of
-/// all.
+/// Prints the mean and the longest sentence of each page and each crate, and the `show` longest
+/// sentences of all.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -65,7 +65,7 @@ pub fn draw(count: usize, seed: u64) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the text, and ends quietly if nobody reads on.
+/// Prints the text, and ends quietly if the reader has gone.
 fn print(text: &str) -> Result<()> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
@@ -73,7 +73,7 @@ fn print(text: &str) -> Result<()> {
     }
 }
 
-/// The sentences of each page and of each crate's doc comments.
+/// Returns the sentences of each page and of each crate's doc comments.
 fn groups() -> Result<BTreeMap<String, Group>> {
     let root = workspace();
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
@@ -101,7 +101,7 @@ fn groups() -> Result<BTreeMap<String, Group>> {
     Ok(groups)
 }
 
-/// The names and texts of the crates' sources, without integration tests.
+/// Returns the names and texts of the crates' sources, without integration tests.
 fn sources() -> Result<Vec<(String, String)>> {
     let root = workspace();
     let mut found = Vec::new();

@@ -1,9 +1,9 @@
 //! `cargo xtask screens`: shows a terminal's contents for twelve user tasks, for programs in C, C++
 //! and Rust.
 //!
-//! The programs and their inputs are in `xtask/screens`; the pages are in `docs/screens`. A page
-//! names its module. If the compiler here makes another module from the program, the page is not
-//! compared, with a message.
+//! The programs and their inputs are in `xtask/screens`, and the pages are in `docs/screens`. A
+//! page names its module. If this machine's compiler makes a different module from the program, a
+//! message says that the page is not compared.
 
 mod tasks;
 pub mod terminal;
@@ -21,7 +21,7 @@ use tasks::{PROGRAMS, Program, Task};
 
 /// The number of rows on a screen.
 const ROWS: usize = 24;
-/// The width of most people's terminal, and of a wide one.
+/// The width of most people's terminals, and the width of a wide terminal.
 const NARROW: u16 = 80;
 const WIDE: u16 = 140;
 
@@ -111,10 +111,10 @@ fn sections(page: &str) -> impl Iterator<Item = &str> {
     page.split("\n## ")
 }
 
-/// Replaces a section whose tool is not installed.
+/// The beginning of the text that replaces a section if its tool is not installed.
 const SKIPPED: &str = "SKIPPED: ";
 
-/// One program, built and recorded, in a folder of its own for each width.
+/// A program, built and recorded in a separate folder for each width.
 struct Studio {
     /// The path with the folder of `afterimage` in front.
     path: OsString,
@@ -175,14 +175,15 @@ impl Studio {
         self.preparation = preparation;
         self.digest = self.digest(program)?;
         copy::folder(&self.narrow, &self.wide, |_, bytes| Ok(bytes))?;
-        // Newer than its source, as in the other folder; otherwise `record --sources` warns.
+        // The module must be newer than its source, as in the other folder. Otherwise `record
+        // --sources` warns.
         let module = format!("{}.wasm", program.stem());
         fs::copy(self.narrow.join(&module), self.wide.join(&module))
             .with_context(|| format!("{module}: cannot be copied"))?;
         Ok(())
     }
 
-    /// The page about a program.
+    /// Returns the page about a program.
     fn page(&self, program: &Program) -> Result<String> {
         let mut page = format!(
             "# {}\n\n{}\nThis is what a terminal of {NARROW} columns shows, up to {ROWS} rows of each answer; where one of {WIDE} shows much more, that follows. `cargo xtask screens` makes this page.\n\n```console\n{}```\n",
@@ -244,7 +245,7 @@ impl Studio {
             &self.wide
         };
         let shown = terminal::run(&mut self.shell(command, folder), width, normalised)?;
-        // Guests end with codes of their own, even if they trap. The codes of afterimage itself are
+        // Guests end with their own codes, even if they trap. The codes of afterimage itself are
         // 125 to 127.
         if matches!(shown.status.code(), Some(125..=127) | None) {
             bail!("`{command}` failed: {}", shown.lines.join("\n"));
@@ -263,8 +264,8 @@ impl Studio {
     fn shell(&self, command: &str, folder: &Path) -> Command {
         let mut shell = tool::start("sh");
         if command.starts_with("cargo ") {
-            // With the environment in which the workspace was built; otherwise the engine would be
-            // built again.
+            // The environment must be the same as when the workspace was built. Otherwise the
+            // engine would be built again.
             shell.envs(env::vars_os());
         }
         shell
@@ -291,8 +292,8 @@ fn is_there(tool: &str) -> bool {
     env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }
 
-/// A line without what differs from day to day: dates, sizes of recordings and their parts,
-/// versions, digests.
+/// Removes from a line what differs from day to day: dates, sizes of recordings and their parts,
+/// versions, and digests.
 fn normalised(line: &str) -> String {
     for (start, instead) in [
         ("recorded  ", "recorded  …"),

@@ -1,4 +1,4 @@
-//! Programs that others compiled to WebAssembly and ship through a package registry.
+//! Downloads programs that others compiled to WebAssembly and ship through a package registry.
 
 use crate::tool::start;
 use anyhow::{Context, Result, bail};
@@ -40,7 +40,7 @@ impl Registry {
         (!status.is_ok_and(|status| status.success())).then_some(advice)
     }
 
-    /// The package pinned in the folder `pins`, as `name version`.
+    /// Returns the package pinned in the folder `pins`, as `name version`.
     ///
     /// # Errors
     /// If the file that pins it cannot be read or pins nothing.
@@ -68,7 +68,7 @@ impl Registry {
         if folder.exists() {
             return Ok(folder);
         }
-        // Unpacked under another name first, so that an interrupted run leaves nothing that looks
+        // Unpacks under another name first, so that an interrupted run leaves nothing that looks
         // complete.
         let mut partial = folder.clone().into_os_string();
         partial.push(".part");
@@ -89,13 +89,13 @@ impl Registry {
     }
 }
 
-/// `name==version …` as `name version`.
+/// Converts `name==version …` to `name version`.
 fn pinned_by_pip(text: &str) -> Option<String> {
     let (name, version) = text.split_whitespace().next()?.split_once("==")?;
     Some(format!("{name} {version}"))
 }
 
-/// The only dependency, as `name version`.
+/// Returns the only dependency, as `name version`.
 fn pinned_by_npm(text: &str) -> Option<String> {
     let package: Value = serde_json::from_str(text).ok()?;
     let (name, version) = package["dependencies"].as_object()?.iter().next()?;
@@ -137,7 +137,7 @@ fn install_node_package(pins: &Path, folder: &Path) -> Result<()> {
         fs::copy(pins.join(file), folder.join(file))
             .with_context(|| format!("cannot copy {file}"))?;
     }
-    // No script of the package is run: only its files are needed.
+    // No script of the package is run, because only its files are needed.
     run(start("npm")
         .args([
             "ci",

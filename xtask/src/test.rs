@@ -7,10 +7,11 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{ExitCode, Stdio};
 
-/// Other people's tools, which the tests use if they are installed.
+/// Tools by others, which the tests use if they are installed.
 const OPTIONAL: &str = include_str!("../../.ci/tools");
 
-/// The lines of [`OPTIONAL`]: a program or file, its Debian package, and its purpose.
+/// Returns the lines of [`OPTIONAL`], each as a program or file, its Debian package, and its
+/// purpose.
 fn optional() -> impl Iterator<Item = (&'static str, &'static str, String)> {
     let lines = OPTIONAL.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| {
@@ -54,7 +55,7 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode> {
     })
 }
 
-/// Whether a file exists, or a tool can be started; not all know `--version`.
+/// Whether a file exists, or a tool can be started. Not all tools know `--version`.
 fn installed(tool: &str) -> bool {
     if tool.starts_with('/') {
         return Path::new(tool).exists();

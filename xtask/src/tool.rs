@@ -1,4 +1,4 @@
-//! The command line under development, and other programs that chores run.
+//! Starts the command line under development, and other programs that chores run.
 
 use crate::corpus;
 use crate::manifest::Entry;
@@ -8,8 +8,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Builds the command line beside this program, in the same profile, with Cargo's own messages: the
-/// first time takes minutes. Returns its path.
+/// Builds the command line beside this program, in the same profile, and shows Cargo's messages,
+/// since the first build takes minutes. Returns the path of the command line.
 ///
 /// # Errors
 /// If Cargo cannot be run, or fails.
@@ -18,8 +18,8 @@ pub fn build() -> Result<PathBuf> {
         "Building afterimage: the first time this takes a quarter of an hour on two processors, for the WebAssembly engine"
     );
     let status = cargo()
-        // For the whole workspace: for the package alone, Cargo would choose other features, and
-        // build the engine again.
+        // Builds for the whole workspace. For the package alone, Cargo would choose other features
+        // and build the engine again.
         .args(["build", "--locked", "--workspace", "--bin", "afterimage"])
         .status()
         .context("cannot run cargo")?;
@@ -30,8 +30,8 @@ pub fn build() -> Result<PathBuf> {
     Ok(own.with_file_name(format!("afterimage{}", env::consts::EXE_SUFFIX)))
 }
 
-/// Cargo, in the workspace's root. It builds the workspace like the user's own Cargo; otherwise the
-/// engine would be built twice.
+/// Returns a Cargo command in the workspace's root. It builds the workspace like the user's own
+/// Cargo. Otherwise the engine would be built twice.
 pub fn cargo() -> Command {
     let mut command = cargo_of_its_own();
     command
@@ -40,7 +40,7 @@ pub fn cargo() -> Command {
     command
 }
 
-/// Cargo, for running the tests whose names contain `names` and showing their output.
+/// Returns a Cargo command that runs the tests whose names contain `names` and shows their output.
 pub fn test(names: &str) -> Command {
     let mut command = cargo();
     command
@@ -50,14 +50,14 @@ pub fn test(names: &str) -> Command {
     command
 }
 
-/// Cargo with the environment of [`start`].
+/// Returns a Cargo command with the environment of [`start`].
 pub fn cargo_of_its_own() -> Command {
     start(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// The environment variables that a program needs: to be found, to reach a registry, to find its
-/// folders. An entry that ends in `*` represents all variables with that prefix. None changes a
-/// compiler's output.
+/// The environment variables that a program needs to be found, to reach a registry, and to find its
+/// folders. An entry that ends in `*` stands for all variables with that prefix. No variable
+/// changes a compiler's output.
 const KEPT: [&str; 28] = [
     "PATH",
     "HOME",
@@ -89,8 +89,9 @@ const KEPT: [&str; 28] = [
     "NO_PROXY",
 ];
 
-/// A program, with an environment in which it behaves the same for everybody: only [`KEPT`] remains
-/// of the user's. Every program that a chore runs is started here.
+/// Returns a command for a program, with an environment in which it behaves the same for everybody.
+/// Only [`KEPT`] remains of the user's environment. Every program that a chore runs is started
+/// here.
 pub fn start(program: impl AsRef<OsStr>) -> Command {
     #[expect(clippy::disallowed_methods, reason = "the one place that does")]
     let mut command = Command::new(program);
@@ -106,8 +107,8 @@ fn is_kept(name: &str) -> bool {
     })
 }
 
-/// A search path on which `tool` is found first under the name `afterimage`. `folder` gets a link
-/// to it.
+/// Makes a search path on which `tool` is found first under the name `afterimage`. `folder` gets a
+/// link to `tool`.
 ///
 /// # Errors
 /// If the link cannot be made.
@@ -125,7 +126,7 @@ pub fn on_path(tool: &Path, folder: &Path) -> Result<OsString> {
     env::join_paths(all).context("PATH cannot be extended")
 }
 
-/// The last arguments of `afterimage record` for a program of the corpus in `folder`.
+/// Returns the last arguments of `afterimage record` for a program of the corpus in `folder`.
 pub fn command(entry: &Entry, folder: &Path) -> Vec<String> {
     let at = |path: &str| folder.join(path).display().to_string();
     let mut words = Vec::new();

@@ -11,7 +11,7 @@ pub const TARGET: &str = "wasm32-wasip1";
 /// Makes sure that Rust can compile for [`TARGET`], adding the target if rustup can.
 ///
 /// # Errors
-/// If the target is absent and cannot be added; the text gives the command to type.
+/// If the target is absent and cannot be added. The message contains the command to type.
 pub fn ensure_wasm_target() -> Result<()> {
     if has_wasm_target()? {
         return Ok(());
@@ -30,7 +30,7 @@ pub fn ensure_wasm_target() -> Result<()> {
     }
 }
 
-/// Whether the standard library for [`TARGET`] is where the compiler looks for it.
+/// Whether the standard library for [`TARGET`] is installed where the compiler looks for it.
 fn has_wasm_target() -> Result<bool> {
     let output = start("rustc")
         .args(["--print", "target-libdir", "--target", TARGET])
@@ -41,14 +41,14 @@ fn has_wasm_target() -> Result<bool> {
         && Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
 }
 
-/// The one C compiler of the whole corpus.
+/// The only C compiler for the whole corpus.
 const CLANG: &str = "clang-19";
-/// The compiler's archiver: the system's own may not support WebAssembly objects.
+/// The compiler's archiver. The system's own archiver may not support WebAssembly objects.
 const ARCHIVER: &str = "llvm-ar-19";
 /// The headers of WASI's C library.
 const HEADERS: &str = "/usr/include/wasm32-wasi";
 
-/// The Debian packages that C guests need and this machine lacks; empty if there are none.
+/// Returns the Debian packages that C guests need and this machine lacks; empty if there are none.
 pub fn missing_c_packages() -> Vec<&'static str> {
     let runs = |tool: &str| {
         let status = start(tool)
@@ -74,8 +74,8 @@ pub fn missing_c_packages() -> Vec<&'static str> {
 /// Only objects are compiled here. The Rust compiler links them with its own linker, C library and
 /// builtins, so no `wasm-opt` on the path is ever run, which would strip names and lines.
 pub fn set_c_compiler(cargo: &mut Command, level: u8) {
-    // Without the standard folders, a header that WASI lacks is an error; with them, the host's
-    // would silently be used.
+    // Leaves out the standard folders, so that a header that WASI lacks is an error. Otherwise the
+    // host's header would silently be used.
     let flags = format!(
         "-g -O{level} -nostdlibinc -isystem {HEADERS} -D_WASI_EMULATED_SIGNAL -D_WASI_EMULATED_PROCESS_CLOCKS \
          -D_WASI_EMULATED_GETPID -D_WASI_EMULATED_MMAN"
@@ -88,7 +88,7 @@ pub fn set_c_compiler(cargo: &mut Command, level: u8) {
         .env("RQUICKJS_SYS_NO_WASI_SDK", "1");
 }
 
-/// The first line of the C compiler's version message, for the manifest.
+/// Returns the first line of the C compiler's version message, for the manifest.
 ///
 /// # Errors
 /// If it cannot be run.

@@ -1,5 +1,5 @@
-//! `cargo xtask verify`: checks real programs completely: on small inputs against the definitions,
-//! on large ones with `afterimage verify`.
+//! `cargo xtask verify`: checks real programs completely, on small inputs against the definitions
+//! and on large inputs with `afterimage verify`.
 
 use crate::VerifyArguments;
 use crate::manifest::{self, Entry};
@@ -60,7 +60,7 @@ pub fn run(arguments: &VerifyArguments) -> Result<ExitCode> {
         for entry in &entries {
             let at = out.join(&entry.name).with_extension("aft");
             let verified = verify(&tool, entry, &folder, &at);
-            // Whole traces of all programs at once would fill many disks.
+            // Whole traces of all programs at once would need too much disk space.
             let removed = fs::remove_file(&at);
             let verified = verified.with_context(|| entry.name.clone())?;
             holds &= verified.holds;
@@ -78,7 +78,7 @@ pub fn run(arguments: &VerifyArguments) -> Result<ExitCode> {
     })
 }
 
-/// The requested programs, or all.
+/// Returns the requested programs, or all.
 fn entries(folder: &Path, only: &[String]) -> Result<Vec<Entry>> {
     let mut entries = manifest::read(folder)?;
     if entries.is_empty() {

@@ -1,9 +1,10 @@
-//! The raw trace: the number of every executed block.
+//! Writes the raw trace, which contains the number of every executed block.
 
 use std::io::{self, Write};
 
-/// The raw block trace: 4 bytes, little-endian, for each executed block. This is the uncompacted
-/// whole program path with which Zhang and Gupta (2001) compare theirs (Tables 1 and 4).
+/// The raw block trace, with 4 little-endian bytes for each executed block. It is the uncompacted
+/// whole program path with which Zhang and Gupta (2001) compare their compacted path (Tables 1 and
+/// 4).
 ///
 /// Each block is one write to the sink, so a sink that is not memory should be buffered.
 #[derive(Debug)]

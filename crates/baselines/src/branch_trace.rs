@@ -1,8 +1,8 @@
-//! One bit per conditional branch.
+//! Records one bit per conditional branch.
 
 use std::io::{self, Write};
 
-/// The packed outcomes of branches: ⌈log₂ n⌉ bits for a branch with n targets. So a conditional
+/// The packed outcomes of branches. A branch with n targets takes ⌈log₂ n⌉ bits, so a conditional
 /// branch takes one bit, and a jump takes none. With the program, these bits determine the executed
 /// blocks, like the taken/not-taken packets of a processor's branch trace.
 ///
@@ -11,7 +11,7 @@ use std::io::{self, Write};
 pub struct BranchTrace<W> {
     sink: W,
     bits: u64,
-    /// The bits that are not yet written to the sink. There are fewer than 64 of them, and those
+    /// The bits that have not been written to the sink yet. There are fewer than 64, and the bits
     /// above `pending_bits` are zero.
     pending: u64,
     pending_bits: u32,
@@ -31,8 +31,8 @@ impl<W: Write> BranchTrace<W> {
     /// Records that a branch with `ways` targets went to target `chosen`, counted from 0.
     ///
     /// # Errors
-    /// `InvalidInput` if `chosen >= ways`; nothing is written. Otherwise the error of the sink,
-    /// after which the trace is unusable.
+    /// `InvalidInput` if `chosen >= ways`. Then nothing is written. Otherwise the error of the
+    /// sink, after which the trace is unusable.
     #[inline]
     pub fn push(&mut self, ways: u32, chosen: u32) -> io::Result<()> {
         if chosen >= ways {
@@ -50,8 +50,8 @@ impl<W: Write> BranchTrace<W> {
             return Ok(());
         }
         self.sink.write_all(&self.pending.to_le_bytes())?;
-        // This is the part of `chosen` that did not fit. A push adds at most 32 bits, so at least
-        // 32 were pending, and the shift is at most 32.
+        // Keeps the part of `chosen` that did not fit. A push adds at most 32 bits, so at least 32
+        // were pending, and the shift is at most 32.
         self.pending = u64::from(chosen) >> (64 - self.pending_bits);
         self.pending_bits = filled - 64;
         Ok(())

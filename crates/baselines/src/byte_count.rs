@@ -1,4 +1,4 @@
-//! A sink that only counts bytes.
+//! Implements a sink that only counts bytes.
 
 use std::io::{self, Write};
 

@@ -1,6 +1,6 @@
-//! Computes entropies from counts: the size that an ideal entropy coder with a perfect static model
-//! would reach (Shannon 1948). The size of the model itself is not counted, which favours the
-//! baseline.
+//! Computes entropies from counts. An entropy is the size that an ideal entropy coder with a
+//! perfect static model would reach (Shannon 1948). The size of the model itself is not counted,
+//! which favours the baseline.
 
 use rustc_hash::FxHashMap;
 
@@ -21,8 +21,8 @@ pub fn branch_entropy_bits<C: AsRef<[u64]>>(branches: impl IntoIterator<Item = C
         .sum()
 }
 
-/// Returns n log₂(total/n), the bits of `n` outcomes that each have probability n/total. No terms
-/// of opposite sign cancel, so a long sequence of low entropy loses no precision.
+/// Returns n log₂(total/n), which is the number of bits for `n` outcomes that each have probability
+/// n/total. No terms of opposite sign cancel, so a long sequence of low entropy loses no precision.
 fn information(n: u64, total: f64) -> f64 {
     if n == 0 {
         return 0.0;

@@ -1,8 +1,8 @@
-//! Other representations of a control-flow trace, for comparison.
+//! Implements other representations of a control-flow trace, for comparison.
 //!
 //! Each baseline reads a trace as a stream and reports the number of bytes or bits that it would
-//! store. The memory that it needs does not grow with the trace. For grammars and entropies, it
-//! grows only with the distinct parts.
+//! store. Its memory does not grow with the trace. For grammars and entropies, memory grows only
+//! with the distinct parts.
 //!
 //! | baseline | stores | source |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! The size of a stream under zstd.
+//! Measures the size of a stream under zstd.
 
 use crate::ByteCount;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ pub struct ZstdSize {
 }
 
 impl ZstdSize {
-    /// Creates a compressor at `level`. `zstd -19` is the usual strong setting; 3 is the default.
+    /// Creates a compressor at `level`. Level 19 is the usual strong setting, and 3 is the default.
     ///
     /// # Errors
     /// `InvalidInput` for a level outside zstd's range, which zstd itself would clamp. `Other` if

@@ -1,7 +1,7 @@
-//! Measures what splitting an edge costs on this engine.
+//! Measures the cost of splitting an edge on this engine.
 //!
-//! Plans made under several charges run in turn. The charge with the fastest plans is right,
-//! whatever the number of their increments.
+//! It runs plans made under several charges in turn. The charge with the fastest plans is right,
+//! however many increments these plans have.
 
 use afterimage_placement::{Mode, PlanOptions, SplitCost, plan};
 use afterimage_program::Program;

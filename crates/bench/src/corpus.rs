@@ -1,4 +1,4 @@
-//! The programs of the corpus, as built by `cargo xtask corpus`.
+//! Reads the programs of the corpus, as built by `cargo xtask corpus`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::Arguments;
 
-/// A program and how to run it. Paths are relative to the corpus folder.
+/// A program, and the data for running it. Paths are relative to the corpus folder.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Entry {
     pub name: String,
@@ -38,7 +38,7 @@ impl Entry {
         }
     }
 
-    /// The arguments with which `afterimage record` records it.
+    /// Returns the arguments with which `afterimage record` records the program.
     pub(crate) fn words(&self, folder: &Path) -> Vec<OsString> {
         let mut words = Vec::new();
         if let Some(stdin) = &self.stdin {
@@ -61,7 +61,7 @@ impl Entry {
     }
 }
 
-/// The requested programs.
+/// Returns the requested programs.
 pub(crate) fn entries(arguments: &Arguments) -> Result<Vec<Entry>> {
     let path = arguments.corpus.join("manifest.json");
     let text = std::fs::read_to_string(&path).with_context(|| {

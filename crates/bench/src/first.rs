@@ -1,5 +1,5 @@
-//! Measures the first answer about a bare recording, in whole commands: how long a user waits for
-//! it, and how large the file is afterwards.
+//! Measures how long a user waits for the first answer about a bare recording, in whole commands,
+//! and how large the file is afterwards.
 
 use std::ffi::OsString;
 use std::fs;
@@ -36,7 +36,7 @@ struct Row {
     blocks: u64,
     /// Wall-clock time of the plain program in seconds.
     plain: Sample,
-    /// Wall-clock time of recording it in seconds.
+    /// Wall-clock time of recording the program in seconds.
     record: Sample,
     /// Seconds for the first question without compiled code.
     uncached: f64,
@@ -47,11 +47,11 @@ struct Row {
     bytes: [u64; 2],
 }
 
-/// A question, as written.
+/// A question as written, with the time of its answer.
 #[derive(Debug, Serialize)]
 struct Answer {
     asked: Vec<String>,
-    /// Seconds of the plain program, measured right before the question.
+    /// Seconds of the plain program, measured just before the question.
     plain: f64,
     /// Seconds until the answer, for a recording without earlier questions but with cached code.
     first: f64,
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     publish(arguments.out.as_deref(), date, "first", &text, &results)
 }
 
-/// Runs the command line. Returns wall-clock seconds.
+/// Runs the command line and returns wall-clock seconds.
 fn timed(command: &Path, cache: &Path, arguments: &[OsString]) -> Result<f64> {
     let start = Instant::now();
     #[expect(clippy::disallowed_methods, reason = "afterimage itself")]
@@ -166,8 +166,8 @@ fn measure(entry: &Entry, command: &Path, arguments: &Arguments) -> Result<Row> 
     })
 }
 
-/// Seconds to compile the code that watches bytes, and to execute a little of that code. The
-/// recording has snapshots.
+/// Measures the seconds to compile the code that watches bytes, and to execute a little of that
+/// code. The recording has snapshots.
 fn compile_watching(at: &Path, cache: &Path) -> Result<f64> {
     let session = Session::open(at)?;
     let file = session.file();
@@ -188,8 +188,8 @@ fn compile_watching(at: &Path, cache: &Path) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Pairs of questions of the same kind, and the number of executed blocks. The recording has
-/// snapshots.
+/// Returns pairs of questions of the same kind, and the number of executed blocks. The recording
+/// has snapshots.
 fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
     let session = Session::open(at)?;
     let stretched = session.on_stretches(1)?;
@@ -212,13 +212,13 @@ fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
             words(&["trace", "--last", "60", "--level", "statement"]),
         ],
     ];
-    // Bytes that the run writes.
+    // Finds bytes that the run writes.
     let mut written = || -> Result<Option<String>> {
         let Some(writers) = known.writers() else {
             return Ok(None);
         };
         for _ in 0..1000 {
-            // Memory may grow: bytes written early still exist later.
+            // Memory may grow, but bytes written early still exist later.
             let stretch = random.up_to(writers.stretches() as u64 / 2) - 1;
             let runs = writers.lines().lines(stretch as usize)?;
             if runs.is_empty() {

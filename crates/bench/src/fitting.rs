@@ -2,8 +2,8 @@
 //! proportional to the exponentials of their weighted sums. Gradient steps (Adam, Kingma and Ba
 //! 2015) make the right candidates as likely as possible (conditional logit, McFadden 1974).
 //!
-//! The line tables say which candidates are right. Each pair of recordings has the same weight. The
-//! weights of each kind of statement are drawn towards those common to all kinds.
+//! The line tables show which candidates are right. Each pair of recordings has the same weight.
+//! The fit draws the weights of each kind of statement towards the weights common to all kinds.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -24,10 +24,10 @@ pub(crate) struct Options {
     /// Match and fit this many times, each time with the previous weights
     #[arg(long, value_name = "N", default_value_t = 2)]
     rounds: usize,
-    /// The number of gradient steps each time
+    /// The number of gradient steps in each round
     #[arg(long, value_name = "N", default_value_t = 300)]
     steps: usize,
-    /// How strongly the weights of a kind are drawn towards the common weights
+    /// The strength with which the weights of a kind are drawn towards the common weights
     #[arg(long, default_value_t = 0.01)]
     pull: f32,
     /// Also match each program with weights that were fitted only to the other programs
@@ -35,9 +35,9 @@ pub(crate) struct Options {
     leave_out: bool,
 }
 
-/// The columns of the weights: stages times kinds.
+/// The number of columns of weights, which is stages times kinds.
 const COLUMNS: usize = 2 * KINDS;
-/// The largest number of a statement's wrong candidates.
+/// The largest number of wrong candidates to keep for a statement.
 const MOST: usize = 24;
 /// The length of a gradient step.
 const STEP: f32 = 0.03;
@@ -200,12 +200,12 @@ fn fit(examples: &[&Examples], from: &Weights, options: &Options) -> Weights {
     }
     let weights = combined(&values);
     Weights::new(|column, feature| {
-        // Rounded to the printed digits.
+        // Rounds to the printed digits.
         (weights[column][feature as usize] * 100.0).round() / 100.0
     })
 }
 
-/// The result of matching a pair.
+/// The result of matching a pair of versions.
 struct Matched {
     name: String,
     examples: Examples,

@@ -1,5 +1,5 @@
-//! Measures the size and time of histories of branch predictors and caches: the analogue of Zhang
-//! and Gupta 2005, Table IV.
+//! Measures the size and time of histories of branch predictors and caches. This is the analogue of
+//! Zhang and Gupta 2005, Table IV.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::recorded::{self, timed};
 /// The options of the measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The file for the results; none are kept without it
+    /// The file for the results; without it, no results are kept
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Recordings with their paths
@@ -27,7 +27,7 @@ pub(crate) struct Options {
     /// The branch predictor to simulate
     #[arg(long, default_value = "--branch-predictor gshare")]
     predictor: String,
-    /// The caches
+    /// The caches to simulate
     #[arg(long, default_value = "--cache 32k,8,64 --cache2 1m,16,64")]
     caches: String,
 }
@@ -47,7 +47,7 @@ struct Row {
     seconds: f64,
 }
 
-/// A history.
+/// A history, with its size and the counts in it.
 #[derive(Debug, Serialize)]
 struct History {
     executions: u64,

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-/// The circumstances, without which results mean little.
+/// The circumstances of a measurement. Results mean little without them.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Machine {
     pub processor: String,
@@ -48,8 +48,8 @@ impl Machine {
     }
 }
 
-/// Converts a day to the Gregorian calendar (Howard Hinnant, "chrono-Compatible Low-Level Date
-/// Algorithms", 2013).
+/// Converts a Unix time to a date of the Gregorian calendar (Howard Hinnant, "chrono-Compatible
+/// Low-Level Date Algorithms", 2013).
 fn date(unix: u64) -> String {
     let days = (unix / 86400) as i64 + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

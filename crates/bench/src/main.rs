@@ -1,7 +1,8 @@
-//! The benchmark: the cost of recording and counting on real programs.
+//! Measures the cost of recording and counting on real programs.
 //!
-//! Everything is compared with the plain module (no epochs, no fuel, no NaN canonicalisation) in
-//! the same process, with the variants in turn, by processor time of the guest's thread.
+//! Everything is compared with the plain module, which has no epochs, no fuel and no NaN
+//! canonicalisation. The variants run in turn in the same process, and the processor time of the
+//! guest's thread counts.
 
 mod calibrate;
 mod corpus;
@@ -41,25 +42,25 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Exact profiles: run-time and compile-time ratios, counters, increments
+    /// Measure exact profiles: run-time and compile-time ratios, counters, increments
     Profile(Arguments),
-    /// Control-flow traces
+    /// Measure control-flow traces
     Paths(Arguments),
     /// Measure only the cost of writing control-flow traces while the program runs
     Live(Arguments),
-    /// Whole execution traces
+    /// Measure whole execution traces
     Values(values::Options),
-    /// Measure only building whole execution traces, and how much faster it could be
+    /// Measure only the building of whole execution traces, and how much faster it could be
     Building(values::Options),
-    /// Dynamic slices: time and size
+    /// Measure the time and size of dynamic slices
     Slices(slices::Options),
-    /// Matching of versions: accuracy and time
+    /// Measure the accuracy and time of matching versions
     Matching(matching::Options),
     /// Fit the weights by which versions are matched
     Fitting(fitting::Options),
-    /// Redundant loads and expressions of recordings, and what queries cost
+    /// Measure redundant loads and expressions of recordings, and the cost of queries
     Redundancy(redundancy::Options),
-    /// Histories of branch predictors and caches of recordings: time and size
+    /// Measure the time and size of histories of branch predictors and caches
     Histories(histories::Options),
     /// Measure the time of the first answer about a bare recording, and of a later one
     First(Arguments),
@@ -67,9 +68,9 @@ enum Command {
     Why(why::Options),
     /// Measure the time of conditions, steps by line and states
     Moments(moments::Options),
-    /// Exporting the values of recordings as Parquet files: rows per second, bytes per row
+    /// Measure the export of values as Parquet files: rows per second, bytes per row
     Parquet(parquet::Options),
-    /// The cost of splitting an edge on this engine: run time under several charges
+    /// Measure the cost of splitting an edge on this engine, by run time under several charges
     Calibrate(Arguments),
     /// Run a part of the benchmark of paths as its own process
     #[command(hide = true)]
@@ -91,10 +92,10 @@ pub(crate) struct Arguments {
     /// Leave these programs out
     #[arg(long, value_delimiter = ',', default_value = "clang")]
     skip: Vec<String>,
-    /// Runs of each variant
+    /// The number of runs of each variant
     #[arg(long, default_value_t = 7)]
     runs: usize,
-    /// The file for the results; none are kept without it
+    /// The file for the results; without it, no results are kept
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }

@@ -1,5 +1,6 @@
-//! Measures how many statements of an optimised version are matched correctly with those of the
-//! unoptimised one, and how long it takes: the analogue of Table IX of Zhang and Gupta 2005.
+//! Measures how many statements of an optimised version are matched correctly with statements of
+//! the unoptimised version, and how long matching takes. This is the analogue of Table IX of Zhang
+//! and Gupta 2005.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -33,7 +34,8 @@ pub(crate) struct Options {
     /// --versions), which are recorded]
     #[arg(value_name = "FILE.aft")]
     recordings: Vec<PathBuf>,
-    /// Match each statement again, given correct matches of all others; takes twice as long
+    /// Also match each statement again, given correct matches of all others, which takes twice as
+    /// long
     #[arg(long)]
     others: bool,
 }
@@ -51,32 +53,34 @@ struct Row {
     true_counterpart: u64,
     matched: u64,
     correct: u64,
-    /// Statements with a correct match among their matches, and the number of matches of statements
-    /// with a true counterpart; then the same for unchanged functions.
+    /// The number of statements with a correct match among their matches, and the number of matches
+    /// of statements with a true counterpart. `found_of_unchanged` has these numbers for unchanged
+    /// functions.
     found: [u64; 2],
     found_of_unchanged: [u64; 2],
-    /// By the stated likelihood of the match: the number of matches, and the number of right
-    /// matches.
+    /// The number of matches and the number of right matches, by the stated likelihood of the
+    /// match.
     by_likelihood: [[u64; 2]; LIKELY.len() + 1],
     equivalent: u64,
     /// The number of wrong matches with a copy of a true counterpart's values.
     copies: u64,
-    /// The right matches, and those of unchanged functions, if the counterparts of all other
-    /// statements are known.
+    /// The number of right matches in changed and in unchanged functions, if the counterparts of
+    /// all other statements are known.
     others: Option<[u64; 2]>,
     same_line: u64,
-    /// Statements whose counterpart is determined by line and column alone, and how many of them
-    /// have a match by line and column.
+    /// The number of statements with an equal statement at the same line and column in the first
+    /// version, and the number of such statements that are matched with an equal statement.
     of_column: [u64; 2],
-    /// Statements of functions that are the same in both versions, and the number of these
-    /// statements that are matched with themselves.
+    /// The number of statements in functions that are the same in both versions, and the number of
+    /// such statements that are matched with themselves.
     unchanged: [u64; 2],
     sketching_seconds: f64,
     matching_seconds: f64,
 }
 
 impl Row {
-    /// Statements with a true counterpart, including those of unchanged functions.
+    /// Returns the number of statements with a true counterpart, including statements of unchanged
+    /// functions.
     fn all(&self) -> u64 {
         self.true_counterpart + self.unchanged[0]
     }
@@ -207,11 +211,11 @@ fn sketched(loaded: &Loaded) -> Result<Sketched> {
     with_run(loaded, |run| Ok(version(run, loaded.file.log()?)?))
 }
 
-/// Two versions, as executed.
+/// Two executed versions.
 pub(crate) struct Pair<'l> {
     a: &'l Loaded,
     b: &'l Loaded,
-    /// The time to follow both.
+    /// The time to follow both runs.
     following: Duration,
     sources: [SourceMap<'l>; 2],
     names: [Names; 2],
@@ -246,7 +250,7 @@ impl<'l> Pair<'l> {
         format!("{}, {}", self.a.name, self.b.name)
     }
 
-    /// Matches them, without their names.
+    /// Matches the versions, without their names.
     pub fn matched_by(&self, trial: Trial<'_>) -> Result<Matched> {
         let (a, b) = (self.a, self.b);
         with_run(a, |run_a| {
@@ -259,7 +263,7 @@ impl<'l> Pair<'l> {
         })
     }
 
-    /// One of the versions, with its line tables.
+    /// Returns one of the versions, with its line tables.
     fn side(&self, which: usize) -> TruthSide<'_> {
         let of = [self.a, self.b][which];
         TruthSide {
@@ -271,8 +275,8 @@ impl<'l> Pair<'l> {
         }
     }
 
-    /// For each statement of the second version with a true counterpart, the statements of the
-    /// first from the same line and column.
+    /// Returns, for each statement of the second version with a true counterpart, the first
+    /// version's statements from the same line and column.
     pub fn right(&self) -> Vec<Option<Vec<u32>>> {
         let nothing = Matching {
             of_b: vec![None; self.sketched[1].places.len()],
@@ -418,7 +422,8 @@ fn report(results: &Results) -> String {
         );
     }
     text.push('\n');
-    // Each level of optimisation separately: a mean over several would hide their differences.
+    // Reports each level of optimisation separately, because a mean over several levels would hide
+    // their differences.
     let levels = BTreeSet::from_iter(results.rows.iter().map(|row| level(&row.b)));
     for of in levels {
         let rows = || results.rows.iter().filter(|row| level(&row.b) == of);
@@ -454,7 +459,7 @@ fn report(results: &Results) -> String {
     text
 }
 
-/// Whether the stated likelihoods agree with the shares of right matches.
+/// Reports whether the stated likelihoods agree with the shares of right matches.
 fn how_likely(rows: &[Row]) -> String {
     let mut text = String::from(
         "\n## How likely\n\n\
@@ -511,7 +516,7 @@ fn if_others_were_right(rows: &[Row]) -> String {
     text
 }
 
-/// The level of optimisation at the end of a version's name: `-O2` in `lua-O2`.
+/// Returns the level of optimisation at the end of a version's name, such as `-O2` in `lua-O2`.
 fn level(name: &str) -> &str {
     name.rfind("-O").map_or("", |at| &name[at..])
 }

@@ -1,5 +1,5 @@
-//! Measures conditions over all executions of a place, steps by line, and states: how long a user
-//! waits for each, as a whole command, once the values exist.
+//! Measures how long a user waits for conditions over all executions of a place, for steps by line,
+//! and for states. Each is a whole command, and the values exist.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ pub(crate) struct Options {
     /// A recording with its values
     #[arg(value_name = "FILE.aft")]
     recording: PathBuf,
-    /// A place that is executed often: file.c:42
+    /// A place that is executed often, such as file.c:42
     #[arg(long, value_name = "PLACE")]
     at: String,
     /// A condition about variables there
@@ -36,12 +36,12 @@ pub(crate) struct Options {
     /// The command that is timed [default: the one built beside this one]
     #[arg(long, value_name = "FILE")]
     command: Option<PathBuf>,
-    /// The file for the results; none are kept without it
+    /// The file for the results; without it, no results are kept
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
 
-/// A kind of question, and the milliseconds until the command has ended: the median for each
+/// A kind of question, with the median number of milliseconds until the command has ended, for each
 /// question.
 #[derive(Debug, Serialize)]
 struct Row {
@@ -131,7 +131,7 @@ fn step(at: &str, back: bool) -> Vec<String> {
     words(&[&line, more].concat())
 }
 
-/// Asks questions about a recording.
+/// The data for asking questions about a recording.
 struct Asker<'a> {
     command: &'a Path,
     at: &'a Path,
@@ -152,8 +152,8 @@ impl Asker<'_> {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Asks questions of a kind in turn, several times each. The first time of each does not count,
-    /// because it reads the needed data.
+    /// Asks questions of a kind in turn, several times each. The first time that a question is
+    /// asked does not count, because the command then reads the needed data.
     fn row(&self, asked: &str, questions: Vec<Vec<String>>) -> Result<Row> {
         let mut taken = vec![Vec::new(); questions.len()];
         for time in 0..=self.times {

@@ -1,5 +1,5 @@
-//! Measures the export of values as Parquet files: rows a second with one and with two processes,
-//! and bytes a row.
+//! Measures the export of values as Parquet files, in rows per second with one and with two
+//! processes, and in bytes per row.
 
 use std::fs::{self, File};
 use std::ops::Range;
@@ -18,16 +18,16 @@ use crate::paths::columns::{Column, table};
 use crate::publish::publish;
 use crate::recorded;
 
-/// The measurement.
+/// The options of the measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The file for the results; none are kept without it
+    /// The file for the results; without it, no results are kept
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// The blocks of a window
+    /// The number of blocks in a window
     #[arg(long, value_name = "N", default_value_t = 1 << 20)]
     window_blocks: u64,
-    /// How many times to measure each; the fastest time counts
+    /// The number of times to measure each export; the fastest counts
     #[arg(long, value_name = "N", default_value_t = 3)]
     runs: usize,
     /// Recordings with their values
@@ -46,7 +46,7 @@ struct Row {
     two: Seconds,
 }
 
-/// The duration of an export: by the clock, and processor time of all its processes.
+/// The duration of an export, as wall-clock time and as processor time of all its processes.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Seconds {
     clock: f64,
@@ -123,7 +123,7 @@ fn measure(recording: &Recording, options: &Options) -> Result<Row> {
     Ok(row)
 }
 
-/// The windows of each of some processes.
+/// Splits the windows into one part for each process.
 fn parts(windows: u64, processes: u64) -> Vec<Range<u64>> {
     let first = |process| windows * process / processes;
     let all = (0..processes).map(|process| first(process)..first(process + 1));
@@ -167,18 +167,18 @@ fn export(
 
 /// Waits for the end of a process, and returns the seconds of processor time that it took.
 fn ended(child: &Child) -> Result<f64> {
-    // What it took can be read until it is waited for.
+    // The times of a process can be read until it has been waited for.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     waitid(WaitId::Pid(Pid::from_child(child)), options)?;
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
     let fields = stat.rsplit(')').next().unwrap_or_default();
     let ticks = fields.split_whitespace().skip(11).take(2);
     let ticks = ticks.map(|ticks| ticks.parse::<u64>().unwrap_or(0));
-    // Linux counts hundredths.
+    // Linux counts hundredths of a second.
     Ok(ticks.sum::<u64>() as f64 / 100.0)
 }
 
-/// The rows and the bytes of the values in a data set.
+/// Returns the number of rows and of value bytes in a data set.
 fn size(tables: &Path) -> Result<(u64, u64)> {
     let (mut rows, mut bytes) = (0, 0);
     for entry in fs::read_dir(tables)? {

@@ -1,5 +1,5 @@
-//! Measures the cost, size and speed of control-flow traces: the targets of the project, and the
-//! analogues of the tables of Ball and Larus 1992 and of Zhang and Gupta 2001.
+//! Measures the cost, size and speed of control-flow traces. The results are compared with the
+//! project's targets, and with the tables of Ball and Larus 1992 and of Zhang and Gupta 2001.
 
 mod access;
 mod branches;
@@ -38,7 +38,7 @@ use crate::publish::publish;
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     name: String,
-    /// The number of executed blocks; calls end blocks.
+    /// The number of executed blocks. Calls end blocks.
     blocks: u64,
     recording: recording::Recording,
     memory: memory::Memory,

@@ -1,4 +1,5 @@
-//! Measures the cost of exact profiles: the analogues of Tables 1 and 2 of Ball and Larus 1992.
+//! Measures the cost of exact profiles. These are the analogues of Tables 1 and 2 of Ball and Larus
+//! 1992.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ const VARIANTS: [&str; 10] = [
     "plain", "nan", "epochs", "slow", "quick", "feedback", "program", "both", "record", "clock",
 ];
 const PLAIN: usize = 0;
-/// Compilations that take longer than this many seconds are not repeated.
+/// The duration, in seconds, above which a compilation is not repeated.
 const LONG_COMPILATION: f64 = 5.0;
 
 /// The measurements of one program.
@@ -38,9 +39,9 @@ struct Row {
     /// The number of static blocks and edges in all functions.
     blocks: u64,
     edges: u64,
-    /// The number of executed blocks; calls end blocks.
+    /// The number of executed blocks. Calls end blocks.
     executed_blocks: u64,
-    /// The number of executed blocks if calls did not end blocks.
+    /// The number of blocks that would have been executed if calls did not end blocks.
     executed_native_blocks: u64,
     seconds: Vec<(&'static str, Sample)>,
     ratios: Vec<(&'static str, Sample)>,
@@ -106,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     )
 }
 
-/// A recording of the program, its counts in every mode, and their costs.
+/// A recording of the program, with its counts in every mode and their costs.
 struct Truth {
     counts: Counts,
     counters: Vec<(&'static str, u64)>,
@@ -264,8 +265,8 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
     for (name, setting, module) in &modules {
         compiled.push((name, compile(*setting, module)?));
     }
-    // The first compilations warm up the machine for later ones. The second of each counts, if it
-    // is short.
+    // The first compilations warm up the machine. Each second compilation counts, unless it was
+    // omitted because the first took long.
     for ((name, setting, module), (_, first)) in modules.iter().zip(&compiled) {
         let seconds = match first.compile_seconds {
             long if long > LONG_COMPILATION => long,
@@ -287,7 +288,7 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
                     VARIANTS[v] == "clock",
                 )?,
             };
-            // The first round fills the caches.
+            // The first round only fills the caches.
             if round > 0 {
                 times.push(time);
             }
@@ -328,7 +329,8 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
     })
 }
 
-/// The guest's time while it is recorded, without the settings that are measured separately.
+/// Returns the guest's time while it is recorded, without the settings that are measured
+/// separately.
 fn recorded(
     bytes: &[u8],
     program: &Program,

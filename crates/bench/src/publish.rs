@@ -1,4 +1,4 @@
-//! Shows results, and keeps them under the day's date.
+//! Prints results and keeps them on request.
 
 use std::path::Path;
 

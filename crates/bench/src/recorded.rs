@@ -1,4 +1,4 @@
-//! Measures recordings without changing them.
+//! Opens recordings and times questions about them.
 
 use std::path::Path;
 
@@ -14,13 +14,13 @@ pub(crate) fn opened(at: &Path) -> Result<Recording> {
     Ok(recording)
 }
 
-/// The name of a recording in reports: its file's name.
+/// Returns the name of a recording in reports, which is the name of its file.
 pub(crate) fn name(recording: &Recording) -> String {
     let stem = recording.at().file_stem();
     stem.map_or("?".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// A result, with the seconds of processor time that it took.
+/// Returns a result with the seconds of processor time that computing it took.
 pub(crate) fn timed<T>(does: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
     let start = process_time();
     let found = does()?;

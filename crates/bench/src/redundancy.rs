@@ -20,14 +20,14 @@ use crate::recorded::{self, timed};
 /// The options of the measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The file for the results; none are kept without it
+    /// The file for the results; without it, no results are kept
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Recordings with their paths
     #[arg(value_name = "FILE.aft", required = true)]
     recordings: Vec<PathBuf>,
-    /// Find the result by the path alone for this many loads and expressions, those with the most
-    /// redundant executions
+    /// Also find the redundancy by the path alone, for this many of the most redundant loads and
+    /// expressions
     #[arg(long, value_name = "N", default_value_t = 20)]
     hottest: usize,
 }
@@ -44,7 +44,7 @@ struct Row {
     collecting_seconds: f64,
 }
 
-/// The results for loads, or for expressions.
+/// The results for either loads or expressions.
 #[derive(Debug, Serialize)]
 struct RedundancyFigures {
     /// The number of distinct loads or expressions that were executed.
@@ -54,8 +54,8 @@ struct RedundancyFigures {
     within: u64,
     /// Processor time, including following the run.
     seconds: f64,
-    /// For the hottest loads or expressions: the executions, and those that are redundant exactly,
-    /// in the same call, and by path.
+    /// For the hottest loads or expressions, the numbers of executions, and of executions that are
+    /// redundant exactly, in the same call, and by path.
     asked: u64,
     asked_within: u64,
     by_path: u64,

@@ -1,4 +1,5 @@
-//! Measures the time and size of dynamic slices: the analogue of Zhang and Gupta 2005, Table VIII.
+//! Measures the time and size of dynamic slices. This is the analogue of Zhang and Gupta 2005,
+//! Table VIII.
 
 use std::time::Instant;
 
@@ -49,14 +50,14 @@ struct Row {
     thin: Slices,
 }
 
-/// Some slices.
+/// The measurements of slices of one kind.
 #[derive(Clone, Debug, Serialize)]
 struct Slices {
-    /// Wall-clock seconds for each.
+    /// Wall-clock seconds for each slice.
     seconds: Vec<f64>,
-    /// The number of executions of statements in each.
+    /// The number of executions of statements in each slice.
     executions: Vec<u64>,
-    /// The number of statements in each.
+    /// The number of statements in each slice.
     operators: Vec<usize>,
 }
 
@@ -92,7 +93,7 @@ pub(crate) fn run(arguments: &Options) -> Result<()> {
     )
 }
 
-/// Counts statements.
+/// An observer that counts statements.
 #[derive(Default)]
 struct Counted(u64);
 
@@ -104,7 +105,8 @@ impl Observer for Counted {
     }
 }
 
-/// Returns the number of blocks with at most `most` statements, and the number of these statements.
+/// Returns the number of blocks that execute at most `most` statements in total, and the number of
+/// these statements.
 fn extent(subject: &Subject, most: u64) -> Result<(u64, u64)> {
     let (mut machine, mut counted) = (machine(subject)?, Counted::default());
     let mut cursor = subject.path.cursor();
@@ -157,7 +159,7 @@ fn measure(entry: &Entry, arguments: &Options) -> Result<Row> {
     })
 }
 
-/// Returns a random instruction in one of the nodes between two times that have any.
+/// Returns a random instruction in one of the nodes between two times.
 fn criterion(opened: &Opened<'_>, random: &mut Random, first: u64, last: u64) -> Result<Criterion> {
     let epochs = opened.epochs()?;
     let values = opened.values(&epochs)?;

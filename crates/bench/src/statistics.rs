@@ -1,4 +1,4 @@
-//! Numbers with their uncertainty.
+//! Represents numbers with their uncertainty.
 
 use serde::Serialize;
 
@@ -31,13 +31,14 @@ impl Sample {
         }
     }
 
-    /// The ratios of paired measurements: both of a pair were taken in the same round.
+    /// Computes the ratios of paired measurements. Both measurements of a pair were taken in the
+    /// same round.
     pub(crate) fn ratios(values: &[f64], base: &[f64]) -> Self {
         Self::of(values.iter().zip(base).map(|(v, b)| v / b).collect())
     }
 }
 
-/// The geometric mean.
+/// Returns the geometric mean.
 pub(crate) fn geometric(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0usize), |(s, n), v| (s + v.ln(), n + 1));
     if count == 0 {

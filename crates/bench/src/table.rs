@@ -1,4 +1,4 @@
-//! Tables in Markdown, which also read well as text.
+//! Makes tables in Markdown, which are also readable as text.
 
 /// A table with a header row.
 pub(crate) struct Table {

@@ -1,5 +1,5 @@
-//! Measures the first line of `why`, and the second, which names the origin of the value: how long
-//! a user waits for them, from the start of the command.
+//! Measures how long a user waits for the first two lines of `why`, from the start of the command.
+//! The second line names the origin of the value.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     /// The command that is timed [default: the one built beside this one]
     #[arg(long, value_name = "FILE")]
     command: Option<PathBuf>,
-    /// The file for the results; none are kept without it
+    /// The file for the results; without it, no results are kept
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -99,7 +99,7 @@ fn measure(at: &Path, command: &Path, options: &Options) -> Result<Row> {
     let bytes = printed(&recorded)?;
     let ask = |next: &mut dyn FnMut() -> Result<[String; 2]>| {
         let mut questions = Vec::new();
-        // Many statements have no value. These are refused, and another is tried.
+        // Many statements have no value. The command refuses them, and another statement is tried.
         for _ in 0..options.questions * 100 {
             if questions.len() == options.questions {
                 break;
@@ -135,7 +135,7 @@ fn printed(recorded: &Recording) -> Result<u64> {
     Ok(bytes)
 }
 
-/// A random execution of a statement: a random statement in the block executed at a random time.
+/// Chooses a random statement in the block executed at a random time.
 fn execution(recorded: &Recording, random: &mut Random) -> Result<String> {
     let (path, program) = (recorded.path()?, recorded.program());
     let index = OperatorIndex::new(program, recorded.bytes());
@@ -168,7 +168,7 @@ fn execution(recorded: &Recording, random: &mut Random) -> Result<String> {
     bail!("no statement was executed")
 }
 
-/// The positions of a block in a node.
+/// Returns the positions of a block in a node.
 fn positions(blocks: &[BlockId], block: BlockId) -> Vec<u64> {
     let all = (0..).zip(blocks);
     all.filter_map(|(at, other)| (*other == block).then_some(at))
@@ -202,8 +202,8 @@ fn timed(
         .collect())
 }
 
-/// The milliseconds from the start of the command to its first and second lines; `None` if it
-/// refused to answer. Kills the command after its second line.
+/// Returns the milliseconds from the start of the command to its first and second lines. Returns
+/// `None` if the command refused to answer. Kills the command after its second line.
 fn lines(command: &Path, at: &Path, asked: &[String; 2]) -> Result<Option<[f64; 2]>> {
     let start = Instant::now();
     #[expect(clippy::disallowed_methods, reason = "afterimage itself")]

@@ -1,4 +1,4 @@
-//! Approximate times of executions.
+//! Records approximate times of executions.
 
 /// The number of parts into which a run is divided.
 pub(crate) const WINDOWS: usize = 512;
@@ -8,7 +8,7 @@ pub(crate) const WINDOWS: usize = 512;
 pub struct Active([u64; WINDOWS / 64]);
 
 impl Active {
-    /// Returns the part to which a time belongs; times count from 1 to the length of the run.
+    /// Returns the part to which a time belongs. Times count from 1 to the length of the run.
     pub fn window(time: u64, length: u64) -> usize {
         let before = u128::from(time.saturating_sub(1)) * WINDOWS as u128;
         ((before / u128::from(length.max(1))) as usize).min(WINDOWS - 1)
@@ -44,7 +44,7 @@ impl Active {
             || self.0[low + 1..high].iter().any(|&word| word != 0)
     }
 
-    /// The parts with an execution, ascending.
+    /// Iterates over the parts with an execution, ascending.
     pub fn windows(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().enumerate().flat_map(|(at, &word)| {
             let mut left = word;

@@ -16,7 +16,7 @@ use crate::{Names, Statement, Version};
 /// The number of candidates that are kept because of their actions alone.
 const LIKELY: usize = 40;
 
-/// By statement of the second version: its candidates, with their scores.
+/// For each statement of the second version, its candidates with their scores.
 pub(crate) type Weighed = Vec<Vec<(u32, f32)>>;
 
 /// Both versions, and data that does not depend on the matches.
@@ -30,10 +30,9 @@ pub(crate) struct Both<'v> {
     pub index: Index,
     pub of_a: Structure,
     pub of_b: Structure,
-    /// For each statement of the second version that is in a function with equal code: its
-    /// counterpart.
+    /// For each statement of the second version in a function with equal code, its counterpart.
     pub certain: Vec<Option<u32>>,
-    /// Whether each statement of the first version is a counterpart of this kind.
+    /// Whether each statement of the first version is a counterpart in `certain`.
     pub taken: Vec<bool>,
     /// The classes of the producers and users of the first version's statements.
     pub maker_classes: Vec<Set>,
@@ -41,7 +40,7 @@ pub(crate) struct Both<'v> {
 }
 
 impl<'v> Both<'v> {
-    /// O(statements × log statements).
+    /// Takes O(statements × log statements) time.
     pub fn new(a: &'v Version, b: &'v Version, names: Option<&'v Names>, weights: Weights) -> Self {
         let classes = Classes::new(a, b);
         let order = Order::new(a, b);
@@ -72,8 +71,9 @@ impl<'v> Both<'v> {
         }
     }
 
-    /// By statement of the second version: the candidates with the best scores for their actions as
-    /// a whole. By stage: each candidate's actions are examined only once.
+    /// Returns, for each statement of the second version, the candidates with the best scores for
+    /// their actions as a whole. There is one result for each stage. Each candidate's actions are
+    /// examined only once.
     pub fn likely(&self) -> [Weighed; 2] {
         let all = parallel::map(self.b.statements.len(), |at| {
             if self.certain[at].is_some() {
@@ -108,7 +108,8 @@ impl<'v> Both<'v> {
         stages
     }
 
-    /// Whether a statement of the first version may be the counterpart of one of the second.
+    /// Whether a statement of the first version may be the counterpart of a statement of the
+    /// second.
     pub fn may_match(&self, a: u32, of_b: &Statement) -> bool {
         let of_a = &self.a.statements[a as usize];
         of_a.class.group() == of_b.class.group() && !self.taken[a as usize]
@@ -119,13 +120,13 @@ impl<'v> Both<'v> {
 pub(crate) struct Candidates<'m, 'v> {
     both: &'m Both<'v>,
     pub statement: &'v Statement,
-    /// The class of its values.
+    /// The class of the statement's values.
     class: u32,
-    /// Its predicted place in the order of the first version.
+    /// The statement's predicted place in the order of the first version.
     place: usize,
-    /// The predicted number of statements of the first version that end before it.
+    /// The predicted number of statements of the first version that end before the statement.
     end: usize,
-    /// The parts of the first run that correspond to the parts in which it was executed.
+    /// The parts of the first run that correspond to the parts in which the statement was executed.
     parts: Vec<(usize, usize)>,
     weights: &'m Column,
 }
@@ -154,14 +155,14 @@ impl<'m, 'v> Candidates<'m, 'v> {
         all.retain(|&a| both.may_match(a, self.statement));
     }
 
-    /// The score of a candidate, by the actions of both statements as a whole.
+    /// Returns the score of a candidate, by the actions of both statements as a whole.
     pub fn weigh(&self, a: u32) -> f32 {
         let mut sum = 0.0;
         self.tell(a, &mut |feature, x| sum += self.weights.of(feature) * x);
         sum
     }
 
-    /// Reports a candidate's features, computed from what the two statements did over their whole
+    /// Reports a candidate's features, computed from the actions of both statements over the whole
     /// runs.
     pub fn tell(&self, a: u32, told: &mut impl FnMut(Feature, f32)) {
         let (both, of_b) = (self.both, self.statement);

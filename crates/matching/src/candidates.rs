@@ -8,13 +8,13 @@ use crate::{Producer, Statement, Version};
 
 /// The maximum number of candidates from one index.
 const MOST: usize = 48;
-/// The number of candidates around the place that the order predicts.
+/// The number of candidates around the place predicted by the order.
 const AROUND: usize = 12;
 
 /// The number of parts of the run that are merged in the index.
 const COARSE: usize = 8;
-/// The maximum number of candidates, per merged part, that are included because they were executed
-/// at the same time.
+/// The maximum number of candidates per merged part that are included for having been executed at
+/// the same time.
 const ACTIVE: usize = 128;
 
 /// Statements of the first version, indexed by their actions.
@@ -23,7 +23,7 @@ pub(crate) struct Index {
     steps: FxHashMap<(u8, u64, u64), Vec<u32>>,
     multisets: FxHashMap<(u8, u64, u64), Vec<u32>>,
     samples: FxHashMap<(u8, u64), Vec<u32>>,
-    /// By operator and merged part of the run.
+    /// The statements by operator and merged part of the run.
     active: FxHashMap<(u64, usize), Vec<u32>>,
 }
 
@@ -64,8 +64,8 @@ impl Index {
         index
     }
 
-    /// Adds the candidates for a statement by its actions and by the order; a candidate may be
-    /// added more than once. `predicted` is the statement's place in the order.
+    /// Adds the candidates for a statement, found by its actions and by the order. A candidate may
+    /// be added more than once. `predicted` is the statement's predicted place in the order.
     pub fn candidates(&self, of: &Statement, order: &Order, predicted: usize, into: &mut Vec<u32>) {
         let values = of.telling();
         let group = of.class.group();
@@ -93,7 +93,7 @@ impl Index {
     }
 }
 
-/// The statements first executed nearest to a place.
+/// Returns the statements first executed nearest to a place.
 fn nearest<'i>(all: &'i [u32], order: &Order, place: usize, most: usize) -> &'i [u32] {
     let at = all.partition_point(|&statement| (order.place[statement as usize] as usize) < place);
     let first = at.saturating_sub(most / 2);
@@ -103,16 +103,15 @@ fn nearest<'i>(all: &'i [u32], order: &Order, place: usize, most: usize) -> &'i 
 
 /// The producers of statements' operands, and the users of their results.
 pub(crate) struct Structure {
-    /// By statement, the statements among its producers.
+    /// For each statement, the statements among its producers.
     pub makers: Vec<Set>,
-    /// By statement, the constants among its producers, ascending, each once.
+    /// For each statement, the constants among its producers, ascending and without repetition.
     pub constants: Vec<Vec<u64>>,
-    /// By statement, the users of its result.
+    /// For each statement, the users of its result.
     pub users: Vec<Set>,
-    /// By statement, for a store, the loads that read its data, ascending, with the strength of the
-    /// link.
+    /// For each store, the loads that read its data, ascending, each with the strength of the link.
     pub readers: Vec<Vec<(u32, f32)>>,
-    /// For a load, the stores that wrote its data; for a store, the loads that read its data.
+    /// For each load, the stores that wrote its data. For each store, the loads that read its data.
     pub written: Vec<Filter>,
 }
 

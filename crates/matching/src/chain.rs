@@ -1,9 +1,9 @@
 //! Chooses the matches of a function's statements together, so that successive statements in one
-//! version are successive in the other.
+//! version have successive counterparts.
 //!
-//! Each statement takes the candidate with the best score, given the other matches of the previous
-//! round. If values say little, as in a row of stores of 0, whole stretches can be off by one
-//! place, because no statement gains by moving alone. Dynamic programming finds the best sequence
+//! A round gives each statement the candidate with the best score, given the matches of the
+//! previous round. If values say little, as in a row of stores of 0, whole stretches can be off by
+//! one place. No statement then gains by moving alone. Dynamic programming finds the best sequence
 //! of candidates (Viterbi 1967).
 
 use crate::rounds::Judged;
@@ -15,16 +15,17 @@ const CANDIDATES: usize = 8;
 const SHORTLY: i64 = 12;
 /// The largest distance, in statements, that counts as after the previous statement's counterpart.
 const BEHIND: i64 = 40;
-/// The weights of a counterpart that is shortly after the previous statement's counterpart, later,
-/// or far from it in the same function. Weights twice as large work equally well
-/// (`docs/lessons/matching.md`).
+/// The weights of a counterpart at three positions: shortly after the previous statement's
+/// counterpart, later, or far from it in the same function. Weights twice as large work equally
+/// well (`docs/lessons/matching.md`).
 const FOLLOWS: [f32; 3] = [1.0, 0.5, 0.2];
 
 /// The candidates of a statement, with the best sequence up to each.
 #[derive(Default)]
 struct Link {
     candidates: Vec<Judged>,
-    /// By candidate: the total score up to this link, and the predecessor in the previous link.
+    /// For each candidate, the total score up to this link, and the predecessor in the previous
+    /// link.
     sums: Vec<(f32, usize)>,
 }
 
@@ -58,8 +59,8 @@ impl Chain {
         self.links.push(Link { candidates, sums });
     }
 
-    /// The sequence of candidates with the best total, one for each statement. O(statements ×
-    /// candidates²), including [`push`](Self::push).
+    /// Returns the sequence of candidates with the best total, one for each statement. O(statements
+    /// × candidates²), including [`push`](Self::push).
     pub fn best(mut self) -> Vec<Judged> {
         let mut best = Vec::with_capacity(self.links.len());
         let last = self.links.last().map_or(0, |last| {
@@ -75,7 +76,8 @@ impl Chain {
     }
 }
 
-/// The score for the position of a counterpart relative to that of the previous statement.
+/// Returns the score for the position of a counterpart relative to the previous statement's
+/// counterpart.
 fn follows(before: u32, a: u32) -> f32 {
     match i64::from(a) - i64::from(before) {
         distance if !(-BEHIND..=BEHIND).contains(&distance) => FOLLOWS[2],
@@ -85,7 +87,7 @@ fn follows(before: u32, a: u32) -> f32 {
     }
 }
 
-/// The largest number, with the position of its first occurrence.
+/// Returns the largest number, with the position of its first occurrence.
 fn first_of_most(all: impl Iterator<Item = f32>) -> (usize, f32) {
     all.enumerate().fold(
         (0, f32::MIN),
@@ -103,7 +105,7 @@ mod tests {
         Judged { a, score, around }
     }
 
-    /// The best total of all sequences, found by trying each.
+    /// Returns the best total of all sequences, found by trying each.
     fn naive(all: &[Vec<(u32, f32)>], before: Option<u32>) -> f32 {
         let Some((first, rest)) = all.split_first() else {
             return 0.0;

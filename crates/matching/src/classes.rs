@@ -1,4 +1,4 @@
-//! Statements with equal values.
+//! Groups statements with equal values into classes.
 
 use rustc_hash::FxHashMap;
 
@@ -9,12 +9,12 @@ use crate::Version;
 pub(crate) struct Classes {
     pub a: Vec<u32>,
     pub b: Vec<u32>,
-    /// For each class: the number of the first version's statements in it.
+    /// For each class, the number of the first version's statements in it.
     pub size: Vec<u32>,
 }
 
 impl Classes {
-    /// O(statements).
+    /// Takes O(statements) time.
     pub fn new(a: &Version, b: &Version) -> Self {
         let mut known: FxHashMap<(u64, u64), u32> = FxHashMap::default();
         let mut of = |version: &Version| -> Vec<u32> {

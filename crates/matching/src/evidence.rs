@@ -1,4 +1,4 @@
-//! The evidence for a pair of statements.
+//! Computes the evidence for a pair of statements.
 
 use rustc_hash::FxHashMap;
 
@@ -6,17 +6,19 @@ use crate::features::Feature;
 use crate::sample::Overlap;
 use crate::{Class, Sketch, Statement};
 
-/// How the values of two statements compare. If several relations hold, the strongest counts.
+/// The relation between the values of two statements. If several relations hold, the strongest
+/// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Values {
     /// The values have nothing in common, as far as known.
     Different,
-    /// Nothing is known, because no element of one sample can be looked up in the other.
+    /// The relation is unknown, because no element of one sample can be looked up in the other.
     Unknown,
-    /// Some of the sampled values of the second version's statement occur in the first's.
+    /// Some sampled values of the second version's statement also occur in the first version's
+    /// statement.
     Some,
-    /// All sampled values of the second version's statement occur in the first's, at least as
-    /// often.
+    /// All sampled values of the second version's statement also occur in the first version's
+    /// statement, at least as often.
     Part,
     /// At least the first half of the shorter sequence is also the beginning of the other.
     Prefix,
@@ -31,16 +33,16 @@ pub enum Values {
 /// The evidence for a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// How the values compare.
+    /// The relation between the values of both statements.
     pub values: Values,
     /// Whether both are the same operator.
     pub operator: bool,
     /// The number of operands of the second version's statement whose producers correspond, and the
     /// total number.
     pub operands: (u32, u32),
-    /// The same numbers for the users of the statement's result.
+    /// The number of users of the statement's result that correspond, and the total number.
     pub users: (u32, u32),
-    /// The same numbers for the surrounding statements.
+    /// The number of surrounding statements that correspond, and the total number.
     pub neighbours: (u32, u32),
     /// Whether the functions have the same name.
     pub name: bool,
@@ -51,7 +53,7 @@ pub struct Evidence {
 
 #[cfg(test)]
 impl Evidence {
-    /// Evidence of only equal values and equal operators.
+    /// Evidence that consists only of equal values and equal operators.
     pub(crate) const PLAIN: Self = Self {
         values: Values::Same,
         operator: true,
@@ -63,14 +65,14 @@ impl Evidence {
     };
 }
 
-/// The functions of two versions with the same name: an optional hint.
+/// The functions of two versions with the same name, as an optional hint.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// For each function of the second version: the function of the first with the same name.
+    /// For each function of the second version, the function of the first with the same name.
     pub same: FxHashMap<u32, u32>,
 }
 
-/// How the values of two statements compare.
+/// Compares the values of two statements.
 pub(crate) fn compare(a: &Sketch, b: &Sketch) -> Values {
     if a.count == b.count {
         if a.sequence == b.sequence {
@@ -101,8 +103,8 @@ pub(crate) fn compare(a: &Sketch, b: &Sketch) -> Values {
 
 /// Reports the evidence from a pair's values.
 pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Feature, f32)) {
-    // A sequence of many different values is not a coincidence; a sequence of a single value may be
-    // one.
+    // Two equal sequences of many different values are not a coincidence, but two equal sequences
+    // of a single value may be.
     let different = (b.telling().sample.len() as f32 - 1.0) / 4.0;
     let telling = 0.4 + 0.6 * different.min(1.0);
     let values = compare(a.telling(), b.telling());
@@ -152,7 +154,8 @@ pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Fe
         },
     }
     if b.operands.is_some() {
-        // The compared values may have been computed differently, or be elsewhere.
+        // The compared values may have been computed differently, or may be addresses of moved
+        // objects.
         let decided = compare(&a.values, &b.values);
         if !b.values.is_constant() && decided >= Values::Prefix {
             told(Feature::DecidedVaried, 1.0);
@@ -168,8 +171,8 @@ pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Fe
     }
 }
 
-/// The evidence from equal first values if later values differ. A failing run was right before it
-/// went wrong.
+/// Returns the evidence from equal first values if later values differ. A failing run was right
+/// before it went wrong.
 fn beginning(values: Values, a: &Statement, b: &Statement) -> f32 {
     // Many branches are always decided in the same way.
     let told = b.operands.is_none() || !b.values.is_constant();
@@ -213,7 +216,8 @@ pub(crate) fn tell_addresses(a: &Statement, b: &Statement, told: &mut impl FnMut
     told(Feature::AddressFound, part(found));
 }
 
-/// Among the elements whose frequencies are known in both samples, the share that occurs in both.
+/// Returns the share of elements that occur in both samples, among those with frequencies known in
+/// both.
 fn part(found: Overlap) -> f32 {
     found.occurring as f32 / found.known.max(1) as f32
 }

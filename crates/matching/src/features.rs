@@ -1,15 +1,17 @@
-//! The evidence for a pair of statements, as numbers, with the weight of each.
+//! Lists the features that are evidence for a pair of statements, with their weights.
 //!
 //! The weights were fitted, not chosen. The probability of a candidate is proportional to the
-//! exponential of its weighted sum. The weights make the right candidates as likely as possible
-//! (conditional logit, McFadden 1974). The right candidates come from the line tables of nine
-//! programs at -O2, which the matching itself never sees (all programs in the first table of
-//! `docs/CORPUS.md` that are built in versions, except regex). `bench fitting` repeats the fit.
-//! `docs/lessons/matching.md` reports how well the weights work on programs outside the fit.
+//! exponential of the weighted sum of its features. The weights make the right candidates as likely
+//! as possible (conditional logit, McFadden 1974). The right candidates come from the line tables
+//! of nine programs at -O2, which the matching itself never sees. These are all programs in the
+//! first table of `docs/CORPUS.md` that are built in versions, except regex. `bench fitting`
+//! repeats the fit. `docs/lessons/matching.md` reports how well the weights work on programs
+//! outside the fit.
 
 use crate::Class;
 
-/// The stage that the weights depend on: whether corresponding stretches are known.
+/// The stage of matching, which determines the weights. The stages differ in whether corresponding
+/// stretches are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Only the actions of the statements over the whole run are known.
@@ -20,8 +22,8 @@ pub enum Stage {
 
 macro_rules! features {
     ($($(#[$doc:meta])* $name:ident = $weights:expr,)*) => {
-        /// Evidence for or against a pair of statements, the first from the first version, the
-        /// second from the second. Most values are from 0 to 1.
+        /// A kind of evidence for or against a pair of statements, one from each version. Most
+        /// values are from 0 to 1.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Feature { $($(#[$doc])* $name,)* }
 
@@ -39,7 +41,7 @@ macro_rules! features {
 /// The number of kinds of statements. Kinds differ in the features that identify a statement.
 pub const KINDS: usize = 6;
 
-/// The number of columns: stages times kinds.
+/// The number of columns, which is the number of stages times the number of kinds.
 const COLUMNS: usize = 2 * KINDS;
 
 /// The weight of each feature, for statements of a kind, at a stage.
@@ -47,7 +49,7 @@ const COLUMNS: usize = 2 * KINDS;
 pub struct Column([f32; FITTED.len()]);
 
 impl Column {
-    /// The weight of a feature.
+    /// Returns the weight of a feature.
     #[inline(always)]
     pub fn of(&self, feature: Feature) -> f32 {
         self.0[feature as usize]
@@ -72,25 +74,25 @@ impl Weights {
         Self(std::array::from_fn(column))
     }
 
-    /// The weights in a column.
+    /// Returns the weights in a column.
     pub fn column(&self, column: usize) -> &Column {
         &self.0[column]
     }
 
-    /// The weights for statements of a class.
+    /// Returns the weights for statements of a class.
     pub fn of(&self, stage: Stage, class: Class) -> &Column {
         &self.0[column(stage, class)]
     }
 }
 
 impl Default for Weights {
-    /// The fitted weights.
+    /// Returns the fitted weights.
     fn default() -> Self {
         Self::new(|column, feature| FITTED[feature as usize][column])
     }
 }
 
-/// The column with the weights for statements of a class.
+/// Returns the column with the weights for statements of a class.
 pub fn column(stage: Stage, class: Class) -> usize {
     let kind = match class {
         Class::Compute => 0,
@@ -103,16 +105,17 @@ pub fn column(stage: Stage, class: Class) -> usize {
     stage as usize * KINDS + kind
 }
 
-// Columns: computations, loads, stores, tests, branches and the rest, before stretches are known;
-// then with them.
+// The columns are computations, loads, stores, tests, branches and the rest, first without and then
+// with known stretches.
 features! {
     /// Neither the values of the two statements nor the differences between neighbouring values
     /// have anything in common.
     Different = [0.03, -0.23, -0.08, 0.19, 0.24, -0.61, -0.12, -0.25, -0.13, -0.08, 0.06, -0.65],
-    /// If the two statements have no values in common: the share of the differences between
-    /// neighbouring values that both have.
+    /// The share of the differences between neighbouring values that both statements have, if they
+    /// have no values in common.
     DifferentSteps = [0.04, 0.81, 0.61, 0.56, 0.49, 0.66, -0.33, 0.39, 0.18, 0.23, 0.02, 0.22],
-    /// The two statements have different values. Each has only one value, which may be an address.
+    /// Each of the two statements has only one value, which may be an address, and the values
+    /// differ.
     DifferentAddress = [-1.23, -1.21, -1.21, -1.21, -1.21, -1.21, -2.01, -2.01, -1.99, -1.99, -1.99, -1.99],
     /// It is unknown whether the two statements have values in common.
     Unknown = [0.16, 0.45, 0.34, 0.51, 0.60, 0.29, -0.11, -0.01, 0.02, 0.08, 0.26, -0.03],
@@ -120,7 +123,7 @@ features! {
     Some = [0.65, 0.27, 0.55, 0.45, 0.38, 0.97, 0.34, -0.02, 0.16, 0.06, 0.01, 0.42],
     /// The share of the values that occur in both statements.
     SomeFound = [0.77, 0.52, 0.77, 0.67, 0.68, 1.03, 0.45, 0.21, 0.44, 0.33, 0.39, 0.53],
-    /// All values of the second statement occur in the first, at least as often.
+    /// All values of the second statement occur in the first at least as often.
     Part = [2.27, 1.99, 1.95, 1.84, 1.85, 1.88, 1.59, 1.34, 1.19, 1.10, 1.09, 1.13],
     /// The feature `Part`, scaled by the number of different values.
     PartTelling = [1.01, 0.74, 0.76, 0.68, 0.66, 0.73, 0.61, 0.43, 0.38, 0.23, 0.27, 0.32],
@@ -148,7 +151,7 @@ features! {
     Beginning = [-0.04, -0.09, -0.02, -0.02, 0.06, -0.04, 0.00, -0.08, 0.06, 0.00, 0.03, -0.02],
     /// Both tests or branches take the same directions.
     DecidedSome = [-1.08, -1.08, -1.08, -1.03, -1.14, -1.08, -0.70, -0.70, -0.70, -0.66, -0.74, -0.70],
-    /// Both take the same directions, the first statement at least as often.
+    /// Both take the same directions, and the first statement takes each at least as often.
     DecidedPart = [0.52, 0.52, 0.52, 0.54, 0.51, 0.52, 0.56, 0.56, 0.56, 0.59, 0.55, 0.56],
     /// The decisions of one statement are the beginning of the other's decisions.
     DecidedPrefix = [0.43, 0.43, 0.43, 0.46, 0.41, 0.43, 0.56, 0.56, 0.56, 0.58, 0.56, 0.56],
@@ -156,7 +159,7 @@ features! {
     DecidedPermuted = [-0.59, -0.59, -0.59, -0.59, -0.61, -0.59, -0.31, -0.31, -0.31, -0.30, -0.34, -0.31],
     /// Both make the same decisions in the same order.
     DecidedSame = [0.51, 0.51, 0.51, 0.40, 0.63, 0.51, 0.63, 0.63, 0.63, 0.55, 0.73, 0.63],
-    /// Both make the same decisions, or the same at the beginning, and these decisions are not all
+    /// Both make the same decisions, at least at the beginning, and these decisions are not all
     /// equal.
     DecidedVaried = [0.21, 0.21, 0.21, 0.19, 0.24, 0.21, 0.16, 0.16, 0.16, 0.19, 0.14, 0.16],
     /// Both have the same operator. For comparisons, negation and swapped operands are ignored.
@@ -179,14 +182,15 @@ features! {
     AddressSteps = [1.09, 1.09, 1.10, 1.09, 1.09, 1.09, 1.04, 1.02, 1.07, 1.04, 1.04, 1.04],
     /// Each statement always accesses the same address.
     AddressStepsConstant = [0.46, 0.52, 0.42, 0.46, 0.46, 0.46, -0.35, -0.35, -0.36, -0.35, -0.35, -0.35],
-    /// If the sequences of addresses differ: the share of the differences between addresses that
-    /// occurs in both.
+    /// The share of the differences between addresses that occurs in both, if the sequences of
+    /// addresses differ.
     AddressFound = [-0.34, -0.26, -0.43, -0.34, -0.34, -0.34, -0.50, -0.44, -0.56, -0.50, -0.50, -0.50],
     /// Only one of the two statements accesses the stack.
     AddressElsewhere = [-3.73, -3.63, -3.90, -3.73, -3.73, -3.73, -2.65, -2.48, -2.88, -2.65, -2.65, -2.65],
     /// The first statement is executed through a call that counts as inlined.
     Inlined = [0.03, 0.67, 0.23, 0.56, 0.39, -0.09, -0.14, 0.54, 0.18, 0.63, 0.49, -0.13],
-    /// The number of these calls, scaled so that eight or more count as 1.
+    /// The number of calls that count as inlined around the first statement, scaled so that eight
+    /// or more count as 1.
     Depth = [-0.49, -0.28, -0.80, -0.51, -0.34, -0.48, -0.58, -0.29, -1.04, -0.38, -0.03, -0.39],
     /// Both add the same offset to their address.
     OffsetSame = [-0.91, -1.01, -0.82, -0.91, -0.91, -0.91, -1.57, -1.63, -1.55, -1.57, -1.57, -1.57],
@@ -198,55 +202,58 @@ features! {
     CountEqual = [0.57, 0.36, 0.44, 0.41, 0.41, 1.39, 0.71, 0.66, 0.70, 0.53, 0.52, 1.30],
     /// The second statement was executed less often than the first.
     CountLess = [-0.24, -0.29, -0.24, 0.10, 0.22, -0.53, -0.25, -0.41, -0.29, 0.10, 0.26, -0.63],
-    /// If the second was executed less often: its executions as a share of the first's.
+    /// The second statement's executions as a share of the first's, if the second was executed less
+    /// often.
     CountPart = [0.21, 0.27, 0.27, 0.37, 0.59, 0.21, 0.52, 0.52, 0.51, 0.58, 0.69, 0.45],
     /// The second was executed more often than the first. An optimiser hardly ever adds executions.
     CountMore = [-0.02, 0.24, 0.11, -0.20, -0.33, -0.56, 0.45, 0.65, 0.48, 0.27, 0.12, 0.22],
-    /// Among the parts of the run in which the second was executed: 1 minus the share in which the
-    /// first was executed, too.
+    /// 1 minus the share of the parts of the run with executions of the second in which the first
+    /// was also executed.
     Together = [0.94, 0.92, 0.87, 1.12, 1.10, 0.99, 0.03, 0.10, 0.00, 0.18, 0.26, -0.01],
-    /// The proximity of the first executions in the order of the first version: one half if two
-    /// statements are in between.
+    /// The proximity of the first executions in the order of the first version. It is one half if
+    /// two statements are in between.
     Near2 = [0.00, 0.09, 0.11, -0.01, 0.13, 0.20, -0.02, 0.11, 0.06, -0.02, 0.12, 0.11],
-    /// The same proximity, but one half if sixteen statements are in between.
+    /// The proximity of the first executions, scaled to be one half if sixteen statements are in
+    /// between.
     Near16 = [-0.85, -0.78, -0.72, -0.79, -0.79, -0.68, -0.54, -0.39, -0.43, -0.43, -0.42, -0.46],
-    /// The same proximity, but one half if 128 statements are in between.
+    /// The proximity of the first executions, scaled to be one half if 128 statements are in
+    /// between.
     Near128 = [2.62, 2.71, 2.73, 2.73, 2.73, 2.72, 1.35, 1.39, 1.22, 1.46, 1.41, 1.32],
-    /// The proximity of the last executions: one half if eight statements end in between.
+    /// The proximity of the last executions. It is one half if eight statements end in between.
     EndsNear = [0.76, 0.68, 0.62, 0.74, 1.06, 0.86, 0.56, 0.62, 0.19, 0.23, 0.52, 0.29],
     /// The first statement is not near its expected place in any stretch.
     NeverTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.10, -0.87, -0.62, -0.99, -0.89, -1.09],
-    /// For tests and branches: the first is not near its expected place in any stretch.
+    /// The first statement is a test or branch and is not near its expected place in any stretch.
     NeverTogetherTest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.91, -0.91, -0.91, -0.97, -0.87, -0.91],
-    /// The first is not near its expected place in any stretch, although both share all of their
-    /// more than five different values.
+    /// The first is not near its expected place in any stretch, although both have the same more
+    /// than five different values.
     NeverTogetherLong = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.72, 1.60, 1.41, 1.52, 1.55, 1.53],
-    /// Among the second's executions in stretches: the share for which the first was executed in
-    /// the same stretch with the same value.
+    /// The share of the second statement's executions in stretches for which the first was executed
+    /// in the same stretch with the same value.
     StretchTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.46, 0.04, 0.14, -0.03, 0.14, 0.25],
     /// The feature `StretchTogether`, scaled by the number of different values.
     StretchTelling = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.77, 0.28, 0.37, -0.14, -0.49, 0.58],
-    /// The share of these executions for which the first was the earliest statement in the stretch
-    /// with the same value and operator.
+    /// The share of the second's executions in stretches for which the first was the earliest
+    /// statement in the stretch with the same value and operator.
     StretchEarliest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.77, 1.49, 0.71, 0.42, 0.53, 0.29],
-    /// The share of these executions for which the first was the latest statement in the stretch
-    /// with the same value and operator.
+    /// The share of the second's executions in stretches for which the first was the latest
+    /// statement in the stretch with the same value and operator.
     StretchLatest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.21, -0.59, 0.54, -0.35, -0.43, 0.27],
-    /// The share of these executions for which the first was executed between the partners of the
-    /// previous and the next execution.
+    /// The share of the second's executions in stretches for which the first was executed between
+    /// the partners of the previous and the next execution.
     StretchWithin = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.59, -1.02, -1.18, -0.61, -0.56, -0.35],
-    /// The share of these executions for which the first was executed between these partners with
-    /// the same value.
+    /// The share of the second's executions in stretches for which the first was executed with the
+    /// same value between the partners of the previous and the next execution.
     StretchWithinSame = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.63, 0.73, 0.47, 0.37, 0.05, 0.86],
-    /// The proximity to the place between these partners: one half if eight executions are in
-    /// between.
+    /// The proximity of the first to the place between the partners of the previous and the next
+    /// execution. It is one half if eight executions are in between.
     StretchNear = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 2.41, 2.07, 1.82, 2.57, 2.67, 2.75],
     /// The share of the executions for which the alignment pairs the two statements.
     StretchAligned = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.00, 1.17, 1.09, 0.74, 0.98, 0.89],
     /// The alignment pairs the two statements in more than half of the executions.
     StretchAlignedMost = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.71, -0.57, -0.74, -0.73, -0.57, -0.84],
-    /// How common the displacement between the accessed addresses is among the objects of the two
-    /// versions.
+    /// The share of the versions' objects that have the displacement between the accessed
+    /// addresses.
     StretchPlaced = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 4.05, 3.92, 4.25, 4.05, 4.05, 4.05],
     /// The share of the operands' producers that correspond.
     Operands = [2.01, 1.06, 1.51, 1.53, 0.99, 1.30, 1.60, 0.81, 1.15, 1.09, 0.74, 0.77],
@@ -258,10 +265,10 @@ features! {
     Users = [1.24, 0.58, 0.68, -0.01, 0.68, 0.93, 1.29, 0.27, 0.56, -0.11, 0.56, 0.81],
     /// All users of the result correspond.
     UsersAll = [0.48, 0.53, 0.48, 0.17, 0.48, 0.73, 0.49, 0.38, 0.44, 0.29, 0.44, 0.60],
-    /// For a load, the share of its data's stores that correspond; for a store, the share of its
-    /// data's loads. Links through copies count less.
+    /// For a load, the share of the stores of its data that correspond. For a store, the share of
+    /// the loads of its data that correspond. Links through copies count less.
     Written = [5.00, 5.23, 4.92, 5.00, 5.00, 5.00, 4.33, 4.61, 4.13, 4.33, 4.33, 4.33],
-    /// None of these stores or loads corresponds.
+    /// None of the stores of a load's data, or of the loads of a store's data, corresponds.
     WrittenByOthers = [1.37, 1.66, 1.13, 1.37, 1.37, 1.37, 1.10, 1.45, 0.77, 1.10, 1.10, 1.10],
     /// The share of surrounding statements with counterparts nearby, weighted by proximity.
     Neighbours = [4.97, 4.62, 4.66, 5.24, 5.53, 4.92, 2.43, 2.14, 2.10, 2.47, 2.65, 2.20],
@@ -274,12 +281,13 @@ features! {
     /// The candidate is already the counterpart of another nearby statement that was executed as
     /// often.
     Taken = [-0.21, -0.46, -0.31, -0.39, -0.33, -0.36, -0.32, -0.41, -0.16, -0.50, -0.57, -0.43],
-    /// That other statement has a better score with the candidate.
+    /// The candidate is already the counterpart of another nearby statement, and has a better score
+    /// there.
     TakenBetter = [-0.26, -0.21, 0.09, 0.05, 0.02, -0.09, -0.36, -0.15, 0.18, -0.09, 0.04, -0.10],
     /// The candidate is already the counterpart of the previous or the next statement.
     SameMatchNext = [0.33, -0.01, 0.18, 0.18, 0.20, 0.03, 0.33, 0.20, 0.43, 0.10, 0.24, 0.16],
-    /// The share of the function's statements that have counterparts in the candidate's function;
-    /// one third counts as all.
+    /// The share of the function's statements that have counterparts in the candidate's function.
+    /// One third counts as all.
     Affinity = [1.69, 1.62, 1.82, 1.76, 1.89, 1.78, 2.53, 2.46, 2.55, 2.51, 2.51, 2.41],
     /// At least a third of the function's statements have counterparts in the candidate's function.
     AffinityMost = [0.12, 0.18, 0.23, 0.10, 0.31, 0.21, -0.53, -0.68, -0.69, -0.81, -0.79, -0.85],

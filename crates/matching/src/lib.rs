@@ -1,17 +1,17 @@
-//! Finds which statements of two versions of a program correspond, from the actions of their
-//! executions (Zhang and Gupta 2005, section 6.2).
+//! Finds corresponding statements of two versions of a program from the actions of their executions
+//! (Zhang and Gupta 2005, section 6.2).
 //!
-//! First, statements are compared by signatures: fixed-size [sketches](Sketch) of a statement's
-//! values and addresses, made in one pass. Then they are compared by structure: the producers of a
-//! statement's operands, the users of its result, and the order in which statements are first
+//! First, statements are compared by signatures, which are fixed-size [sketches](Sketch) of their
+//! values and addresses, made in one pass. Then they are compared by structure, that is, by the
+//! producers of their operands, the users of their results, and the order in which they are first
 //! executed. Each round uses the matches of the previous round, until nothing changes. Finally,
-//! they are compared in corresponding [stretches](Region) of both runs.
+//! statements are compared in corresponding [stretches](Region) of both runs.
 //!
-//! Some functions of the first version [still exist as functions](standing) in the second; the
-//! others were inlined. This shows which statements should be distinguished by the surrounding
-//! calls.
+//! Some functions of the first version [still exist as functions](standing) in the second, and the
+//! others were inlined. Statements of the inlined functions should be distinguished by the
+//! surrounding calls.
 //!
-//! Nothing here depends on WebAssembly: the creator of a [`Version`] decides what a statement is.
+//! Nothing here depends on WebAssembly. The creator of a [`Version`] decides what a statement is.
 //!
 //! ```
 //! use afterimage_matching::{Class, Sketch, Statement, Version, match_versions};

@@ -18,33 +18,32 @@ pub struct Match {
     pub a: u32,
     /// The evidence for the match.
     pub evidence: Evidence,
-    /// Its total score.
+    /// The total score of the match.
     pub score: f32,
 }
 
 /// The counterparts of the statements of a version.
 #[derive(Clone, Debug, Default)]
 pub struct Matching {
-    /// By statement of the second version; `None` if nothing corresponds.
+    /// The counterpart of each statement of the second version; `None` if it has none.
     pub of_b: Vec<Option<Match>>,
     /// The number of rounds until nothing changed or the limit was reached.
     pub rounds: u32,
-    /// By statement of the second version: the remaining candidates, the likeliest first, with
-    /// their likelihoods: 0 to 1, at most 1 in total. They include the match, which is the
-    /// likeliest. After [renumbering](Self::renumbered), however, merged candidates may have a
-    /// higher likelihood in total.
+    /// For each statement of the second version, the remaining candidates with their likelihoods,
+    /// the likeliest first. Likelihoods are from 0 to 1, and add up to at most 1. The match is the
+    /// likeliest candidate, except after [renumbering](Self::renumbered), when merged candidates
+    /// may have a higher total likelihood.
     pub likely: Vec<Vec<(u32, f32)>>,
 }
 
-/// A candidate is not a match if its likelihood, divided by that of the likeliest candidate, is
-/// below this.
+/// The smallest likelihood of a match, as a fraction of the likelihood of the likeliest candidate.
 const NEARLY: f32 = 0.1;
 
 impl Matching {
     /// Returns the statements of the first version that correspond to a statement of the second,
     /// each with its likelihood, as in Zhang and Gupta (2005, section 6.2). The chosen statement,
-    /// usually the likeliest, comes first. Then come other candidates that are at least a tenth as
-    /// likely as the likeliest. Empty if the statement has no match.
+    /// usually the likeliest, comes first. It is followed by other candidates that are at least a
+    /// tenth as likely as the likeliest. The result is empty if the statement has no match.
     ///
     /// The likelihoods come from the fitted weights, and assume that the statement has a
     /// counterpart. The benchmark (`bench matching`) counts how many matches of each likelihood are
@@ -65,7 +64,7 @@ impl Matching {
         own.into_iter().chain(others)
     }
 
-    /// Converts the matching to a first version in which some statements are merged: `to` gives
+    /// Converts the matching to a first version in which some statements are merged. `to` gives
     /// each statement's number in `a`.
     pub fn renumbered(self, a: &Version, b: &Version, to: &[u32]) -> Self {
         let of_b = self.of_b.into_iter().zip(&b.statements);
@@ -96,13 +95,13 @@ impl Matching {
     }
 }
 
-/// Sorts candidates by likelihood, the likeliest first; ties are in program order.
+/// Sorts candidates by likelihood, the likeliest first. Ties are in program order.
 pub(crate) fn likeliest_first(likely: &mut [(u32, f32)]) {
     likely.sort_unstable_by(|x, y| y.1.total_cmp(&x.1).then(x.0.cmp(&y.0)));
 }
 
-/// Finds a counterpart in the first version for each statement of the second, the optimised one.
-/// Several statements may have the same counterpart.
+/// Finds a counterpart in the first version for each statement of the second version, which is the
+/// optimised one. Several statements may have the same counterpart.
 ///
 /// O(statements) per round, times a bounded number of candidates for each.
 pub fn match_versions(a: &Version, b: &Version, names: Option<&Names>) -> Matching {
@@ -116,12 +115,12 @@ type Kept = Mutex<Vec<(u32, f32)>>;
 /// in corresponding stretches of both runs.
 pub struct Matcher<'v> {
     pub(crate) both: Both<'v>,
-    /// By stage and statement of the second version: the likeliest candidates by their actions as a
-    /// whole, with their scores.
+    /// For each stage and statement of the second version, the likeliest candidates by their
+    /// actions as a whole, with their scores.
     likely: OnceLock<[Weighed; 2]>,
-    /// The same for all other candidates that were examined, ascending. They are kept because each
-    /// round examines them again. The candidates of the first stage are dropped when the second
-    /// begins.
+    /// For each stage and statement of the second version, all other candidates that were examined,
+    /// ascending. They are kept because each round examines them again. The candidates of the first
+    /// stage are dropped when the second begins.
     weighed: [Vec<Kept>; 2],
 }
 
@@ -170,7 +169,7 @@ impl<'v> Matcher<'v> {
         found
     }
 
-    /// Matches also by corresponding stretches of both runs; `before` is the matching with which
+    /// Matches also by corresponding stretches of both runs. `before` is the matching with which
     /// the stretches were found. O(statements) per round as before, plus the product of the two
     /// versions' executions in each stretch.
     pub fn by_regions(&self, regions: &[Region<'_>], before: &Matching) -> Matching {
@@ -196,10 +195,10 @@ impl<'v> Matcher<'v> {
         found
     }
 
-    /// The matching that would result if each statement saw only right matches of all other
+    /// Returns the matching that would result if each statement saw only right matches of all other
     /// statements. `right` decides whether a statement of the second version corresponds to a
-    /// statement of the first. `found` was found with these stretches, which were found with
-    /// `before`. The result shows how many errors are due only to errors nearby. Takes as long as
+    /// statement of the first. `before` led to the stretches `regions`, and these to `found`. The
+    /// result shows how many errors are caused only by errors nearby. Takes as long as
     /// [`by_regions`](Self::by_regions).
     pub fn if_others_were_right(
         &self,
@@ -250,7 +249,7 @@ impl<'v> Matcher<'v> {
         }
     }
 
-    /// The candidates with the best scores, independent of other matches and of stretches.
+    /// Returns the candidates with the best scores, independent of other matches and of stretches.
     pub(crate) fn likely(&self, stage: Stage) -> &[Vec<(u32, f32)>] {
         &self.likely.get_or_init(|| self.both.likely())[stage as usize]
     }

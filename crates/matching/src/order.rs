@@ -1,10 +1,10 @@
-//! The order of statements' first executions, as evidence.
+//! Uses the order of statements' first executions as evidence.
 //!
-//! Two versions do corresponding things in roughly the same order. Certain pairs of statements are
-//! the only ones in both versions with their sequence of values. These pairs tie the times of one
-//! run to those of the other. Between the ties, time is assumed to pass evenly. A pair with a
-//! single value that may be an address is not used. If equal amounts are allocated again and again,
-//! the n-th allocation in one version may have the address of the (n + k)-th in the other.
+//! Two versions do corresponding things in roughly the same order. Some pairs of statements are the
+//! only ones in both versions with their sequence of values. These certain pairs tie the times of
+//! one run to the times of the other. Between the ties, time is assumed to pass evenly. A pair with
+//! a single value that may be an address is not used. If equal amounts are allocated again and
+//! again, the n-th allocation in one version may have the address of the (n + k)-th in the other.
 //! Thousands of such wrong pairs then agree with each other.
 
 use rustc_hash::FxHashMap;
@@ -15,7 +15,7 @@ use crate::{Active, Statement, Version};
 /// Maps times of the second run to places among the statements of the first, in the order of their
 /// first executions.
 pub(crate) struct Order {
-    /// Pairs of times, of the second run and of the first, that ascend in both.
+    /// Pairs of corresponding times, of the second run and of the first. They ascend in both.
     ties: Vec<(u64, u64)>,
     /// The statements of the first version, in the order of their first execution.
     pub ordered: Vec<u32>,
@@ -26,14 +26,14 @@ pub(crate) struct Order {
     /// For each part of the second run, the first and the last corresponding part of the first run,
     /// with some margin.
     parts: Vec<(usize, usize)>,
-    /// For each statement of the first version: its place in the order.
+    /// For each statement of the first version, its place in the order.
     pub place: Vec<u32>,
-    /// For each statement of the first version: the number of statements that end before it.
+    /// For each statement of the first version, the number of statements that end before it.
     pub ended_before: Vec<u32>,
 }
 
 impl Order {
-    /// O(statements × log statements).
+    /// Takes O(statements × log statements) time.
     pub fn new(a: &Version, b: &Version) -> Self {
         let mut ordered: Vec<u32> = (0..a.statements.len() as u32).collect();
         ordered.sort_by_key(|&at| a.statements[at as usize].first);
@@ -71,7 +71,7 @@ impl Order {
         order
     }
 
-    /// The parts of the first run that correspond to the active parts of the second run.
+    /// Returns the parts of the first run that correspond to the active parts of the second run.
     pub fn parts(&self, of_b: &Active) -> Vec<(usize, usize)> {
         of_b.windows().map(|part| self.parts[part]).collect()
     }
@@ -81,14 +81,14 @@ impl Order {
         self.parts[part]
     }
 
-    /// The predicted place of a statement of the second version that is first executed at this
-    /// time.
+    /// Returns the predicted place of a statement of the second version that is first executed at
+    /// this time.
     pub fn predicted(&self, time: u64) -> usize {
         let expected = self.expected(time);
         self.times.partition_point(|&known| known < expected)
     }
 
-    /// The number of statements of the first version that end before a time.
+    /// Returns the number of statements of the first version that end before a time.
     pub fn ended(&self, time: u64) -> usize {
         self.ends.partition_point(|&known| known < time)
     }
@@ -111,8 +111,8 @@ impl Order {
     }
 }
 
-/// The number of a version's statements with a certain sequence of values, and the first of these
-/// statements.
+/// The number of a version's statements with a certain sequence of values, and the first such
+/// statement.
 type Seen<'v> = Option<(u32, &'v Statement)>;
 
 /// Returns the times of pairs of statements that are the only ones with their sequence of values.
@@ -140,7 +140,8 @@ fn certain(a: &Version, b: &Version) -> Vec<(u64, u64)> {
     pairs.flatten().collect()
 }
 
-/// A longest subsequence of the pairs that strictly ascends in both (Fredman 1975). O(n log n).
+/// Returns a longest subsequence of the pairs that strictly ascends in both (Fredman 1975). O(n log
+/// n).
 pub(crate) fn rising(mut pairs: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     // At most one of the pairs with equal first numbers can be used.
     pairs.sort_by_key(|&(of_b, of_a)| (of_b, std::cmp::Reverse(of_a)));
@@ -172,7 +173,7 @@ mod tests {
 
     use super::rising;
 
-    /// The length of the longest ascending subsequence, found by trying all.
+    /// Returns the length of the longest ascending subsequence, found by trying all.
     fn longest(pairs: &[(u64, u64)]) -> usize {
         let sets = 0u32..1 << pairs.len();
         let rises = |set: &u32| {

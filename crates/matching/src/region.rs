@@ -1,11 +1,11 @@
-//! Corresponding stretches of both runs, as sequences of executed statements.
+//! Defines corresponding stretches of both runs, as sequences of executed statements.
 //!
-//! An optimiser inlines. A statement of the optimised version may then do only the work that its
-//! counterpart does when called from one place. Over the whole run, the values of the two
+//! If an optimiser inlines a function, a statement of the optimised version may do only the work
+//! that its counterpart does when called from one place. Over the whole run, the values of the two
 //! statements then say little. But their actions *at the same time* say much. Statements with the
-//! same sequence of values are [anchors](anchors): the k-th execution of one corresponds to the
-//! k-th of the other. Between two anchors, a few dozen executions of one version face about a
-//! hundred of the other.
+//! same sequence of values are [anchors](anchors). The k-th execution of one corresponds to the
+//! k-th execution of the other. Between two anchors, there are a few dozen executions of one
+//! version and about a hundred of the other.
 
 use crate::order::rising;
 use crate::{Class, Matching, Values, Version};
@@ -15,7 +15,7 @@ use crate::{Class, Matching, Values, Version};
 pub struct Instance {
     /// The statement.
     pub statement: u32,
-    /// Its value; for tests and branches, the compared value.
+    /// The statement's value; for tests and branches, the compared value.
     pub value: u64,
     /// The accessed address, or [`NO_ADDRESS`](Self::NO_ADDRESS).
     pub address: u64,
@@ -36,15 +36,15 @@ pub struct Region<'r> {
     pub b: &'r [Instance],
     /// The beginning of the part of `a` that is certainly in the stretch.
     pub first: usize,
-    /// The end of that part.
+    /// The end of the part of `a` that is certainly in the stretch.
     pub last: usize,
 }
 
 /// The number of blocks by which an optimiser may move an execution relative to its neighbours.
 const MOVED: u64 = 64;
 
-/// Pairs of statements, of the first version and of the second, whose executions correspond one to
-/// one as far as their values and times show.
+/// Returns pairs of statements, one from each version, whose executions correspond one to one as
+/// far as their values and times show.
 pub fn anchors(a: &Version, b: &Version, matching: &Matching) -> Vec<(u32, u32)> {
     let pairs = (0..).zip(&matching.of_b).filter_map(|(at, found)| {
         let found = found.as_ref()?;

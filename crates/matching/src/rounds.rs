@@ -1,4 +1,5 @@
-//! Rounds of matching up to a fixed point: each uses the matches of the previous one.
+//! Matches statements in rounds up to a fixed point. Each round uses the matches of the previous
+//! round.
 
 use afterimage_parallel as parallel;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,15 +19,15 @@ use crate::{Evidence, Match, Matcher, Matching, Values, Version};
 const ROUNDS: [u32; 2] = [3, 1];
 /// The maximum number of users or producers of matched statements that become candidates.
 pub(crate) const RELATED: usize = 24;
-/// A statement executed near its expected place in at least this share of the stretches becomes a
-/// candidate.
+/// The least share of stretches in which a statement must be executed near its expected place to
+/// become a candidate.
 const OFTEN: f32 = 0.2;
 /// The minimum score of a match.
 const ENOUGH: f32 = 2.6;
-/// A pair likelier than this is a match even if its values differ and nothing nearby corresponds:
-/// the place of its execution may be enough.
+/// A pair likelier than this is a match even if its values differ and nothing nearby corresponds,
+/// because the place of its execution may be enough.
 const LIKELY_ENOUGH: f32 = 0.5;
-/// Candidates less likely than this are not aligned.
+/// The least likelihood with which candidates are aligned.
 const UNLIKELY: f32 = 0.02;
 
 /// Continues from known matches until nothing changes, for each statement separately.
@@ -56,7 +57,7 @@ pub(crate) fn converge(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> (Match
     (found, affinity)
 }
 
-/// Continues from known matches until nothing changes. Then it chooses the matches of each function
+/// Continues from known matches until nothing changes. Then chooses the matches of each function
 /// together, once, and runs another round.
 pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matching {
     let (mut found, mut affinity) = converge(rounds, known);
@@ -68,8 +69,8 @@ pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matchin
     found
 }
 
-/// A candidate with its score. The comparison of values is made only for the chosen candidate;
-/// making it for all candidates took a sixth of the time.
+/// A candidate with its score. Values are compared only for the chosen candidate, because comparing
+/// them for all candidates took a sixth of the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Judged {
     pub a: u32,
@@ -77,7 +78,7 @@ pub(crate) struct Judged {
     pub around: Around,
 }
 
-/// The candidate with the best score; ties are in program order.
+/// Returns the candidate with the best score. Ties are in program order.
 fn strongest_of(judged: &[Judged]) -> Option<Judged> {
     let order = |x: &&Judged, y: &&Judged| {
         let order = x.score.total_cmp(&y.score);
@@ -95,13 +96,13 @@ pub(crate) struct Rounds<'m> {
     /// The evidence from stretches of both runs.
     votes: Option<Votes>,
     stage: Stage,
-    /// By statement of the second version: the likeliest candidates, with their scores by both
-    /// statements' actions, as a whole and in the stretches.
+    /// For each statement of the second version, the likeliest candidates, with their scores by
+    /// both statements' actions, as a whole and in the stretches.
     likely: Vec<Vec<(u32, f32)>>,
 }
 
-/// For each pair of functions, one from the second version and one from the first: the share of the
-/// former's statements that have counterparts in the latter.
+/// For each pair of a function from the second version and a function from the first, the share of
+/// the former's statements that have counterparts in the latter.
 pub(crate) type Affinity = FxHashMap<(u32, u32), f32>;
 
 impl<'m> Rounds<'m> {
@@ -125,7 +126,7 @@ impl<'m> Rounds<'m> {
         rounds
     }
 
-    /// The likeliest candidates, including the evidence from stretches.
+    /// Returns the likeliest candidates, including the evidence from stretches.
     fn with_votes(&self, at: u32, known: &[(u32, f32)]) -> Vec<(u32, f32)> {
         let mut all = known.to_vec();
         let Some(votes) = &self.votes else {
@@ -185,8 +186,8 @@ impl<'m> Rounds<'m> {
         })
     }
 
-    /// The matches of each function's statements, chosen together. Statements without a match, or
-    /// with a certain one, stay unchanged.
+    /// Returns the matches of each function's statements, chosen together. Statements without a
+    /// match, or with a certain one, stay unchanged.
     fn together(&self, known: &[Option<Match>], affinity: &Affinity) -> Vec<Option<Match>> {
         let statements = &self.b.statements;
         let mut groups = Vec::new();
@@ -219,8 +220,8 @@ impl<'m> Rounds<'m> {
         found
     }
 
-    /// The result of a round in which wrong matches are first replaced by the right candidates with
-    /// the best scores. Statements without a right candidate stay unchanged.
+    /// Returns the result of a round in which wrong matches are first replaced by the right
+    /// candidates with the best scores. Statements without a right candidate stay unchanged.
     pub fn if_others_were_right(
         &self,
         known: &[Option<Match>],
@@ -246,8 +247,8 @@ impl<'m> Rounds<'m> {
         self.next(&mended, &affinity)
     }
 
-    /// The remaining candidates of each statement, with their likelihoods, and the likeliest
-    /// candidate of each matched statement.
+    /// Returns the remaining candidates of each statement, with their likelihoods, and the
+    /// likeliest candidate of each matched statement.
     fn likelihoods(
         &self,
         known: &[Option<Match>],
@@ -288,7 +289,7 @@ impl<'m> Rounds<'m> {
         judged.into_iter().unzip()
     }
 
-    /// The likely candidates, and those suggested by existing matches.
+    /// Returns the likely candidates, and the candidates that existing matches suggest.
     fn candidates(&self, at: u32, known: &[Option<Match>]) -> Vec<(u32, f32)> {
         let statement = &self.b.statements[at as usize];
         let mut candidates = self.likely[at as usize].clone();
@@ -405,7 +406,7 @@ impl<'m> Rounds<'m> {
         }
     }
 
-    /// Judges a candidate of the statement whose surroundings are `around`.
+    /// Judges candidate `a` of the statement with the surroundings `around`.
     fn judge(&self, around: &Surroundings<'_>, a: u32, apart: f32) -> Judged {
         let class = self.b.statements[around.b as usize].class;
         let weights = self.both.weights.of(self.stage, class);
@@ -414,7 +415,7 @@ impl<'m> Rounds<'m> {
         Judged { a, score, around }
     }
 
-    /// The match of a candidate with `b`.
+    /// Returns the match of a candidate with `b`.
     fn as_match(&self, judged: Judged, b: u32) -> Match {
         let of_a = &self.a.statements[judged.a as usize];
         let of_b = &self.b.statements[b as usize];
@@ -461,7 +462,7 @@ impl<'m> Rounds<'m> {
         }
     }
 
-    /// How the counterparts of each function's statements are distributed over functions.
+    /// Returns how the counterparts of each function's statements are distributed over functions.
     fn affinity(&self, known: &[Option<Match>]) -> Affinity {
         let mut votes = Affinity::default();
         let mut all: FxHashMap<u32, f32> = FxHashMap::default();
@@ -476,8 +477,8 @@ impl<'m> Rounds<'m> {
         }
         for (&(function, _), vote) in &mut votes {
             let all = all.get(&function).copied().unwrap_or(1.0);
-            // Code of several functions may have been inlined, so a third of the votes is as good
-            // as all.
+            // Code of several functions may have been inlined, so a third of the votes counts as
+            // much as all.
             *vote = (3.0 * *vote / all).min(1.0);
         }
         votes

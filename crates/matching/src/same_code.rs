@@ -1,11 +1,11 @@
-//! Functions with equal code in both versions.
+//! Finds functions with equal code in both versions.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Version;
 
-/// The counterparts of statements in functions with equal code, if that code is unique in each
-/// version.
+/// Returns the counterparts of statements in functions with equal code, if that code is unique in
+/// each version.
 pub(crate) fn same_code(a: &Version, b: &Version) -> Vec<Option<u32>> {
     let pairs = same_functions(&a.bodies, &b.bodies);
     let statements = (0..).zip(&a.statements);
@@ -23,9 +23,9 @@ pub(crate) fn same_code(a: &Version, b: &Version) -> Vec<Option<u32>> {
 type Bodies = FxHashMap<u32, Box<[u64]>>;
 
 /// Returns the functions of the second version that have the same code as a function of the first,
-/// if that code is unique in each version. Other functions of equal length are paired if at least
+/// if that code is unique in each version. Also pairs other functions of equal length if at least
 /// nine of ten operators agree, place by place, and no other function in either version has that
-/// length. Such functions were changed in only a few places. O(operators).
+/// length. Functions of this kind were changed in only a few places. O(operators).
 fn same_functions(a: &Bodies, b: &Bodies) -> FxHashMap<u32, u32> {
     fn only<'b, K: std::hash::Hash + Eq>(
         bodies: &'b Bodies,

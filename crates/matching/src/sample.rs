@@ -1,4 +1,4 @@
-//! A small sample of a multiset, with the exact frequency of each element.
+//! Draws a small sample of a multiset, with the exact frequency of each element.
 
 /// The maximum number of different elements.
 const KEPT: usize = 24;
@@ -8,8 +8,8 @@ const KEPT: usize = 24;
 ///
 /// An element that is still kept at the end has been kept since its first occurrence, because the
 /// bound only falls. So its count is exact, and all elements with a hash up to the
-/// [bound](Self::bound) are present. So two samples can prove that one multiset does not contain
-/// the other.
+/// [bound](Self::bound) are present. Two samples can therefore prove that one multiset does not
+/// contain the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The hashes of the kept elements, ascending.
@@ -18,7 +18,7 @@ pub struct Sample {
     kept: u8,
     /// The position of the latest element, if it is kept.
     recent: u8,
-    /// The bound: elements with larger hashes are not kept.
+    /// The bound. Elements with larger hashes are not kept.
     bound: u64,
 }
 
@@ -54,7 +54,7 @@ impl Sample {
                 at
             }
             Err(at) => {
-                // If there is no room, the largest one is removed.
+                // If there is no room, the element with the largest hash is removed.
                 let last = kept.min(KEPT - 1);
                 self.hashes.copy_within(at..last, at + 1);
                 self.counts.copy_within(at..last, at + 1);
@@ -70,14 +70,15 @@ impl Sample {
         self.recent = at as u8;
     }
 
-    /// The hashes of the kept elements, ascending, with the elements' frequencies.
+    /// Returns the hashes of the kept elements, ascending, with the elements' frequencies.
     pub fn elements(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let kept = usize::from(self.kept);
         let counts = self.counts[..kept].iter().copied();
         self.hashes[..kept].iter().copied().zip(counts)
     }
 
-    /// The frequency of an element; `None` if it is unknown because its hash exceeds the bound.
+    /// Returns the frequency of an element; `None` if it is unknown because its hash exceeds the
+    /// bound.
     pub fn count(&self, hash: u64) -> Option<u64> {
         if hash > self.bound {
             return None;
@@ -86,13 +87,13 @@ impl Sample {
         Some(found.map_or(0, |at| self.counts[at]))
     }
 
-    /// Returns the bound: all elements with hashes up to it are present.
+    /// Returns the bound. All elements with hashes up to it are present.
     pub fn bound(&self) -> u64 {
         self.bound
     }
 
-    /// The number of different elements kept. If fewer than 24 elements are kept, these are all
-    /// elements.
+    /// Returns the number of different elements kept. If fewer than 24 elements are kept, these are
+    /// all elements.
     pub fn len(&self) -> usize {
         usize::from(self.kept)
     }
@@ -127,7 +128,7 @@ impl Sample {
     }
 }
 
-/// How elements of one multiset occur in another.
+/// Counts of the elements of one multiset that occur in another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overlap {
     /// The number of elements whose frequencies are known in both multisets.

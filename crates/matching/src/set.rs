@@ -1,8 +1,8 @@
-//! Small sets of numbers, for queries about numbers that are mostly absent.
+//! Provides small sets of numbers, for queries about numbers that are mostly absent.
 
 use std::ops::Deref;
 
-/// A set: ascending numbers, with a one-word filter (Bloom 1970).
+/// A set of ascending numbers, with a one-word filter (Bloom 1970).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Set {
     sorted: Vec<u32>,
@@ -36,7 +36,7 @@ impl Deref for Set {
     }
 }
 
-/// A word with a bit for each number in the set; absent numbers may share a bit.
+/// A word with a bit for each number in the set. An absent number may have the same bit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Filter(u64);
 
@@ -58,8 +58,8 @@ impl FromIterator<u32> for Filter {
     }
 }
 
-/// The bit of a number. Neighbouring numbers have different bits (multiplicative hashing, Knuth
-/// 1973).
+/// Returns the bit of a number. Neighbouring numbers have different bits (multiplicative hashing,
+/// Knuth 1973).
 #[inline(always)]
 fn bit(number: u32) -> u64 {
     1 << (number.wrapping_mul(0x9e37_79b1) >> 26)

@@ -1,8 +1,8 @@
-//! A summary of a sequence of values in a fixed amount of memory.
+//! Summarises a sequence of values in a fixed amount of memory.
 
 use crate::Sample;
 
-/// A bijection that mixes the bits of a number: the finalizer of splitmix64 (Steele, Lea and Flood
+/// Mixes the bits of a number with a bijection, the finalizer of splitmix64 (Steele, Lea and Flood
 /// 2014).
 #[inline(always)]
 pub fn mix(mut x: u64) -> u64 {
@@ -15,7 +15,7 @@ pub fn mix(mut x: u64) -> u64 {
 /// The base of a polynomial hash. It is odd, so that no element is lost.
 const BASE: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// Numbers from this one on may be data addresses; compilers leave the first kilobyte unused.
+/// The smallest number that may be a data address. Compilers leave the first kilobyte unused.
 pub const ADDRESSES: u64 = 1024;
 
 /// A summary of a sequence of values. Everything in it is exact, except for collisions of 64-bit
@@ -41,7 +41,7 @@ pub struct Sketch {
     pub largest: u64,
     /// Hashes of the first 1, 2, 4, 8, … values.
     pub prefixes: Vec<u64>,
-    /// A sample of the values, by [`mix`] of each.
+    /// A sample of the values, selected by [`mix`] of each.
     pub sample: Sample,
     /// A sample of the differences between neighbours.
     pub step_sample: Sample,
@@ -78,13 +78,14 @@ impl Sketch {
         self.smallest == self.largest
     }
 
-    /// Whether all values may be data addresses: none is below the data, and none exceeds 32 bits.
+    /// Whether all values may be data addresses. Then no value is below the data, and no value
+    /// exceeds 32 bits.
     pub fn may_be_addresses(&self) -> bool {
         self.smallest >= ADDRESSES && self.largest < 1 << 32
     }
 
-    /// Returns the number of first values that are known to be equal in both sequences: a power of
-    /// two, the length of the shorter sequence, or 0.
+    /// Returns the number of first values that are known to be equal in both sequences. It is a
+    /// power of two, the length of the shorter sequence, or 0.
     pub fn common_prefix(&self, other: &Self) -> u64 {
         if self.count == other.count && self.sequence == other.sequence {
             return self.count;

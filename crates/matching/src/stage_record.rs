@@ -7,8 +7,8 @@ use crate::features::Feature;
 pub struct Candidate {
     /// The statement of the first version.
     pub a: u32,
-    /// The evidence for or against the candidate. Each feature counts as often as it occurs,
-    /// multiplied by its weight.
+    /// The evidence for or against the candidate. Each occurrence of a feature counts, multiplied
+    /// by the feature's weight.
     pub features: Vec<(Feature, f32)>,
 }
 
@@ -19,6 +19,6 @@ pub struct StageRecord {
     pub b: u32,
     /// The column of the weights that applies.
     pub column: usize,
-    /// Its candidates, at least two.
+    /// The statement's candidates, at least two.
     pub candidates: Vec<Candidate>,
 }

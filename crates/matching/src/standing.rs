@@ -11,14 +11,15 @@ use crate::{Matching, Names, Values, Version};
 /// The maximum number of functions without a vote that are compared with a function. Only functions
 /// that were entered equally often are compared.
 const MOST: usize = 64;
-/// The factor for the natural logarithm of a candidate's votes: the number of statements with
-/// counterparts in it.
+/// The factor for the natural logarithm of a candidate's votes. The votes are the number of
+/// statements with counterparts in the candidate.
 const VOTES: f32 = 0.5;
-/// The number added to the votes, so that a function without any has a score.
+/// The number added to the votes, so that a function without votes has a score.
 const NO_VOTE: f32 = 0.3;
 /// The score for being entered equally often.
 const AS_OFTEN: f32 = 2.0;
-/// The score for being entered less often, because inlining omits calls but adds none.
+/// The score for being entered less often than the function in the second version. Inlining omits
+/// calls but adds none.
 const LESS_OFTEN: f32 = -3.0;
 /// The score for the same type.
 const SAME_TYPE: f32 = 2.0;
@@ -26,11 +27,12 @@ const SAME_TYPE: f32 = 2.0;
 const SAME_NAME: f32 = 6.0;
 /// The score for a different number of parameters.
 const OTHER_NUMBER: f32 = -2.0;
-/// A parameter with at most this many different values says little, so it counts half.
+/// The largest number of different values for which a parameter counts half. A parameter with few
+/// values says little.
 const FEW: usize = 3;
 
-/// The functions of the first version that are the likeliest counterparts of functions in the
-/// second. The other functions were inlined, or not compiled at all.
+/// Returns the functions of the first version that are the likeliest counterparts of functions in
+/// the second. The other functions were inlined, or not compiled at all.
 ///
 /// If other functions were inlined into a function, the counterparts of its statements lie in
 /// several functions. If many small functions were inlined, most counterparts are outside the
@@ -79,7 +81,7 @@ pub fn standing(
                 Some((score, entered.first, candidate))
             });
             let best = candidates.max_by(by_score_and_first);
-            // Copies of code that is mostly inlined must be distinguished.
+            // The copies of a mostly inlined function must be distinguished.
             let whole =
                 best.filter(|(_, _, at)| a.entered[at].count <= 2 * b.entered[function].count);
             standing.extend(whole.map(|(_, _, candidate)| candidate));
@@ -98,8 +100,8 @@ fn by_score_and_first(x: &(f32, u64, u32), y: &(f32, u64, u32)) -> Ordering {
 /// A function's frequency of entries, and its type.
 type Key = (u64, u64);
 
-/// The functions that were entered, except some, grouped by frequency and type, in the order of
-/// their first entries.
+/// Returns the functions that were entered, except some, grouped by frequency and type, in the
+/// order of their first entries.
 fn groups(version: &Version, but: &FxHashSet<u32>) -> FxHashMap<Key, Vec<u32>> {
     let mut groups: FxHashMap<Key, Vec<u32>> = FxHashMap::default();
     let entered = version.entered.iter();
@@ -211,7 +213,7 @@ mod tests {
         }
     }
 
-    /// A matching where each statement of the second version has this counterpart.
+    /// Builds a matching where each statement of the second version has this counterpart.
     fn matching(counterparts: &[u32], same_code: bool) -> Matching {
         let of = |&a: &u32| {
             Some(Match {

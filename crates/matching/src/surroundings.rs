@@ -1,4 +1,4 @@
-//! The evidence from the matches around a statement of the second version.
+//! Collects the evidence from the matches around a statement of the second version.
 
 use crate::both::Both;
 use crate::features::Feature;
@@ -6,17 +6,17 @@ use crate::rounds::{Affinity, RELATED};
 use crate::set::Set;
 use crate::{Class, Match};
 
-/// The distance at which surrounding statements are examined.
+/// The largest distance at which surrounding statements are examined.
 const NEAR: u32 = 4;
-/// The distance at which statements with the same counterpart are searched for.
+/// The largest distance at which statements with the same counterpart are searched for.
 const SHARING: u32 = 8;
-/// The distance that counts as shortly before or after a neighbour's counterpart.
+/// The largest distance that counts as shortly before or after a neighbour's counterpart.
 const SHORTLY: u32 = 12;
 /// The maximum distance between the counterparts of nearby statements. An unoptimised version has
 /// several statements for each optimised statement.
 const APART: u32 = 24;
-/// Equal values identify a statement as long as at most this many statements of the first version
-/// share them.
+/// The largest number of the first version's statements that may share values for these values to
+/// identify a statement.
 const COMMON: f32 = 4.0;
 
 /// The numbers of surrounding statements that support a pair, each with the total number.
@@ -30,9 +30,9 @@ pub(crate) struct Around {
 
 /// A producer or user of the statement.
 struct Related {
-    /// Its counterpart.
+    /// The producer's or user's counterpart.
     found: Option<u32>,
-    /// Whether it is the statement itself.
+    /// Whether the producer or user is the statement itself.
     is_itself: bool,
     /// The class of its values, and the class of its counterpart's values.
     class: u32,
@@ -42,7 +42,7 @@ struct Related {
 /// A match of a statement nearby.
 struct Nearby {
     a: u32,
-    /// Its function in the first version.
+    /// The function of the counterpart in the first version.
     function: u32,
     /// Whether the nearby statement is before this statement.
     before: bool,
@@ -60,7 +60,7 @@ pub(crate) struct Surroundings<'m> {
     users: Vec<Related>,
     neighbours: Vec<Nearby>,
     /// The counterparts of the stores that wrote a load's data, or of the loads that read a store's
-    /// data: ascending, with the number of occurrences of each.
+    /// data. They are ascending, with the number of occurrences of each.
     written: Vec<(u32, u32)>,
     /// The matches of the statements just before and after.
     next: [Option<Nearby>; 2],
@@ -70,7 +70,7 @@ pub(crate) struct Surroundings<'m> {
 }
 
 impl<'m> Surroundings<'m> {
-    /// O(producers and users).
+    /// Takes O(producers and users) time.
     pub fn new(
         both: &'m Both<'m>,
         b: u32,
@@ -90,7 +90,7 @@ impl<'m> Surroundings<'m> {
             }
         };
         let users = &both.of_b.users[b as usize];
-        // A match of a statement in the same function.
+        // Returns the match of a statement in the same function.
         let here = |at: u32| {
             let there = both.b.statements.get(at as usize)?;
             of(at).filter(|_| there.function == function)
@@ -172,8 +172,9 @@ impl<'m> Surroundings<'m> {
         }
     }
 
-    /// The number of producers with a counterpart among those of `a` (a common constant, the same
-    /// values, or a match), and the strength of that evidence, 0 to 1.
+    /// Returns the number of producers with a counterpart among the producers of `a`, and the
+    /// strength of that evidence, from 0 to 1. Counterparts are common constants, statements with
+    /// the same values, and matches.
     fn operands(&self, a: u32, constants: usize) -> ((u32, u32), f32) {
         let makers = &self.both.of_a.makers[a as usize];
         let classes = &self.both.maker_classes[a as usize];
@@ -194,8 +195,8 @@ impl<'m> Surroundings<'m> {
         ((found, all as u32), sum / all.max(1) as f32)
     }
 
-    /// The number of producers or users with a counterpart among those of `a`, and the strength of
-    /// that evidence.
+    /// Returns the number of producers or users with a counterpart among the producers or users of
+    /// `a`, and the strength of that evidence.
     fn corresponding(
         &self,
         (mut found, mut sum): (u32, f32),
@@ -210,11 +211,11 @@ impl<'m> Surroundings<'m> {
         (found, sum)
     }
 
-    /// The strength, 0 to 1, of the evidence that a producer or user of the pair's second statement
-    /// has a counterpart among those of the first. The more statements share a common class of
-    /// values, the less the class counts.
+    /// Returns the strength, from 0 to 1, of the evidence that a producer or user of the pair's
+    /// second statement has a counterpart among the producers or users of the first statement. The
+    /// more statements share a common class of values, the less the class counts.
     fn corresponds(&self, related: &Related, (a, statements, classes): (u32, &Set, &Set)) -> f32 {
-        // For a value that is computed from itself, such as a counter, this is not evidence.
+        // A value that is computed from itself, such as a counter, is no evidence here.
         let found = related
             .found
             .filter(|found| *found != a || related.is_itself);
@@ -230,8 +231,8 @@ impl<'m> Surroundings<'m> {
         0.0
     }
 
-    /// The number of surrounding statements with counterparts around `a`, and their proximity: 0 to
-    /// 1.
+    /// Returns the number of surrounding statements with counterparts around `a`, and their
+    /// proximity, from 0 to 1.
     fn neighbours(&self, a: u32, function: u32) -> ((u32, u32), f32) {
         let (mut found, mut sum) = (0, 0.0);
         for near in &self.neighbours {
@@ -247,9 +248,10 @@ impl<'m> Surroundings<'m> {
         ((found, all as u32), sum / all.max(1) as f32)
     }
 
-    /// For a load, examines the stores that directly wrote its data; for a store, the loads that
-    /// read its data. Returns the share of these whose counterparts write or read the data of the
-    /// candidate. Links through copies count less. Returns `None` if no counterpart is known.
+    /// For a load, examines the stores that directly wrote its data, and for a store, the loads
+    /// that read its data. Returns the share of these statements with a counterpart that writes or
+    /// reads the candidate's data. Links through copies count less. Returns `None` if no
+    /// counterpart is known.
     fn by_writing(&self, a: u32) -> Option<f32> {
         let of_a = match self.both.b.statements[self.b as usize].class {
             Class::Load => &self.both.a.statements[a as usize].writers[..],
@@ -304,7 +306,7 @@ impl<'m> Surroundings<'m> {
     }
 }
 
-/// The number of common numbers in two ascending lists without repetition.
+/// Returns the number of common numbers in two ascending lists without repetition.
 fn in_common(x: &[u64], y: &[u64]) -> usize {
     let (mut common, mut next) = (0, 0);
     for number in x {
@@ -317,7 +319,7 @@ fn in_common(x: &[u64], y: &[u64]) -> usize {
 }
 
 /// Returns the counterparts of the stores that directly wrote a load's data, or of the loads that
-/// read a store's data: ascending, with the number of occurrences of each.
+/// read a store's data. They are ascending, with the number of occurrences of each.
 fn written(both: &Both<'_>, b: u32, known: &[Option<Match>]) -> Vec<(u32, u32)> {
     let statement = &both.b.statements[b as usize];
     let of_b = match statement.class {
@@ -342,8 +344,8 @@ mod tests {
     use super::*;
     use crate::{Evidence, Producer, Sketch, Statement, Version, Weights};
 
-    /// A statement: its function, its class, its only value, the producers of its operands, and the
-    /// writers of its data.
+    /// A statement, given as its function, its class, its only value, the producers of its
+    /// operands, and the writers of its data.
     type Made = (u32, usize, u64, Vec<u32>, Vec<u32>);
 
     const CLASSES: [Class; 3] = [Class::Compute, Class::Load, Class::Store];
@@ -498,14 +500,14 @@ mod tests {
             for of_b in 0..b.statements.len() as u32 {
                 let surroundings = Surroundings::new(&both, of_b, &known, &affinity);
                 for of_a in 0..count {
-                    // Only statements of one kind are queried about writers.
+                    // Writers are examined only for statements of the same class.
                     if a.statements[of_a as usize].class != b.statements[of_b as usize].class {
                         continue;
                     }
                     let expected = expected(&both, of_a, of_b, &known);
                     let mut told = Vec::new();
                     surroundings.tell(of_a, &mut |feature, x| told.push((feature, x)));
-                    // Classes of values also determine how makers and users count.
+                    // The classes of values also determine how producers and users count.
                     told.retain(|(feature, _)| {
                         ![
                             Feature::Operands,

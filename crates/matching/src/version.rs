@@ -9,32 +9,32 @@ use crate::{Active, Sketch};
 pub enum Class {
     /// A statement that computes a value.
     Compute,
-    /// A comparison: its value is 0 or 1.
+    /// A comparison. Its value is 0 or 1.
     Test,
     /// A statement that reads memory.
     Load,
-    /// A statement that writes memory: its value is the value written.
+    /// A statement that writes memory. Its value is the value written.
     Store,
     /// A branch with two directions.
     Branch,
     /// A branch with several directions.
     Table,
-    /// A call: its values are the arguments.
+    /// A call. Its values are the arguments.
     Call,
-    /// A return from a function: its value is the value returned.
+    /// A return from a function. Its value is the value returned.
     Return,
     /// Anything else.
     Other,
 }
 
 impl Class {
-    /// Whether it reads or writes memory.
+    /// Whether statements of the class read or write memory.
     pub fn accesses_memory(self) -> bool {
         matches!(self, Self::Load | Self::Store)
     }
 
-    /// Only statements of the same group may correspond. Tests and branches share a group, because
-    /// a version may test and branch in one operator.
+    /// Returns the group of a class. Only statements of the same group may correspond. Tests and
+    /// branches share a group, because a version may test and branch in one operator.
     pub(crate) fn group(self) -> u8 {
         match self {
             Self::Compute | Self::Load => 0,
@@ -60,39 +60,40 @@ pub enum Producer {
 /// A statement that was executed.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    /// Its function.
+    /// The statement's function.
     pub function: u32,
-    /// Its kind.
+    /// The statement's kind.
     pub class: Class,
-    /// The operator: equal numbers mean equal operators, in both versions.
+    /// The operator. Equal numbers mean equal operators, in both versions.
     pub operator: u64,
-    /// The values that it computed, wrote or decided by. For tests and branches: whether each
-    /// decision equals the first, so that a condition and its negation are the same.
+    /// The values that the statement computed, wrote or used for a decision. For tests and
+    /// branches, whether each decision equals the first, so that a condition and its negation are
+    /// the same.
     pub values: Box<Sketch>,
     /// For tests and branches, the compared values, which say more than the decisions.
     pub operands: Option<Box<Sketch>>,
-    /// The addresses that it accessed.
+    /// The addresses that the statement accessed.
     pub addresses: Option<Box<Sketch>>,
-    /// The exact operator, in which a comparison, its negation, and its form with swapped operands
-    /// differ.
+    /// The exact operator. It distinguishes a comparison, its negation, and its form with swapped
+    /// operands.
     pub exact: u64,
     /// The offset that a load or a store adds to its address.
     pub offset: u64,
-    /// Its position in the function's code, which is the same in functions of equal code.
-    /// [`INLINED`](Self::INLINED) if it counts as inlined there.
+    /// The statement's position in the function's code, which is the same in functions of equal
+    /// code. It is [`INLINED`](Self::INLINED) if the statement counts as inlined there.
     pub ordinal: u32,
-    /// The number of calls that count as inlined through which it is executed.
+    /// The number of calls through which the statement is executed and that count as inlined.
     pub depth: u32,
-    /// The time of its first execution.
+    /// The time of the first execution.
     pub first: u64,
-    /// The time of its last execution.
+    /// The time of the last execution.
     pub last: u64,
-    /// The parts of the run in which it was executed.
+    /// The parts of the run in which the statement was executed.
     pub active: Active,
-    /// The possible origins of its operands, through copies: all known ones, each at most once.
+    /// All known origins of the statement's operands, through copies, without repetition.
     pub producers: Box<[Producer]>,
-    /// For a load, the stores that wrote its data, ascending, directly or through copies; each with
-    /// the strength of the link, from 1 (direct) down to 0.
+    /// For a load, the stores that wrote its data, directly or through copies, ascending. Each
+    /// comes with the strength of the link, from 1 (direct) down to 0.
     pub writers: Box<[(u32, f32)]>,
 }
 
@@ -101,7 +102,7 @@ impl Statement {
     /// inlined.
     pub const INLINED: u32 = u32::MAX;
 
-    /// A statement of a function and a class without known actions.
+    /// Creates a statement of a function and a class without known actions.
     #[cfg(test)]
     pub(crate) fn plain(function: u32, class: Class) -> Self {
         Self {
@@ -123,8 +124,8 @@ impl Statement {
         }
     }
 
-    /// The sketch that identifies the statement best: for tests and branches the compared values,
-    /// otherwise the values.
+    /// Returns the sketch that identifies the statement best. For tests and branches, this is the
+    /// sketch of the compared values, and otherwise of the values.
     pub fn telling(&self) -> &Sketch {
         self.operands.as_deref().unwrap_or(&self.values)
     }
@@ -139,14 +140,14 @@ pub(crate) enum Lies {
     Elsewhere,
 }
 
-/// How a function was entered.
+/// The entries of a function.
 #[derive(Clone, Debug, Default)]
 pub struct Entered {
     /// The number of entries.
     pub count: u64,
     /// The time of the first entry.
     pub first: u64,
-    /// Its type: equal numbers mean equal types, in both versions.
+    /// The function's type. Equal numbers mean equal types, in both versions.
     pub ty: u64,
     /// The values of each parameter.
     pub parameters: Vec<Sketch>,
@@ -159,7 +160,7 @@ pub struct Version {
     pub statements: Vec<Statement>,
     /// The length of the run, in the unit of the statements' times.
     pub length: u64,
-    /// Addresses below this one are on the stack; 0 if unknown.
+    /// The first address above the stack; 0 if unknown.
     pub stack: u64,
     /// For each function with statements, the operators of its code, by ordinal.
     pub bodies: FxHashMap<u32, Box<[u64]>>,
@@ -168,7 +169,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// The location of a statement's addresses, if known and uniform.
+    /// Returns the location of a statement's addresses, if known and uniform.
     pub(crate) fn lies(&self, statement: &Statement) -> Option<Lies> {
         let addresses = statement.addresses.as_ref().filter(|_| self.stack > 0)?;
         if addresses.largest < self.stack {
@@ -189,7 +190,7 @@ impl Version {
         readers
     }
 
-    /// For each statement, the possible users of its result. O(statements).
+    /// Returns the possible users of each statement's result. O(statements).
     pub fn users(&self) -> Vec<Vec<u32>> {
         let mut users = vec![Vec::new(); self.statements.len()];
         for (user, statement) in (0..).zip(&self.statements) {

@@ -1,4 +1,4 @@
-//! The evidence from executions in corresponding stretches.
+//! Counts the evidence from executions in corresponding stretches.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::region::{Instance, Region};
 use crate::{ADDRESSES, Match, Matching, Version};
 
-/// A fraction of 1, or a sum of fractions. It is in fixed point, so that sums by several threads do
-/// not depend on their order.
+/// A fraction of 1, or a sum of fractions. The representation is fixed-point, so that sums by
+/// several threads do not depend on their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Parts(u64);
 
@@ -27,15 +27,18 @@ impl Parts {
     }
 }
 
-/// How often two statements were executed at corresponding times, counted over the executions of
-/// the second.
+/// Counts of how two statements were executed at corresponding times, over the executions of the
+/// second statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tally {
-    /// The number of times that the first was executed in the stretch with the same value.
+    /// The number of times that the first statement was executed in the stretch with the same
+    /// value.
     pub together: u32,
-    /// The number of times that it was the earliest in the stretch with this value and operator.
+    /// The number of times that the first statement was the earliest in the stretch with this value
+    /// and operator.
     pub earliest: u32,
-    /// The number of times that it was the latest in the stretch with this value and operator.
+    /// The number of times that the first statement was the latest in the stretch with this value
+    /// and operator.
     pub latest: u32,
     /// The number of times that an alignment of both sequences pairs the two statements.
     pub aligned: u32,
@@ -43,13 +46,14 @@ pub(crate) struct Tally {
     /// the runs. Each time counts as 1 if most objects have that displacement, and less if few have
     /// it.
     pub placed: Parts,
-    /// The number of times that the first was executed between the partners of the executions
-    /// before and after it.
+    /// The number of times that the first statement was executed between the partners of the
+    /// neighbouring executions.
     pub within: u32,
-    /// The number of times that the first was executed between these partners with the same value.
+    /// The number of times that the first statement was executed with the same value between the
+    /// partners of the neighbouring executions.
     pub within_same: u32,
-    /// The first statement's total proximity to the place between these partners: 1 for each time
-    /// that it was there.
+    /// The first statement's total proximity to the place between the partners of the neighbouring
+    /// executions. Each execution in that place counts as 1.
     pub near: Parts,
 }
 
@@ -59,10 +63,10 @@ const AROUND: usize = 32;
 /// The evidence from the regions.
 #[derive(Debug, Default)]
 pub(crate) struct Votes {
-    /// By statement of the second version: the number of its executions in regions.
+    /// For each statement of the second version, the number of its executions in regions.
     pub executions: Vec<u32>,
-    /// By statement of the second version: the statements of the first that were executed together
-    /// with it.
+    /// For each statement of the second version, the statements of the first that were executed
+    /// together with it.
     pub with: Vec<FxHashMap<u32, Tally>>,
 }
 
@@ -73,8 +77,8 @@ const PRIOR: f32 = 3.0;
 const CELLS: usize = 1 << 21;
 
 impl Votes {
-    /// Counts votes; the regions were found with `found`. O(product of the two versions' executions
-    /// in each region).
+    /// Counts votes. `found` is the matching with which the regions were found. O(product of the
+    /// two versions' executions in each region).
     pub fn new(a: &Version, b: &Version, regions: &[Region<'_>], found: &Matching) -> Self {
         let counting = Counting {
             a,
@@ -102,7 +106,8 @@ impl Votes {
     }
 }
 
-/// By statement of the second version: the votes of its executions. Several threads add to it.
+/// For each statement of the second version, the votes of its executions. Several threads add to
+/// them.
 struct Sums(Vec<Mutex<FxHashMap<u32, Tally>>>);
 
 impl Sums {
@@ -143,7 +148,7 @@ impl Tally {
 /// second.
 #[derive(Clone, Copy, Debug)]
 struct Column {
-    /// The number of its statement in the stretch.
+    /// The number of the execution's statement in the stretch.
     local: u32,
     group: u8,
     operator: u64,
@@ -154,12 +159,12 @@ struct Column {
 struct Room {
     table: Table,
     columns: Vec<Column>,
-    /// The statements of the first version in the stretch; `locals` has the number of each.
+    /// The statements of the first version in the stretch. `locals` has the number of each.
     statements: Vec<u32>,
     locals: FxHashMap<u32, u32>,
-    /// By statement in the stretch: its score as a likely candidate.
+    /// For each statement in the stretch, its score as a likely candidate.
     priors: Vec<f32>,
-    /// By statement in the stretch: the votes of an execution of the second version, if any.
+    /// For each statement in the stretch, the votes of an execution of the second version, if any.
     tallies: Vec<Option<Tally>>,
     /// The statements with votes.
     told: Vec<u32>,
@@ -190,7 +195,7 @@ impl Room {
         self.tallies.resize(self.statements.len(), None);
     }
 
-    /// The current execution's votes for a statement.
+    /// Returns the current execution's votes for a statement.
     #[inline(always)]
     fn tally(&mut self, local: u32) -> &mut Tally {
         let tally = &mut self.tallies[local as usize];
@@ -215,7 +220,7 @@ struct Counting<'v> {
     a: &'v Version,
     b: &'v Version,
     moved: Moved,
-    /// By statement of the second version: the candidates with their likelihoods.
+    /// For each statement of the second version, the candidates with their likelihoods.
     likely: &'v [Vec<(u32, f32)>],
 }
 
@@ -319,13 +324,13 @@ impl Counting<'_> {
     }
 }
 
-/// The proximity of an execution at this distance from its expected place.
+/// Returns the proximity of an execution at this distance from its expected place.
 fn near(apart: usize) -> Parts {
     Parts::of(1.0 / (1.0 + apart as f32 / 8.0))
 }
 
-/// The scores of two executions as a pair, and of their accesses as the same object; `None` if they
-/// do not match.
+/// Returns the scores of two executions as a pair, and of their accesses as the same object; `None`
+/// if they do not match.
 fn weight(operator: bool, a: &Instance, b: &Instance, moved: &Moved) -> Option<(f32, f32)> {
     let distance = |a: u64, b: u64| (b as u32).wrapping_sub(a as u32);
     let mut weight = if operator { 1.0 } else { 0.2 };
@@ -349,12 +354,12 @@ fn weight(operator: bool, a: &Instance, b: &Instance, moved: &Moved) -> Option<(
     Some((weight, placed))
 }
 
-/// Displacements of objects from the first run to the second, with their frequencies: 0 to 1.
+/// Displacements of objects from the first run to the second, with their frequencies from 0 to 1.
 type Moved = FxHashMap<u32, f32>;
 
-/// The displacements of objects, according to corresponding loads and stores.
+/// Returns the displacements of objects, according to corresponding loads and stores.
 fn moved(regions: &[Region<'_>], known: &[Option<Match>]) -> Moved {
-    // By stretch: each displacement, with each statement of the second version that shows it.
+    // For each stretch, the displacements, each with the second version's statements that show it.
     let told = parallel::map_with(regions.len(), FxHashSet::default, |told, at| {
         let region = &regions[at];
         for of_b in region.b {
@@ -384,8 +389,8 @@ fn moved(regions: &[Region<'_>], known: &[Option<Match>]) -> Moved {
     usual.collect()
 }
 
-/// The table of an alignment: the heaviest chains of pairs that ascend in both sequences (Needleman
-/// and Wunsch 1970, without a gap cost).
+/// The table of an alignment. It contains the heaviest chains of pairs that ascend in both
+/// sequences (Needleman and Wunsch 1970, without a gap cost).
 #[derive(Debug, Default)]
 struct Table {
     rows: usize,
@@ -404,7 +409,7 @@ impl Table {
         self.best.resize((rows + 1) * (columns + 1), 0.0);
     }
 
-    /// The pairs of the heaviest chain.
+    /// Returns the pairs of the heaviest chain.
     fn align(&mut self) -> Vec<(usize, usize)> {
         let width = self.columns + 1;
         for row in 0..self.rows {
@@ -443,7 +448,8 @@ mod tests {
     use super::*;
     use crate::{Class, Evidence};
 
-    /// The weight of the heaviest chain that ascends in both sequences, found by trying all.
+    /// Returns the weight of the heaviest chain that ascends in both sequences, found by trying
+    /// all.
     fn heaviest(weights: &[f32], rows: usize, columns: usize) -> f32 {
         let cells = 0..1u32 << (rows * columns);
         let rises = |set: u32| {
@@ -480,7 +486,7 @@ mod tests {
     }
 
     proptest! {
-        /// The counts around the pairs of an alignment, computed from their definition.
+        /// Compares the counts around the pairs of an alignment with their definition.
         #[test]
         fn what_is_near_to_where_it_is_expected_is_counted(
             of_a in prop::collection::vec(0u32..4, 1..60),
@@ -521,8 +527,8 @@ mod tests {
                 let to = after.map_or(region.last, |pair| pair.1).max(from);
                 for other in 0..4 {
                     let columns = (0..of_a.len()).filter(|&at| of_a[at] == other);
-                    // Executions in `from..to` have distance 0; if there are none, the place
-                    // between them has distance 0.
+                    // Executions in `from..to` have distance 0. If there are none, the place
+                    // between `from` and `to` has distance 0.
                     let apart = columns.map(|at| match at {
                         _ if at < from => from - at,
                         _ if at >= to => at + 1 - to,
@@ -547,8 +553,8 @@ mod tests {
         }
     }
 
-    /// The votes of regions, computed from their definition: each execution of the second version
-    /// is compared with each of the first.
+    /// Computes the votes of regions from their definition, by comparing each execution of the
+    /// second version with each execution of the first.
     fn together_by_definition(
         (a, b): (&Version, &Version),
         regions: &[Region<'_>],
@@ -612,7 +618,7 @@ mod tests {
     }
 
     proptest! {
-        /// Several regions, one after another with the same scratch space.
+        /// Tests several regions, one after another with the same scratch space.
         #[test]
         fn what_was_executed_together_is_counted(
             classes in prop::collection::vec(0usize..3, 8),
@@ -689,7 +695,7 @@ mod tests {
         let of = |a: Instance, b: Instance| weight(true, &a, &b, &moved);
         assert!(of(instance(0, 5, none), instance(0, 5, none)).is_some());
         assert!(of(instance(0, 5, none), instance(0, 6, none)).is_none());
-        // A pointer to an object displaced by 16 bytes; numbers that are not addresses do not move.
+        // A pointer to an object displaced by 16 bytes. Numbers that are not addresses do not move.
         assert!(of(instance(0, 4096, none), instance(0, 4112, none)).is_some());
         assert!(of(instance(0, 40, none), instance(0, 56, none)).is_none());
         let there = of(instance(0, 5, 4096), instance(0, 5, 4112)).unwrap();

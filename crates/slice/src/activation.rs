@@ -1,4 +1,4 @@
-//! An activation during a forward walk over its executions.
+//! Tracks an activation during a forward walk over its executions.
 
 use std::rc::Rc;
 
@@ -7,11 +7,11 @@ use rustc_hash::FxHashMap;
 
 use crate::control::Decision;
 
-/// An activation.
+/// An activation with the labels of its variables and decisions.
 #[derive(Debug)]
 pub(crate) struct Activation<L> {
     pub function: FuncId,
-    /// The labels of the activation's variables. Variables beyond the end have the default label.
+    /// The labels of the activation's first variables. All other variables have the default label.
     variables: Vec<L>,
     /// The number of variables whose label is not the default.
     labelled: usize,
@@ -23,8 +23,7 @@ pub(crate) struct Activation<L> {
     pub last: Option<(BlockId, L)>,
     /// The exception to be handled by the next block.
     pub handles: Option<L>,
-    /// Whether no more code of the activation follows, so that it returns whatever it receives
-    /// next.
+    /// Whether no more code of the activation follows. It then returns whatever it receives next.
     pub returns: bool,
 }
 
@@ -45,7 +44,7 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
         }
     }
 
-    /// The label of a variable.
+    /// Returns the label of a variable.
     #[inline]
     pub fn variable(&self, variable: u32) -> L {
         let label = self.variables.get(variable as usize);
@@ -74,7 +73,7 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
         registers[..known].copy_from_slice(&self.variables[..known]);
     }
 
-    /// The label of the decision to execute a block.
+    /// Returns the label of the decision to execute a block.
     #[inline]
     pub fn of_block(&self, block: BlockId) -> L {
         self.decided.get(&block).copied().unwrap_or(self.call)
@@ -88,7 +87,7 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
         };
     }
 
-    /// Leaves the last block over these edges, which are listed from last to first.
+    /// Leaves the last block over the edges of `decisions`, which are listed from last to first.
     pub fn pass(&mut self, decisions: &[Decision], from: L) {
         if from == self.call && self.decided.is_empty() {
             return;
@@ -105,7 +104,7 @@ impl<L: Copy + Default + PartialEq> Activation<L> {
         }
     }
 
-    /// Makes these blocks also depend on the exception that is handled.
+    /// Makes the blocks in `handled` also depend on the exception that is being handled.
     pub fn handle(&mut self, handled: &Rc<[BlockId]>, mut join: impl FnMut(L) -> L) {
         for &block in handled.iter() {
             let label = join(self.of_block(block));

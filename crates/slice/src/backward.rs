@@ -31,12 +31,11 @@ const CHUNK: usize = 8;
 /// The maximum size in bytes of the memoised outcomes of nodes.
 const ROOM: usize = 64 << 20;
 
-/// Walks back over a run, stretch by stretch, and finds the dependences of a criterion: a full
-/// dynamic slice, of executions (Zhang and Gupta 2005, section 6.1; Agrawal and Horgan 1990, the
-/// third approach).
+/// Walks back over a run, stretch by stretch, and computes a full dynamic slice, which consists of
+/// executions (Zhang and Gupta 2005, section 6.1; Agrawal and Horgan 1990, the third approach).
 ///
-/// At each moment it keeps a set of wanted things: bytes of memory, globals, variables of open
-/// activations, and blocks whose predicate is sought. Whatever produces something wanted is in the
+/// The walk keeps a set of wanted things: bytes of memory, globals, variables of open activations,
+/// and blocks with a predicate to be found. An execution that produces a wanted thing is in the
 /// slice. Its operands then become wanted, as far as the criteria require. Time is linear in the
 /// nodes of the run, and memory in the guest's memory.
 pub struct Backward<'a> {
@@ -45,17 +44,17 @@ pub struct Backward<'a> {
     bytes: ByteSet,
     globals: Vec<Reach>,
     tables: Vec<Reach>,
-    /// How deep to follow the sizes of memories.
+    /// The depth to which to follow the size of each memory.
     sizes: Vec<Reach>,
     frames: Vec<Frame>,
     of_end: OfEnd,
     criteria: Criteria,
     /// The query about the current execution.
     asked: Option<Box<ExecutionQuery>>,
-    /// How deep to follow the registers of the current node.
+    /// The depth to which to follow each register of the current node.
     registers: Vec<Reach>,
-    /// How deep to follow the decisions to execute the node's blocks, because wanted values were
-    /// moved there.
+    /// For each block of the node, the depth to which to follow the decision to execute it, because
+    /// wanted values were moved there.
     moved: Vec<Reach>,
     /// Whether the end of the current node is in the slice.
     ended: bool,
@@ -63,12 +62,12 @@ pub struct Backward<'a> {
     marks: Marks,
     /// If given, only these executions are marked.
     within: Option<Instances>,
-    /// The sources of the chop.
+    /// The executions at which the chop begins, each with an instruction or `None` for the end.
     sources: Vec<(u64, Option<usize>)>,
     connected: bool,
     /// The position in `within` of the current execution's bits.
     base: Option<u64>,
-    /// The time down to which the run has been processed.
+    /// The time back to which the run has been processed.
     gone: u64,
     /// The memoised outcomes of nodes; `None` if some dependences are followed only to a limited
     /// depth.
@@ -112,8 +111,8 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Uses about this many bytes for memoised outcomes, instead of 64 MiB. With fewer bytes, the
-    /// slice is the same but takes longer.
+    /// Uses about this many bytes for memoised outcomes instead of 64 MiB. With fewer bytes, the
+    /// same slice takes longer.
     pub fn with_room(mut self, bytes: usize) -> Self {
         if let Some(memo) = &mut self.memo {
             *memo = Memo::new(self.plans.len(), bytes);
@@ -122,13 +121,13 @@ impl<'a> Backward<'a> {
     }
 
     /// Restricts the slice to these executions. If they are the executions of a forward slice, the
-    /// result is a chop (Jackson and Rollins 1994). Stretches must begin where those of the forward
-    /// slice began, or combine several of them. The result is empty unless the slice contains an
-    /// instruction or end that `from` wants, because otherwise no dependence leads from `from` to
-    /// the criteria.
+    /// result is a chop (Jackson and Rollins 1994). Stretches must begin where the forward slice's
+    /// stretches began, or combine several of these. The result is empty unless the slice contains
+    /// an instruction or end that `from` wants, because otherwise no dependence leads from `from`
+    /// to the criteria.
     pub fn within(mut self, instances: Instances, from: &[Criterion]) -> Self {
         self.within = Some(instances);
-        // Executions with equal outcomes may differ in what the set contains of them.
+        // The set may contain different instructions of executions with equal outcomes.
         self.memo = None;
         for criterion in from {
             let wants = criterion.wants.iter();
@@ -172,7 +171,7 @@ impl<'a> Backward<'a> {
         self.plans.prepare(node, code);
     }
 
-    /// Walks back over a stretch. It must be the one right before the last stretch passed.
+    /// Walks back over a stretch, which must directly precede the stretch passed last.
     pub fn pass(&mut self, stretch: &Stretch) {
         let Some(executions) = self.criteria.begin(stretch) else {
             return;
@@ -198,7 +197,7 @@ impl<'a> Backward<'a> {
         self.events(&stretch.events[..stretch.before]);
     }
 
-    /// The positions of the bits of a stretch's parts, by the first execution of each part,
+    /// Returns the positions of the bits of a stretch's parts, by the first execution of each part,
     /// ascending.
     fn bases(&self, stretch: &Stretch, executions: usize) -> Vec<(usize, u64)> {
         let Some(within) = &self.within else {
@@ -314,8 +313,8 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Adds what the criteria want from an execution, except in memory. Returns how far its last
-    /// block must be followed because of this.
+    /// Adds everything that the criteria want from an execution, except in memory. Returns how far
+    /// the execution's last block must be followed because of this.
     fn ask(&mut self, plan: &Plan, execution: Execution) -> Reach {
         let mut live = Reach::NONE;
         let Some(asked) = self.asked.take() else {
@@ -423,8 +422,8 @@ impl<'a> Backward<'a> {
         })
     }
 
-    /// Walks back over a node's blocks, from block `last` on. That block is in the slice if it is
-    /// `live`.
+    /// Walks back over a node's blocks, from block `last` on. The pair contains block `last`, and
+    /// how far it is wanted as part of the slice.
     fn go_over(
         &mut self,
         plan: &Plan,
@@ -491,7 +490,7 @@ impl<'a> Backward<'a> {
         }
         self.marks.put(execution.node, counts);
         self.ask_memory(0);
-        // The variables that are wanted with the values that they have at the node's beginning.
+        // The variables whose values at the node's beginning are wanted.
         let variables = plan.variables as usize;
         for chunk in (0..variables).step_by(CHUNK) {
             let wanted: [Reach; CHUNK] = std::array::from_fn(|i| self.registers[chunk + i]);
@@ -528,7 +527,7 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Marks the end of a block as in the slice, because of its exit.
+    /// Records that the end of a block is in the slice, because of the exit taken there.
     fn decided(&mut self, plan: &Plan, position: usize, execution: Execution, reach: Reach) {
         let last = position + 1 == plan.blocks.len();
         match &plan.end {

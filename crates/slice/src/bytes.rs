@@ -1,4 +1,4 @@
-//! The wanted bytes of memories.
+//! Holds the wanted bytes of memories.
 
 use afterimage_machine::Range;
 
@@ -7,7 +7,7 @@ use crate::reach::Reach;
 /// The number of bytes in a page.
 const PAGE: u64 = 4096;
 
-/// How deep to follow the bytes of a page.
+/// The depths to which to follow the bytes of a page.
 #[derive(Debug)]
 enum Page {
     All(Reach),
@@ -32,15 +32,15 @@ impl Page {
     }
 }
 
-/// How deep to follow each byte. O(1) per examined byte. Pages that are wanted entirely, or not at
-/// all, cost only their entry.
+/// The depth to which to follow each byte. O(1) per examined byte. A page that is wanted entirely
+/// or not at all needs only its entry.
 #[derive(Debug, Default)]
 pub(crate) struct ByteSet {
     memories: Vec<Vec<Page>>,
     count: u64,
 }
 
-/// Returns the parts of a range in each page: the page's number, the first byte in the page, and
+/// Returns the parts of a range in each page, as the page's number, the first byte in the page, and
 /// the length.
 fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     let end = range.address.saturating_add(range.length);
@@ -57,13 +57,13 @@ fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     })
 }
 
-/// The number of these bytes that are wanted.
+/// Returns the number of these bytes that are wanted.
 fn wanted(bytes: &[Reach]) -> u64 {
     bytes.iter().map(|byte| u64::from(byte.is_some())).sum()
 }
 
 impl ByteSet {
-    /// The number of wanted bytes.
+    /// Returns the number of wanted bytes.
     pub fn len(&self) -> u64 {
         self.count
     }
@@ -148,7 +148,7 @@ impl ByteSet {
         farthest
     }
 
-    /// The wanted parts of a range, ascending, each with one limit.
+    /// Appends the wanted parts of a range to `found`, ascending. Each part has a single reach.
     pub fn parts(&self, range: Range, found: &mut Vec<(Range, Reach)>) {
         let pages = self.memories.get(range.memory as usize);
         let pages = pages.map_or(&[][..], Vec::as_slice);
@@ -185,7 +185,7 @@ impl ByteSet {
         found.extend(open);
     }
 
-    /// All wanted bytes, as ranges.
+    /// Returns all wanted bytes, as ranges.
     pub fn all(&self) -> Vec<Range> {
         let mut found = Vec::new();
         for (memory, pages) in (0..).zip(&self.memories) {

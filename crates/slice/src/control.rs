@@ -1,4 +1,4 @@
-//! The decisions made when control goes from one block of an activation to the next.
+//! Finds the decisions made when control goes from one block of an activation to the next.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Decision {
     /// The vertex that the edge leaves.
     pub from: BlockId,
-    /// Whether the vertex executes nothing: an exception chose its handler there.
+    /// Whether the vertex only dispatches an exception to its handler and executes nothing.
     pub dispatches: bool,
     /// The vertices that depend on the edge, ascending.
     pub decided: Box<[BlockId]>,
@@ -35,7 +35,7 @@ pub(crate) struct FunctionControl {
 }
 
 impl FunctionControl {
-    /// Computes the dependences in O(vertices × log of them + dependences).
+    /// Computes the dependences in O(vertices × log vertices + dependences).
     pub fn new(cfg: &Cfg) -> Self {
         let post_dominators = PostDominatorTree::compute(&cfg.graph);
         let mut conditional = vec![false; cfg.graph.vertex_count()];
@@ -74,7 +74,7 @@ impl FunctionControl {
         next.any(|next| Some(next) != after || is_dispatch(cfg, next))
     }
 
-    /// The decisions made when control goes from one block to another.
+    /// Returns the decisions made when control goes from one block to another.
     pub fn decisions(&mut self, cfg: &Cfg, from: BlockId, to: BlockId) -> Decisions {
         if let Some(known) = self.known.get(&(from, to)) {
             return Rc::clone(known);
@@ -94,8 +94,8 @@ impl FunctionControl {
     }
 
     /// Returns the vertices that may depend on an exception that this block handles. They depend on
-    /// the edges from the dispatch to the block or, if the dispatch depends on these vertices, too,
-    /// on the edges to the dispatch.
+    /// the edges from the dispatch to the block. If the dispatch also depends on these vertices,
+    /// they depend on the edges to the dispatch instead.
     pub fn handled(&mut self, cfg: &Cfg, handler: BlockId) -> Rc<[BlockId]> {
         if let Some(known) = self.handlers.get(&handler) {
             return Rc::clone(known);

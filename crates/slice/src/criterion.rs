@@ -1,4 +1,4 @@
-//! The starting points of slices.
+//! Defines the starting points of slices.
 
 use afterimage_machine::Range;
 
@@ -10,9 +10,8 @@ use crate::stretch::Stretch;
 pub struct Follows {
     /// Whether to follow control dependences.
     pub control: bool,
-    /// Whether to follow the operands of loads, stores and other memory accesses that give the
-    /// address. Without these and without control, slices are thin (Sridharan, Fink and Bodík
-    /// 2007).
+    /// Whether to follow the address operands of loads, stores and other memory accesses. Without
+    /// addresses and control, slices are thin (Sridharan, Fink and Bodík 2007).
     pub addresses: bool,
     /// Whether to follow data dependences.
     pub data: bool,
@@ -42,14 +41,14 @@ impl Follows {
     };
 }
 
-/// The starting point of a slice: things within one execution of a node.
+/// A starting point of a slice. It names things within one execution of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Criterion {
     /// The time of the execution's first block.
     pub start: u64,
     /// The things in question.
     pub wants: Vec<Want>,
-    /// How deep to follow the origins of these things.
+    /// The depth to which to follow the origins of these things.
     pub reach: Reach,
 }
 
@@ -58,8 +57,8 @@ pub struct Criterion {
 pub enum Want {
     /// The execution of an instruction.
     Inst(usize),
-    /// The execution of the node's end: a call, with all of its arguments and with the host's reads
-    /// during it; a return; or a throw.
+    /// The execution of the node's end, which is a return, a throw, or a call. A call includes its
+    /// arguments and the host's reads during the call.
     End,
     /// The value of a variable at the node's beginning.
     Variable(u32),
@@ -71,7 +70,7 @@ pub enum Want {
     Block(usize),
 }
 
-/// The query about one execution.
+/// The things in question within one execution.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExecutionQuery {
     pub insts: Vec<(usize, Reach)>,
@@ -83,7 +82,7 @@ pub(crate) struct ExecutionQuery {
     pub blocks: Vec<(usize, Reach)>,
 }
 
-/// Stored things other than variables.
+/// Things in question that are not in variables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stored {
     Bytes(Range),
@@ -162,8 +161,8 @@ impl Criteria {
         self.left.is_empty()
     }
 
-    /// Returns the number of a stretch's executions to process, which is up to the last criterion.
-    /// Returns `None` if that criterion is not in the stretch.
+    /// Returns the number of executions of a stretch to process, up to the last criterion. Returns
+    /// `None` if that criterion is not in the stretch.
     pub fn begin(&mut self, stretch: &Stretch) -> Option<usize> {
         let all = stretch.executions.len();
         if self.begun {

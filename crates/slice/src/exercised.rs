@@ -1,4 +1,4 @@
-//! Collects which statements depended on which others during a run.
+//! Collects the dependences between statements that a run exercised.
 
 use std::collections::BTreeSet;
 
@@ -28,13 +28,13 @@ pub struct Edge {
     pub why: Why,
 }
 
-/// The producer of a thing: 0 for nothing, an operator's number from 1 or, from [`SETS`] on, a set
-/// of several operators.
+/// The producer of a value. It is 0 for none, the number of an operator from 1 on, or the number of
+/// a set of operators from [`SETS`] on.
 type Label = u32;
 
 /// The first label of a set of operators.
 const SETS: Label = 1 << 31;
-/// In a set, marks an operator that allowed a value to be moved but did not produce it.
+/// A bit that marks an operator in a set if it allowed a value to be moved but did not produce it.
 const MOVED: Label = 1 << 30;
 
 /// The size of a cache of recent edges, which avoids most look-ups in the set of all edges.
@@ -74,8 +74,8 @@ impl Edges {
         })
     }
 
-    /// Returns the number of a node's instruction, or of its end. Returns 0 if that is not an
-    /// operator of its own.
+    /// Returns the number of a node's instruction, or of its end. Returns 0 if it is not a separate
+    /// operator.
     fn of(&mut self, execution: Execution, plan: &Plan, inst: Option<usize>) -> Label {
         let node = execution.node.index();
         if self.of_nodes[node].is_empty() {
@@ -104,7 +104,7 @@ impl Edges {
         }
     }
 
-    /// The label of a set.
+    /// Returns the label of a set.
     fn set(&mut self, members: BTreeSet<Label>) -> Label {
         let members: Box<[Label]> = members.into_iter().collect();
         if let Some(&known) = self.of_sets.get(&members) {
@@ -228,12 +228,13 @@ impl Domain for Edges {
     }
 }
 
-/// Walks forward over a run from its beginning and collects which operators depended on which
-/// others. These are the edges of Agrawal and Horgan's second approach (1990, section 3.2).
+/// Walks forward over a run from its beginning and collects the dependences between operators.
+/// These are the edges of Agrawal and Horgan's second approach (1990, section 3.2).
 ///
-/// A call and the host's actions during it count as one operator, and so do a copy and all of its
-/// bytes. Time is linear in the number of executed statements and of blocks that decisions decide.
-/// Memory is that of the edges, plus four bytes for each written byte of the guest's memory.
+/// A call and the host's actions during it count as one operator. The same is true of a copy and
+/// all of its bytes. Time is linear in the number of executed statements and of blocks that
+/// decisions decide. Needs memory for the edges, plus four bytes for each written byte of the
+/// guest's memory.
 pub struct Exercised<'a>(Walk<'a, Edges>);
 
 impl<'a> Exercised<'a> {
@@ -248,7 +249,7 @@ impl<'a> Exercised<'a> {
         self.0.prepare(node, code);
     }
 
-    /// Processes a stretch. It must be the one right after the last stretch passed.
+    /// Processes a stretch, which must directly follow the stretch passed last.
     pub fn pass(&mut self, stretch: &Stretch) {
         self.0.pass(stretch, |_| ExecutionQuery::default(), 0);
     }

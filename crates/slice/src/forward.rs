@@ -1,4 +1,4 @@
-//! Forward slices.
+//! Computes forward slices.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,8 @@ use crate::reach::Reach;
 use crate::stretch::{Execution, Stretch};
 use crate::walk::Walk;
 
-/// Whether something depends on the criteria, and how deep to follow its dependents.
+/// The domain of forward slices. A label states how deep to follow the dependents of something,
+/// which is zero if it does not depend on the criteria.
 struct Reached {
     marks: Marks,
     /// The executions in the slice, if requested.
@@ -121,8 +122,8 @@ fn farthest(on: &[(Why, Reach)]) -> Reach {
     on.fold(Reach::NONE, Reach::max)
 }
 
-/// Walks forward over a run, stretch by stretch, and finds the dependents of criteria: the
-/// executions whose [backward](crate::Backward) slices contain a criterion.
+/// Walks forward over a run, stretch by stretch, and finds the dependents of criteria, which are
+/// the executions with [backward](crate::Backward) slices that contain a criterion.
 ///
 /// Time is linear in the nodes of the run and in the blocks that the decisions in the slice decide.
 /// Memory is linear in the guest's memory.
@@ -130,12 +131,12 @@ pub struct Forward<'a> {
     walk: Walk<'a, Reached>,
     /// The criteria by time, ascending.
     criteria: VecDeque<Criterion>,
-    /// How deep to follow the dependents of the criteria.
+    /// The depth to which to follow the dependents of the criteria.
     reach: Reach,
 }
 
 impl<'a> Forward<'a> {
-    /// Starts from criteria. The largest of their limits applies to all of them. The first stretch
+    /// Starts from criteria. The largest of their limits applies to all criteria. The first stretch
     /// must contain the execution of the first criterion, or come before it.
     pub fn new(
         program: &'a Program,
@@ -157,7 +158,7 @@ impl<'a> Forward<'a> {
         }
     }
 
-    /// Also records which executions are in the slice.
+    /// Makes the walk also record which executions are in the slice.
     pub fn with_instances(mut self) -> Self {
         self.walk.domain.instances = Some(Instances::default());
         self
@@ -174,7 +175,7 @@ impl<'a> Forward<'a> {
         self.walk.open(function, last);
     }
 
-    /// Processes a stretch. It must be the one right after the last stretch passed.
+    /// Processes a stretch, which must directly follow the stretch passed last.
     pub fn pass(&mut self, stretch: &Stretch) {
         if let (Some(instances), Some(start)) = (&mut self.walk.domain.instances, stretch.first()) {
             instances.stretch(start);

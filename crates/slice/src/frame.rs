@@ -1,4 +1,4 @@
-//! The wanted parts of an activation.
+//! Tracks the wanted parts of an activation.
 
 use afterimage_ids::{BlockId, FuncId};
 
@@ -10,16 +10,16 @@ use crate::reach::Reach;
 pub(crate) struct Frame {
     /// The function, once one of its nodes has been processed.
     pub function: Option<FuncId>,
-    /// How deep to follow the values of the activation's variables.
+    /// The depth to which to follow the value of each variable of the activation.
     pub wanted: Vec<Reach>,
     /// The number of wanted variables.
     pub count: u32,
-    /// Later blocks in the slice whose last decision is being sought, ascending, with how deep to
-    /// follow each decision.
+    /// Later blocks in the slice for which the last decision has not been found yet, ascending.
+    /// Each comes with the depth to which to follow the decision.
     pending: Vec<(BlockId, Reach)>,
     /// The number of the set of pending blocks, if known.
     pub number: Option<u32>,
-    /// How deep to follow the call, because something in the slice depends on it.
+    /// The depth to which to follow the call, because something in the slice depends on it.
     pub of_call: Reach,
     /// The first block of the node that the activation executes next.
     pub next: Option<BlockId>,
@@ -27,7 +27,7 @@ pub(crate) struct Frame {
     pub returned: Option<(u32, Wanted)>,
 }
 
-/// The positions of wanted values, with how deep to follow each.
+/// The positions of wanted values, each with the depth to which to follow it.
 pub(crate) type Wanted = Vec<(u32, Reach)>;
 
 impl Frame {
@@ -43,7 +43,7 @@ impl Frame {
         *wanted = reach.max(*wanted);
     }
 
-    /// Removes a variable from the wanted ones. Returns how far it had to be followed.
+    /// Removes a variable from the wanted variables. Returns how far it was wanted.
     #[inline]
     pub fn take(&mut self, variable: u32) -> Reach {
         let Some(wanted) = self.wanted.get_mut(variable as usize) else {
@@ -78,14 +78,14 @@ impl Frame {
                 .is_none_or(|(_, wanted)| wanted.is_empty())
     }
 
-    /// Returns the blocks that wait for a decision, ascending, with how deep to follow each
-    /// decision.
+    /// Returns the blocks that wait for a decision, ascending, each with the depth to which to
+    /// follow the decision.
     pub fn pending(&self) -> &[(BlockId, Reach)] {
         &self.pending
     }
 
-    /// Sets the waiting blocks, ascending, and the number of this set. Everything that they depend
-    /// on is followed.
+    /// Sets the waiting blocks, ascending, and the number of this set. Their decisions are followed
+    /// without limit.
     pub fn wait(&mut self, blocks: &[BlockId], number: u32) {
         self.pending.clear();
         let blocks = blocks.iter().map(|&block| (block, Reach::ALL));
@@ -101,8 +101,8 @@ impl Frame {
         }
     }
 
-    /// Records that a block is in the slice, and how far to follow what it depends on: an earlier
-    /// edge or, if there is none, the call.
+    /// Records that a block is in the slice, and how far to follow the decision to execute it. The
+    /// decision is an earlier edge or, if there is none, the call.
     pub fn depends(&mut self, block: BlockId, reach: Reach) {
         if reach.is_none() {
             return;

@@ -1,9 +1,9 @@
-//! A set of executions of instructions.
+//! Stores a set of executions of instructions.
 
 use std::collections::BTreeMap;
 
 /// A set of executions of instructions in a part of a run. It has one bit for each instruction
-/// executed there, and one for the end of each node's execution.
+/// executed in that part, and one bit for the end of each node's execution.
 ///
 /// The set is filled forward, stretch by stretch. A backward walk over stretches with the same
 /// beginnings finds the bits by the times of these beginnings.
@@ -19,7 +19,7 @@ pub struct Instances {
 }
 
 impl Instances {
-    /// The time at which the first node of the part began.
+    /// Returns the time at which the first node of the part began.
     pub fn first(&self) -> Option<u64> {
         self.stretches.first_key_value().map(|(&start, _)| start)
     }
@@ -48,8 +48,8 @@ impl Instances {
         self.words[(bit / 64) as usize] |= 1 << (bit % 64);
     }
 
-    /// The position of a stretch's bits. Returns `None` if no stretch of the set begins at this
-    /// time.
+    /// Returns the position of a stretch's bits. Returns `None` if no stretch of the set begins at
+    /// this time.
     pub(crate) fn of_stretch(&self, start: u64) -> Option<u64> {
         self.stretches.get(&start).copied()
     }

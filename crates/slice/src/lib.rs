@@ -1,8 +1,9 @@
-//! Dynamic slices: everything on which an execution depends, or everything that depends on it.
+//! Computes dynamic slices, that is, everything on which an execution depends, or everything that
+//! depends on it.
 //!
-//! Input: a run followed forward in stretches, from checkpoints, by the
-//! [`Machine`](afterimage_machine::Machine), which a [`Stretch`] observes. [`Backward`] walks back
-//! over each stretch; [`Forward`] processes the stretches in order. Output: a [`Slice`].
+//! The input is a run that the [`Machine`](afterimage_machine::Machine) follows forward in
+//! stretches, from checkpoints. A [`Stretch`] observes the machine. [`Backward`] walks back over
+//! each stretch, and [`Forward`] processes the stretches in order. The output is a [`Slice`].
 //!
 //! To slice a recording, use `afterimage_analyses::slices`, which drives both walks and has an
 //! example. A query has this form:

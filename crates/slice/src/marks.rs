@@ -1,4 +1,4 @@
-//! The contents of a slice.
+//! Collects the contents of a slice.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use afterimage_machine::Range;
 use crate::plan::Plan;
 use crate::stretch::Execution;
 
-/// How many times each node's instructions, and its end, are in the slice. The instructions of an
-/// atomic operator count once per execution.
+/// The number of times that each node's instructions and its end are in the slice. The instructions
+/// of an atomic operator count once per execution.
 #[derive(Debug)]
 pub(crate) struct Marks {
     insts: Vec<Vec<u64>>,
@@ -30,7 +30,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The number of operator executions in the slice.
+    /// Returns the number of operator executions in the slice.
     pub fn executions(&self) -> u64 {
         self.operators.values().sum()
     }
@@ -90,8 +90,8 @@ impl Marks {
         self.ends[execution.node.index()] += 1;
     }
 
-    /// Marks these instructions in `times` executions of a node. Also marks the end if the node
-    /// `ended`.
+    /// Marks these instructions in `times` executions of a node. Also marks the node's end if
+    /// `ended` is true.
     pub fn add(&mut self, node: usize, insts: &[u32], ended: bool, times: u64) {
         let counts = &mut self.insts[node];
         for &inst in insts {

@@ -1,9 +1,9 @@
 //! Memoises the results of walking back over nodes.
 //!
-//! The wanted set before a node depends on the set after it, on the decisions that its activation
-//! waits for, and on which of its stores write something wanted. Frequent nodes are processed with
-//! the same combinations again and again, so the outcomes are kept in a tree. Each store in the
-//! tree decides how to continue, and the leaves hold the instructions in the slice.
+//! The wanted set before a node depends on three things: the wanted set after it, the decisions for
+//! which its activation waits, and which of its stores write something wanted. Frequent nodes are
+//! processed with the same combinations again and again, so their outcomes are kept in a tree. Each
+//! store is a branch of the tree, and the leaves hold the instructions in the slice.
 
 use std::rc::Rc;
 
@@ -15,7 +15,8 @@ use crate::bytes::ByteSet;
 use crate::reach::Reach;
 use crate::stretch::unpacked;
 
-/// The wanted set after a node, as far as it concerns the node. Each bit stands for a position.
+/// The part of the wanted set after a node that concerns the node. Each bit of a mask stands for a
+/// position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     /// The node's output variables that are wanted.
@@ -26,7 +27,7 @@ pub(crate) struct Key {
     pub arguments: u32,
     /// The node's return values that are wanted.
     pub returned: u32,
-    /// The number of the set of blocks for which its activation waits.
+    /// The number of the set of blocks with decisions for which the node's activation waits.
     pub waits: u32,
     /// The next block, if the choice of that block decides something.
     pub next: Option<BlockId>,
@@ -47,7 +48,7 @@ pub(crate) struct Outcome {
     pub cleared: Box<[u32]>,
     /// Variables that are now wanted.
     pub set: Box<[u32]>,
-    /// The wanted globals among those that the node uses.
+    /// The wanted globals among the globals that the node uses.
     pub globals: u32,
     /// The set of blocks for which the activation now waits.
     pub waits: u32,
@@ -58,7 +59,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome's approximate size in bytes, including its path in the tree.
+    /// Returns the outcome's approximate size in bytes, including its path in the tree.
     fn size(&self) -> usize {
         let lists = self.insts.len() + self.cleared.len() + self.set.len();
         lists * size_of::<u32>() + 2 * size_of::<Self>() + size_of::<Key>()
@@ -73,7 +74,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// The range of the access, from all accesses of the execution.
+    /// Returns the range of the access, from all accesses of the execution.
     #[inline]
     fn range(self, accesses: &[u64]) -> Option<Range> {
         let at = accesses.len().checked_sub(1 + self.behind as usize)?;
@@ -99,7 +100,7 @@ const NEW: At = At::MAX;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Load(Access, At),
-    /// A store: where to continue if its data is not wanted, and where if it is.
+    /// A store, with the steps to continue with if its data is not wanted and if it is.
     Store(Access, [At; 2]),
     /// The outcome with this number.
     End(u32),
@@ -132,15 +133,15 @@ const MOST_WAITS: usize = 1 << 12;
 /// The result of a look-up.
 #[derive(Debug)]
 pub(crate) enum Lookup {
-    /// The outcome. All accesses were processed.
+    /// The memoised outcome. All accesses were processed.
     Outcome(Rc<Outcome>),
     /// There is no outcome for this combination. Contains the effects of the stores processed until
     /// then.
     Nothing(Did),
 }
 
-/// The effects of the first stores that were processed. A bit says whether a store wrote something
-/// wanted. The lowest bit belongs to the first store.
+/// The effects of the first stores that were processed. Each bit says whether a store wrote
+/// something wanted. The lowest bit belongs to the first store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Did {
     wanted: u64,
@@ -157,12 +158,12 @@ impl Did {
         self.count += 1;
     }
 
-    /// The effect of a store, if it was processed.
+    /// Returns the effect of a store, if it was processed.
     pub fn get(self, store: u32) -> Option<bool> {
         (store < self.count).then_some(self.wanted >> store & 1 == 1)
     }
 
-    /// Whether the accesses that were processed end before this store.
+    /// Whether this store has not been processed.
     pub fn is_over(self, store: u32) -> bool {
         store >= self.count
     }
@@ -257,7 +258,8 @@ impl Memo {
                 (Step::Store(_, next), Mattered::Store(_, is_wanted)) => {
                     next[usize::from(is_wanted)]
                 }
-                // Cannot happen, because the same key and the same stores lead the same way.
+                // Cannot happen, because the same key and the same stores always lead to the same
+                // step.
                 _ => return,
             };
             from = Some((at, *first));
@@ -309,7 +311,7 @@ impl Memo {
         waits.number(blocks.iter().map(|(block, _)| *block).collect())
     }
 
-    /// The set with this number.
+    /// Returns the set with this number.
     pub fn blocks(&self, function: FuncId, number: u32) -> Option<&[BlockId]> {
         let Some(before) = number.checked_sub(1) else {
             return Some(&[]);
@@ -318,7 +320,7 @@ impl Memo {
         waits.sets.get(before as usize).map(|set| &**set)
     }
 
-    /// All outcomes, with their nodes and how often each was found.
+    /// Iterates over all outcomes, with their nodes and how often each was found.
     pub fn outcomes(&self) -> impl Iterator<Item = (usize, &Outcome, u64)> {
         let known = self.nodes.iter().enumerate();
         let known = known.filter_map(|(node, known)| Some((node, known.as_ref()?)));

@@ -1,4 +1,4 @@
-//! The data needed to walk back over a node.
+//! Prepares the data needed to walk over a node.
 
 use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_machine::{Code, Moved, NodeCode, NodeEnd, Register, Taker};
@@ -15,7 +15,7 @@ pub(crate) enum Kind {
     Pure,
     /// Reads memory.
     Load,
-    /// Writes memory; the operands are the address and the value.
+    /// Writes memory. The operands are the address and the value.
     Store,
     /// Writes any number of bytes. The first operand is the address, and the last is the length.
     Many,
@@ -31,14 +31,14 @@ pub(crate) enum Kind {
     TableSet,
     /// Reads and writes a table.
     TableGrow,
-    /// Decides where control goes.
+    /// Decides which block is executed next.
     Branch,
     /// Empties a segment.
     Drop,
 }
 
 impl Kind {
-    /// The number of leading operands that give an address.
+    /// Returns the number of leading operands that give an address.
     #[inline(always)]
     pub fn where_to(self) -> usize {
         match self {
@@ -71,7 +71,7 @@ impl Inst {
     }
 }
 
-/// The position of a taker's moves in a plan's list. It is stored with each taker, because
+/// The position of the moves of an operand or output in a plan's list. It is stored because
 /// searching for it every time would take a fifth of a slice's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MovedAt(u32);
@@ -94,7 +94,7 @@ pub(crate) struct Output {
     pub moved: MovedAt,
 }
 
-/// How a node ends.
+/// The way in which a node ends.
 #[derive(Clone, Debug)]
 pub(crate) enum End {
     Next,
@@ -128,7 +128,7 @@ pub(crate) struct Plan {
     pub registers: usize,
     /// Whether each block depends on an edge.
     pub conditional: Box<[bool]>,
-    /// For each block except the last: the decisions made when control goes to the next one.
+    /// For each block except the last, the decisions made when control goes to the next block.
     pub decisions: Box<[Decisions]>,
     /// All blocks that these decisions decide, ascending.
     pub decided: Box<[BlockId]>,
@@ -152,14 +152,14 @@ pub(crate) struct Plan {
     pub returns: bool,
     /// The globals that are read or written, ascending.
     pub used_globals: Box<[u32]>,
-    /// Whether the node's outcomes depend on so little that they can be memoised
+    /// Whether the node's outcomes depend on few enough things that they can be memoised
     /// ([`Memo`](crate::memo::Memo)).
     pub keeps: bool,
     /// The blocks in which values were moved.
     moved: Box<[Moved]>,
 }
 
-/// The maximum number of items in a 32-bit mask. A 64-bit mask has twice as many.
+/// The maximum number of items in a 32-bit mask. A 64-bit mask can hold twice as many.
 const BITS: usize = u32::BITS as usize;
 
 impl Plan {
@@ -291,7 +291,8 @@ impl Plan {
         }
     }
 
-    /// The positions of the blocks in which a value was moved before its use. O(log of all moves).
+    /// Returns the positions of the blocks in which a value was moved before its use. O(log of all
+    /// moves).
     pub fn moved(&self, taker: Taker) -> impl Iterator<Item = usize> + use<'_> {
         let first = self.moved.partition_point(|moved| moved.taker < taker);
         self.moved_from(MovedAt(first as u32))
@@ -299,15 +300,15 @@ impl Plan {
             .map(|(_, block)| block)
     }
 
-    /// The takers of values, with the positions of the blocks in which the values were moved.
-    /// Begins at a position.
+    /// Returns the takers of values from position `at` on, with the positions of the blocks in
+    /// which the values were moved.
     #[inline]
     fn moved_from(&self, at: MovedAt) -> impl Iterator<Item = (Taker, usize)> + use<'_> {
         let all = self.moved.get(at.0 as usize..).unwrap_or_default().iter();
         all.map(|moved| (moved.taker, moved.block as usize))
     }
 
-    /// The positions of the blocks in which an output variable's value was moved.
+    /// Returns the positions of the blocks in which an output variable's value was moved.
     #[inline]
     pub fn moved_output(&self, output: Output) -> impl Iterator<Item = usize> + use<'_> {
         let own = move |&(taker, _): &(Taker, usize)| taker == Taker::Output(output.variable);
@@ -315,8 +316,8 @@ impl Plan {
         all.map(|(_, block)| block)
     }
 
-    /// The operands of an instruction that were moved, with the positions of the blocks in which
-    /// they were moved.
+    /// Returns the operands of an instruction that were moved, with the positions of the blocks in
+    /// which they were moved.
     #[inline]
     pub fn moved_operands(&self, inst: usize) -> impl Iterator<Item = (u8, usize)> + use<'_> {
         let all = self.moved_from(self.insts[inst].moved);
@@ -332,7 +333,7 @@ impl Plan {
         !self.moved.is_empty()
     }
 
-    /// The register of an instruction's result.
+    /// Returns the register of an instruction's result.
     #[inline]
     pub fn result(&self, inst: usize) -> usize {
         self.registers - self.insts.len() + inst

@@ -1,4 +1,4 @@
-//! The prepared nodes of a program.
+//! Holds the prepared nodes of a program.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::control::{Decisions, FunctionControl};
 use crate::plan::Plan;
 
-/// The data about nodes and their functions.
+/// The prepared nodes, and the control dependences of their functions.
 pub(crate) struct Plans<'a> {
     program: &'a Program,
     nodes: &'a PrimaryMap<NodeId, Node>,
@@ -33,7 +33,7 @@ impl<'a> Plans<'a> {
         self.program
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.plans.len()
     }
@@ -50,7 +50,7 @@ impl<'a> Plans<'a> {
         }
     }
 
-    /// A prepared node.
+    /// Returns a prepared node.
     #[inline]
     pub fn get(&self, node: NodeId) -> Option<&Rc<Plan>> {
         self.plans.get(node.index())?.as_ref()
@@ -62,13 +62,13 @@ impl<'a> Plans<'a> {
         Some((control.or_insert_with(|| FunctionControl::new(cfg)), cfg))
     }
 
-    /// The decisions made by going from one block of a function to another.
+    /// Returns the decisions made by going from one block of a function to another.
     pub fn decisions(&mut self, function: FuncId, from: BlockId, to: BlockId) -> Option<Decisions> {
         let (control, cfg) = self.control(function)?;
         Some(control.decisions(cfg, from, to))
     }
 
-    /// The blocks of a function that may depend on an exception that this one handles.
+    /// Returns the blocks of a function that may depend on an exception handled by block `handler`.
     pub fn handled(&mut self, function: FuncId, handler: BlockId) -> Option<Rc<[BlockId]>> {
         let (control, cfg) = self.control(function)?;
         Some(control.handled(cfg, handler))

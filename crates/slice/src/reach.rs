@@ -1,9 +1,9 @@
-//! Limits on following dependences.
+//! Limits the depth to which dependences are followed.
 
-/// How deep to follow something: not at all, for a number of dependences, or without limit.
+/// The depth to which something is followed. It may be zero, a number of dependences, or unlimited.
 ///
 /// Something reached by several routes is followed as far as the shortest route allows. So a slice
-/// with a depth is exactly the set that can be reached over that many dependences.
+/// of limited depth is exactly the set that can be reached over at most that many dependences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reach(u8);
 
@@ -15,13 +15,13 @@ impl Reach {
     /// The largest depth.
     pub const DEEPEST: u8 = u8::MAX - 2;
 
-    /// Returns the reach of something that is wanted with everything that can be reached over
-    /// `depth` dependences. Returns `None` if the depth is beyond the [deepest](Self::DEEPEST).
+    /// Returns the reach of something that is wanted together with its dependences up to `depth`.
+    /// Returns `None` if `depth` exceeds [`DEEPEST`](Self::DEEPEST).
     pub fn of_depth(depth: u8) -> Option<Self> {
         (depth <= Self::DEEPEST).then_some(Self(depth + 1))
     }
 
-    /// The maximum number of dependences to follow. Returns `None` if it is unlimited.
+    /// Returns the maximum number of dependences to follow. Returns `None` if it is unlimited.
     pub fn depth(self) -> Option<u8> {
         match self {
             Self::ALL => None,

@@ -1,11 +1,11 @@
-//! A label for each byte of memories.
+//! Holds a label for each byte of memories.
 
 use afterimage_machine::Range;
 
 /// The number of bytes in a page.
 const PAGE: u64 = 4096;
 
-/// A label for each byte. A page whose bytes all received the same label at once costs only its
+/// A label for each byte. A page with bytes that all received the same label at once needs only its
 /// entry.
 #[derive(Debug)]
 pub(crate) struct Shadow<L> {
@@ -26,7 +26,7 @@ impl<L> Default for Shadow<L> {
     }
 }
 
-/// Returns the parts of a range in each page: the page's number, the first byte in the page, and
+/// Returns the parts of a range in each page, as the page's number, the first byte in the page, and
 /// the length.
 fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     let end = range.address.saturating_add(range.length);
@@ -82,7 +82,7 @@ impl<L: Copy + Default + PartialEq> Shadow<L> {
         }
     }
 
-    /// Passes on the labels of a range, in order, as runs: the number of bytes, and their label.
+    /// Passes the labels of a range to `see`, in order, as runs of bytes with equal labels.
     pub fn each(&self, range: Range, mut see: impl FnMut(u64, L)) {
         let pages = self.memories.get(range.memory as usize);
         let pages = pages.map_or(&[][..], Vec::as_slice);

@@ -1,4 +1,4 @@
-//! The record of a stretch of a run, for walking over it.
+//! Records a stretch of a run, for walking over it.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::{Caller, NodeCode, Observer, Range};
@@ -9,7 +9,7 @@ pub(crate) struct Execution {
     pub node: NodeId,
     /// The time of the node's first block.
     pub start: u64,
-    /// The number of executed instructions: all of the node's, except in the run's last node.
+    /// The number of executed instructions. Only in the run's last node may this be less than all.
     pub executed: u32,
     /// Whether the execution reached the node's end. The run's last node may not reach it.
     pub ended: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Execution {
 pub(crate) enum Event {
     /// An instruction writes many bytes.
     Write { inst: u32, range: Range },
-    /// An instruction copies.
+    /// An instruction copies bytes.
     Copy { inst: u32, from: Range, to: Range },
     /// An activation begins.
     Enter { function: FuncId, by: Caller },
@@ -34,9 +34,9 @@ pub(crate) enum Event {
     Leave(Option<(u32, u32)>),
     /// The guest calls the host.
     HostCall,
-    /// The host reads.
+    /// The host reads bytes.
     HostRead(Range),
-    /// The host writes.
+    /// The host writes bytes.
     HostWrite(Range),
     /// The host returns. Its results go to these variables.
     HostReturned(u32, u32),
@@ -44,8 +44,8 @@ pub(crate) enum Event {
     Caught(u32, u32),
 }
 
-/// A stretch of a run: the executed nodes, and the addresses that they read and wrote. A stretch
-/// begins and ends between nodes.
+/// A stretch of a run, with the executed nodes and the addresses that they read and wrote. A
+/// stretch begins and ends between nodes.
 ///
 /// Observes the [`Machine`](afterimage_machine::Machine). Call [`at`](Self::at) with each node's
 /// start before the node is executed. Takes 24 bytes for each node and 8 for each load or store.
@@ -60,10 +60,11 @@ pub struct Stretch {
     start: u64,
 }
 
-/// The length in bytes from which accesses are stored in events.
+/// The length in bytes from which on accesses are stored as events.
 const LONG: u64 = 255;
 
-/// Packs an address, with the length in its upper byte. No memory is too large for this.
+/// Packs an address, with the length in its upper byte. No memory is so large that addresses need
+/// this byte.
 #[inline(always)]
 fn packed(range: Range) -> u64 {
     range.address | range.length.min(LONG) << 56
@@ -81,7 +82,7 @@ pub(crate) fn unpacked(memory: u16, packed: u64) -> Option<Range> {
 }
 
 impl Stretch {
-    /// Says that the next node begins at this time.
+    /// Records that the next node begins at this time.
     #[inline]
     pub fn at(&mut self, start: u64) {
         self.start = start;
@@ -95,12 +96,12 @@ impl Stretch {
         self.before = 0;
     }
 
-    /// The time at which the stretch's first node began.
+    /// Returns the time at which the stretch's first node began.
     pub fn first(&self) -> Option<u64> {
         self.executions.first().map(|execution| execution.start)
     }
 
-    /// The number of node executions in the stretch.
+    /// Returns the number of node executions in the stretch.
     pub fn len(&self) -> usize {
         self.executions.len()
     }

@@ -1,4 +1,4 @@
-//! Walks forward over a run, carrying labels.
+//! Walks forward over a run and carries labels along its dependences.
 
 use std::rc::Rc;
 
@@ -42,11 +42,11 @@ pub(crate) struct Walk<'a, D: Domain> {
     calls: Option<Execution>,
 }
 
-/// A call of the host. Contains the calling execution with the call's label, if the guest made the
-/// call, and the label of the data that the host took.
+/// A call to the host: the calling execution with the call's label, if the guest made the call, and
+/// the label of the data that the host read.
 type HostCall<L> = (Option<(Execution, L)>, L);
 
-/// The effects of an execution apart from its own code.
+/// The events and addresses of an execution that its node's code does not determine.
 pub(crate) struct Ahead<'s> {
     pub events: &'s [Event],
     pub accesses: &'s [u64],
@@ -77,7 +77,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// A prepared node.
+    /// Returns a prepared node.
     pub fn prepared(&self, node: NodeId) -> Option<&Plan> {
         self.plans.get(node).map(Rc::as_ref)
     }
@@ -99,8 +99,8 @@ impl<'a, D: Domain> Walk<'a, D> {
         self.frames.push(frame);
     }
 
-    /// Processes a stretch. It must be the one right after the last stretch passed. `asked` returns
-    /// the things in an execution that get the label `source`.
+    /// Processes a stretch, which must directly follow the stretch passed last. `asked` returns the
+    /// things in an execution that get the label `source`.
     pub fn pass(
         &mut self,
         stretch: &Stretch,
@@ -251,7 +251,7 @@ impl<'a, D: Domain> Walk<'a, D> {
                 && !stores.any(|(access, memory)| labelled(access, memory))
     }
 
-    /// Moves the activation to a block of a node.
+    /// Moves the innermost activation to a block of a node.
     fn come(&mut self, plan: &Plan, position: usize) {
         if !self.follows.control {
             return;
@@ -331,7 +331,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// The label of a value, combined with the labels of the blocks in which it was moved.
+    /// Returns the label of a value, combined with the labels of the blocks in which it was moved.
     fn moved(&mut self, through: impl Iterator<Item = usize>, register: Register) -> D::Label {
         let label = self.registers.get(register as usize).copied();
         let mut label = label.unwrap_or_default();
@@ -364,7 +364,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         });
     }
 
-    /// Sets the label of an instruction's writes besides its result.
+    /// Sets the label of everything that an instruction writes, except its result.
     fn write(&mut self, inst: &Inst, written: Option<Range>, label: D::Label) {
         match inst.kind {
             Kind::Store | Kind::Many | Kind::Copy => {
@@ -545,7 +545,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             End::Rethrow(exception) => {
                 let label = self.moved(plan.moved(Taker::Given(0)), *exception);
                 self.take(Why::Data, label);
-                // The reference to an exception stands for everything in it.
+                // The reference to an exception stands for all values in the exception.
                 (vec![label], true)
             }
         };
@@ -730,7 +730,7 @@ impl<'a, D: Domain> Walk<'a, D> {
     }
 }
 
-/// The largest number of a rethrown exception's values to label. Each has the reference's label.
+/// The largest number of values to label in a rethrown exception. Each has the reference's label.
 const MOST_CARRIED: usize = 1024;
 
 fn is_own(event: &Event) -> bool {

@@ -1,6 +1,6 @@
-//! Random digraphs, programs made of them, and properties checked by definition.
+//! Generates random digraphs and programs made of them, and checks properties by definition.
 //!
-//! Everything here is slow and obvious: the fast algorithms are checked against it.
+//! Everything here is slow and obvious. Tests check the fast algorithms against it.
 
 pub mod linear;
 pub mod naive;
@@ -13,12 +13,13 @@ use afterimage_graph::FlowGraph;
 use afterimage_ids::BlockId;
 use proptest::prelude::*;
 
-/// The digraphs to generate. The root is the first vertex and EXIT the last; no edge leaves EXIT.
+/// The shape of the digraphs to generate. The root is the first vertex and EXIT is the last. No
+/// edge leaves EXIT.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// The maximum number of vertices, at least two.
     pub max_vertices: usize,
-    /// The maximum number of edges beyond those that the other fields require.
+    /// The maximum number of edges in addition to the edges that the other fields require.
     pub max_extra_edges: usize,
     /// Whether the root reaches every vertex, except possibly EXIT.
     pub all_reachable: bool,
@@ -29,7 +30,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Any digraph: possibly irreducible, disconnected or without exit.
+    /// Any digraph, possibly irreducible, disconnected or without exit.
     pub const ANY: Self = Self {
         max_vertices: 9,
         max_extra_edges: 18,
@@ -45,7 +46,7 @@ impl Shape {
         ..Self::ANY
     };
 
-    /// Graphs of WebAssembly functions, in the form that these algorithms take: no edge returns to
+    /// Graphs of WebAssembly functions, in the form that the algorithms take. No edge returns to
     /// the root, and EXIT may be unreachable.
     pub const FUNCTION: Self = Self {
         all_reachable: true,
@@ -54,7 +55,7 @@ impl Shape {
     };
 }
 
-/// Generates random graphs of a shape. Edges are in random order; parallel edges and self-loops
+/// Generates random graphs of a shape. Edges are in random order. Parallel edges and self-loops
 /// occur.
 pub fn flow_graphs(shape: Shape) -> impl Strategy<Value = FlowGraph> {
     edge_lists(shape).prop_map(|(n, edges)| flow_graph(n, &edges))

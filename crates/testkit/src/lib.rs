@@ -1,4 +1,4 @@
-//! Generators, oracles and naive references shared by the tests of the other crates.
+//! Provides generators, oracles and naive references to the tests of the other crates.
 
 pub mod graphs;
 pub mod modules;

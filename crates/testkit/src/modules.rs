@@ -1,4 +1,4 @@
-//! Test modules: generated ones, and a few handwritten ones.
+//! Provides test modules, most of them generated and a few handwritten.
 
 use arbitrary::Unstructured;
 use wasm_smith::{Config, Module};
@@ -14,9 +14,10 @@ pub use handwritten::{HANDWRITTEN, WANDERER};
 /// threads, or imports other than functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleConfig {
-    /// The number of random bytes from which a module is grown, a rough measure of its size.
+    /// The number of random bytes from which a module is generated, which roughly determines its
+    /// size.
     pub entropy: usize,
-    /// The largest number of functions; the smallest number is half of that.
+    /// The largest number of functions. The smallest number is half of it.
     pub max_functions: usize,
     /// The maximum number of instructions in a function, not counting those for `fuel`.
     pub max_instructions: usize,

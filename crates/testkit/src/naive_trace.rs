@@ -1,12 +1,11 @@
-//! The counts of an execution by their definition: every block reports to the host, which writes it
-//! down.
+//! Counts an execution by definition. Every block reports to the host, which counts it.
 //!
-//! [`instrument`] inserts calls of the host at the entry and exit of every function, at the start
+//! [`instrument`] inserts calls to the host at the entry and exit of every function, at the start
 //! of every block, at every branch (with its condition or table index), and in every exception
-//! handler. An [`Observer`] follows with one stack of activations and adds one to an edge whenever
-//! an activation crosses it. It uses no placement, no equations and no backtrace, and shares no
-//! code with the rewriter. It takes the control-flow graphs as given, but rejects any step that
-//! they lack. This is a thousand times slower than counters.
+//! handler. An [`Observer`] follows these calls with a stack of activations and adds one to an edge
+//! whenever an activation crosses it. It uses no placement, no equations and no backtrace, and
+//! shares no code with the rewriter. It takes the control-flow graphs as given, but rejects any
+//! step that they do not contain. It is a thousand times slower than counters.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,7 +30,7 @@ struct Activation {
     caught: Vec<EdgeId>,
     /// Whether a tail call is about to replace the activation.
     leaving: bool,
-    /// Whether the function called by its block was replaced by another.
+    /// Whether another function has replaced the function that the activation's block called.
     handed_on: bool,
 }
 
@@ -46,7 +45,7 @@ pub enum Observed {
     Leave,
 }
 
-/// All observations of an execution.
+/// Everything observed in an execution.
 #[derive(Clone, Debug)]
 pub struct Observation {
     /// The counts.
@@ -55,11 +54,11 @@ pub struct Observation {
     pub frames: Vec<(FuncId, BlockId)>,
     /// The whole trace.
     pub trace: Vec<Observed>,
-    /// Every return: the number of blocks executed before it, and the function.
+    /// All returns, each as the number of blocks executed before it and the function.
     pub returns: Vec<(u64, FuncId)>,
 }
 
-/// How an execution ended.
+/// The way in which an execution ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
     /// Every call into the guest returned.
@@ -70,8 +69,8 @@ pub enum Finish {
     Stopped,
 }
 
-/// Why an observer stops. Either an event is impossible, because the guest, the graph or the
-/// observer is wrong, or the observer was asked to stop here.
+/// The reason why an observer stops. Either an event is impossible, because the guest, the graph or
+/// the observer is wrong, or the observer was asked to stop here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Surprise {
     /// The wanted number of blocks was executed.
@@ -111,11 +110,12 @@ pub struct Observer<'a> {
 /// The point at which an observer stops an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The observer never stops it.
+    /// The observer never stops the execution.
     Never,
-    /// At the beginning of the block with this number, counted from 1.
+    /// The execution stops at the beginning of the block with this number, counted from 1.
     In(u64),
-    /// After the block with this number, as late as possible before the next block.
+    /// The execution stops after the block with this number, as late as possible before the next
+    /// block.
     After(u64),
 }
 
@@ -260,7 +260,7 @@ impl<'a> Observer<'a> {
         Ok(())
     }
 
-    /// Records the call of an import. If it is a tail call, it has now replaced the activation.
+    /// Records the call to an import. If it is a tail call, it has now replaced the activation.
     pub fn host_call(&mut self) -> Result<()> {
         if self.stack.last().is_some_and(|top| top.leaving)
             && let Some(activation) = self.stack.pop()
@@ -316,7 +316,7 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// Counts the step of an activation from its block to another.
+    /// Counts the step of an activation from its block to another block.
     fn go(&mut self, activation: &Activation, to: BlockId) -> Result<()> {
         let function = self.function(activation.function)?;
         let from = activation

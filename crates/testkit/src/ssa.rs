@@ -8,7 +8,7 @@ use wasmparser::Operator;
 
 /// Checks the statements of a function. Every operator that is a statement must have one. Every
 /// value must be defined once, and its definition must dominate its uses. A φ must be needed, and
-/// must have an operand of its own type for every edge. Slow: O(blocks · edges).
+/// must have an operand of its own type for every edge. Takes O(blocks · edges) time.
 ///
 /// # Errors
 /// A description of the first fault.
@@ -59,9 +59,9 @@ struct Verifier<'a> {
 /// A place where a value is used.
 #[derive(Clone, Copy, Debug)]
 enum Use {
-    /// Used by a statement.
+    /// Used by this statement.
     Statement(StmtId),
-    /// Used at the end of an edge: by a φ, or as a returned value.
+    /// Used at the end of an edge, by a φ or as a returned value.
     Edge(EdgeId),
 }
 
@@ -96,7 +96,7 @@ impl Verifier<'_> {
                 format!("{phi:?} is not found")
             })?;
         }
-        // Follow uses through φs.
+        // Follows uses through φs.
         loop {
             let before = used.len();
             for phi in self
@@ -217,9 +217,9 @@ impl Verifier<'_> {
     }
 }
 
-/// Dominators by definition: a vertex dominates those that cannot be reached without it.
+/// Dominators by definition. A vertex dominates the vertices that cannot be reached without it.
 struct Dominators {
-    /// For each vertex, what the root reaches on paths around it.
+    /// For each vertex, the vertices that the root reaches on paths that avoid it.
     around: Vec<BTreeSet<BlockId>>,
 }
 
@@ -243,7 +243,8 @@ impl Dominators {
     }
 }
 
-/// Returns what the root reaches over edges outside `without`, never entering `barred`.
+/// Returns the vertices that the root reaches over edges outside `without`, never entering
+/// `barred`.
 fn reached(
     cfg: &Cfg,
     without: impl Fn(EdgeId) -> bool,

@@ -1,9 +1,8 @@
 //! Starts external programs so that their behaviour depends only on their input.
 //!
-//! Each function takes the name of a program and returns a [`Command`] with an environment of its
-//! own. So a test has the same result for everybody, whatever their `RUSTFLAGS`, `CPATH`,
-//! `NODE_OPTIONS`, locale or dotfiles. Only this module starts programs in tests; `clippy.toml`
-//! enforces this.
+//! Each function returns a [`Command`] with its own environment. So a test has the same result for
+//! everybody, whatever their `RUSTFLAGS`, `CPATH`, `NODE_OPTIONS`, locale or dotfiles. Only this
+//! module starts programs in tests, which `clippy.toml` enforces.
 
 use std::env;
 use std::ffi::OsStr;

@@ -1,9 +1,9 @@
-//! Two versions of a generated program, whose corresponding operators are known by construction.
+//! Generates two versions of a program with corresponding operators that are known by construction.
 //!
-//! A random program is written as WebAssembly twice: as a compiler without optimisation would, with
-//! every variable in memory, and [transformed](Transformations). Every operation of the program has
-//! a number. The operators that implement it carry this number in both versions, even after
-//! copying.
+//! A random program is written as WebAssembly twice. One version has every variable in memory, as
+//! from a compiler without optimisation, and the other is [transformed](Transformations). Every
+//! operation of the program has a number. The operators that implement it carry this number in both
+//! versions, even after copying.
 
 mod emit;
 mod program;

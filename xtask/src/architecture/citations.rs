@@ -1,11 +1,12 @@
-//! Checks citations, since prose that cites files rots: every file named in the documents must
-//! exist, and every crate must be in ARCHITECTURE.md.
+//! Checks citations, since prose that cites files becomes outdated. Every file named in the
+//! documents must exist, and every crate must be in ARCHITECTURE.md.
 
 use super::files;
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// The starts of citations: paths from the root of the project. Build products are not checked.
+/// The beginnings of citations, as paths from the root of the project. Build products are not
+/// checked.
 const PLACES: &[&str] = &[
     ".cargo/",
     ".ci/",
@@ -22,10 +23,10 @@ const PLACES: &[&str] = &[
 /// The endings of files that are cited without a folder.
 const ENDINGS: &[&str] = &[".md", ".rs", ".toml"];
 
-/// Files that belong to the program's users.
+/// Files that belong to users of the program.
 const OF_USERS: [&str; 2] = [".afterimage.toml", "FILE.notes.md"];
 
-/// The violations in the documents and in the comments of the sources.
+/// Returns the violations in the documents and in the comments of the sources.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -71,7 +72,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// The crates that are missing from the map of the project.
+/// Returns the crates that are missing from the map of the project.
 fn unnamed(map: &str, crates: &[String]) -> Vec<String> {
     crates
         .iter()
@@ -80,8 +81,8 @@ fn unnamed(map: &str, crates: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The paths that a text names: in prose, everything in backquotes or links; in sources, documents
-/// named in comments.
+/// Returns the paths that a text names. In prose, these are all paths in backquotes or links. In
+/// sources, they are the documents named in comments.
 fn citations(text: &str, prose: bool) -> Vec<String> {
     let mut cited = Vec::new();
     if prose {
@@ -113,7 +114,7 @@ fn citations(text: &str, prose: bool) -> Vec<String> {
     cited.into_iter().map(str::to_owned).collect()
 }
 
-/// Whether a word claims to be a path of this project. `NAME` and similar words represent any name.
+/// Whether a word looks like a path of this project. Words such as `NAME` stand for any name.
 fn is_path(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "./_-".contains(c);
     let placeholder = |part: &str| part.len() > 2 && part.chars().all(|c| c.is_ascii_uppercase());

@@ -1,4 +1,5 @@
-//! Checks which crate may depend on which, and which must not reach the engine, even indirectly.
+//! Checks that each crate depends only on the crates that it may use, and that crates without the
+//! engine do not reach it, even indirectly.
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -7,16 +8,16 @@ use std::collections::{HashMap, VecDeque};
 /// A crate of the workspace, with the workspace crates that it may depend on.
 struct Rule {
     name: &'static str,
-    /// The crates that it may depend on under `[dependencies]`.
+    /// The crates that the crate may depend on under `[dependencies]`.
     may_use: &'static [&'static str],
-    /// The crates, in addition to [`TESTKIT`], that it may depend on only under
+    /// The crates, in addition to [`TESTKIT`], that the crate may depend on only under
     /// `[dev-dependencies]`.
     tests_may_use: &'static [&'static str],
     engine: bool,
 }
 
 impl Rule {
-    /// Lets the crate's tests use more than the crate itself.
+    /// Lets the crate's tests use more crates than the crate itself.
     const fn tests(mut self, tests_may_use: &'static [&'static str]) -> Self {
         self.tests_may_use = tests_may_use;
         self
@@ -76,7 +77,7 @@ const ANALYSES: &str = "afterimage-analyses";
 const PRESENT: &str = "afterimage-present";
 const DATASET: &str = "afterimage-dataset";
 const MCP: &str = "afterimage-mcp";
-/// The crate that only tests may use, and the tests of any crate.
+/// The crate that only tests may use. The tests of any crate may use it.
 const TESTKIT: &str = "afterimage-testkit";
 
 /// The rules for all crates, in the order of the data flow.
@@ -159,7 +160,8 @@ const RULES: &[Rule] = &[
     pure("xtask", &[]),
 ];
 
-/// The engine. (`ids` shares its entity maps, which are a small library of their own.)
+/// The packages of the engine. (`ids` uses the engine's entity maps, which are a small separate
+/// library.)
 const ENGINE: &[&str] = &[
     "wasmtime",
     "wasmtime-environ",
@@ -201,7 +203,7 @@ struct Dependency {
 
 #[derive(Deserialize)]
 struct DependencyKind {
-    /// `None` for a normal dependency.
+    /// The kind of dependency; `None` for a normal dependency.
     kind: Option<String>,
 }
 
@@ -214,7 +216,7 @@ impl Dependency {
     }
 }
 
-/// The violations in the output of `cargo metadata --format-version 1`.
+/// Returns the violations in the output of `cargo metadata --format-version 1`.
 ///
 /// # Errors
 /// If the output cannot be read.
@@ -270,7 +272,7 @@ pub fn check(metadata: &str) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// The shortest chain of shipped dependencies from `start` to the engine. O(V + E).
+/// Returns the shortest chain of shipped dependencies from `start` to the engine. O(V + E).
 fn way_to_engine<'a>(
     start: &'a str,
     nodes: &HashMap<&'a str, &'a Node>,
@@ -304,7 +306,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Cargo's output for a workspace with every crate of [`RULES`] and these dependencies.
+    /// Returns Cargo's output for a workspace with every crate of [`RULES`] and these dependencies.
     fn metadata(edges: &[(&str, &str, Option<&str>)]) -> String {
         let members: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
         let mut all = members.clone();

@@ -1,6 +1,6 @@
-//! Checks that the engine is built only once: the command line, the benchmark and the tests use the
-//! same features of everything outside the workspace. Otherwise Cargo compiles the engine again,
-//! for minutes, whenever one of them is built after another.
+//! Checks that the engine is built only once. The command line, the benchmark and the tests must
+//! use the same features of everything outside the workspace. Otherwise Cargo compiles the engine
+//! again, for minutes, whenever one of them is built after another.
 
 use anyhow::Result;
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// The packages that users build separately, in addition to the tests of the whole workspace.
 const SELECTIONS: &[&str] = &["afterimage", "afterimage-cli", "bench"];
 
-/// The violations. `cargo` runs Cargo and returns its output.
+/// Returns the violations. `cargo` runs Cargo and returns its output.
 ///
 /// # Errors
 /// If Cargo fails.
@@ -36,7 +36,8 @@ pub fn check(cargo: impl Fn(&[&str]) -> Result<String>) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// The packages that `own` builds differently from `tests`, both as printed by `cargo tree`.
+/// Returns the packages that `own` builds differently from `tests`, both as printed by `cargo
+/// tree`.
 fn differences(package: &str, own: &str, tests: &str) -> Vec<String> {
     let tests = units(tests);
     units(own)
@@ -47,7 +48,7 @@ fn differences(package: &str, own: &str, tests: &str) -> Vec<String> {
         .collect()
 }
 
-/// Packages with their features, without duplicates.
+/// Returns the packages with their features, without duplicates.
 fn units(tree: &str) -> BTreeSet<&str> {
     tree.lines()
         .map(|line| line.trim_end_matches(" (*)"))

@@ -1,10 +1,11 @@
-//! Checks that only programs print or end the process: libraries return their messages.
+//! Checks that only programs print or end the process. Libraries must return their messages.
 
 use super::files;
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// The packages that are programs, and one that never ships: it reports skipped checks.
+/// The packages that may print. They are programs, and a package that never ships but reports
+/// skipped checks.
 const PRINTING: &[&str] = &["cli", "bench", "testkit"];
 
 /// The file that passes our standard streams to the guest.
@@ -23,7 +24,7 @@ const FORBIDDEN: &[&str] = &[
     "process::abort(",
 ];
 
-/// The violations in the sources of the libraries, except their unit tests.
+/// Returns the violations in the sources of the libraries, except their unit tests.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -49,10 +50,11 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// The lines, from 1, that use something forbidden, except comments and unit tests.
+/// Returns the lines, from 1, that use something forbidden, except comments and unit tests.
 fn find(text: &str) -> Vec<(usize, &'static str)> {
     let mut found = Vec::new();
-    // The line that ends the module of tests: a brace with the same indentation as its beginning.
+    // The line that ends the test module, which is a brace with the same indentation as the
+    // module's beginning.
     let mut end_of_tests: Option<String> = None;
     let mut tests_follow = false;
     for (number, line) in text.lines().enumerate() {

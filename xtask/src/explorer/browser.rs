@@ -1,4 +1,4 @@
-//! The tools that drive the browser: node, npm's packages, Chromium.
+//! Manages the tools that drive the browser: node, npm's packages, and Chromium.
 
 use crate::{corpus, tool};
 use anyhow::{Context, Result};
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// The paths where distributions install it.
+/// The paths where distributions install Chromium.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -89,7 +89,7 @@ impl Browser {
     }
 }
 
-/// The path of Chromium, if it is installed.
+/// Returns the path of Chromium, if it is installed.
 pub fn program() -> Option<String> {
     NAMES
         .into_iter()
@@ -106,7 +106,7 @@ fn installed(name: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// The path of a program.
+/// Returns the path of a program.
 fn found(name: &str) -> Option<String> {
     let out = tool::start("sh")
         .args(["-c", &format!("command -v {name}")])

@@ -1,4 +1,4 @@
-//! A page that is served, and how much memory its server takes.
+//! Serves a page, and measures the memory of its server.
 
 use crate::tool;
 use anyhow::{Context, Result, bail};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The interval at which the memory is measured.
 const OFTEN: Duration = Duration::from_millis(50);
 
-/// A page that is served until this is dropped.
+/// A page that is served until this value is dropped.
 pub struct Page {
     child: Child,
     /// The page's address.
@@ -25,7 +25,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Serves a recording. The server's folder is the recording's, so that commands on the page
+    /// Serves a recording. The server runs in the recording's folder, so that commands on the page
     /// name only the file.
     ///
     /// # Errors
@@ -69,14 +69,14 @@ impl Page {
         Ok(page)
     }
 
-    /// The peak memory of the server without mapped files, if the system reports it.
+    /// Returns the peak memory of the server without mapped files, if the system reports it.
     pub fn memory(&self) -> Option<u64> {
         let most = self.most.load(Ordering::SeqCst);
         (most > 0).then_some(most)
     }
 }
 
-/// The size of a process's memory that is not backed by a file.
+/// Returns the size of a process's memory that is not backed by a file.
 fn anonymous(id: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let line = status

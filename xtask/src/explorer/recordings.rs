@@ -1,4 +1,4 @@
-//! The recordings whose pages are tested.
+//! Makes the recordings that are tested in the page.
 
 use crate::{corpus, planted, tool, toolchain};
 use anyhow::{Context, Result, bail};
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// A recording of the program beside the check.
+/// Records the program beside the check and returns the recording.
 ///
 /// # Errors
 /// If the program cannot be compiled or recorded.
@@ -40,7 +40,7 @@ pub fn bank(tool: &Path, folder: &Path) -> Result<PathBuf> {
     recorded(record, &recording)
 }
 
-/// A session of docs/sessions: its name, the options of `record`, and its input.
+/// A session of docs/sessions, with its name, the options of `record`, and its input.
 struct Session {
     name: &'static str,
     options: &'static [&'static str],
@@ -79,11 +79,11 @@ const SESSIONS: [Session; 3] = [
     },
 ];
 
-/// The recordings of the sessions of docs/sessions, by name. Builds their programs if they are
-/// missing, and says which it cannot build.
+/// Returns the recordings of the sessions of docs/sessions, by name. Builds their programs if they
+/// are missing, and says which it cannot build.
 ///
 /// # Errors
-/// If a program cannot be recorded, or its source is not as it was.
+/// If a program cannot be recorded, or its source has changed.
 pub fn sessions(tool: &Path) -> Result<Vec<(&'static str, PathBuf)>> {
     let folder = corpus::workspace().join("target/planted");
     let module = |session: &Session| format!("new/{}.wasm", session.name);
@@ -128,10 +128,10 @@ fn recorded(mut record: std::process::Command, recording: &Path) -> Result<PathB
     Ok(recording.to_owned())
 }
 
-/// A copy of a recording with nothing but its log, in `folder`.
+/// Copies a recording to `folder` with nothing but its log.
 ///
 /// # Errors
-/// If it cannot be copied, or what was built cannot be removed.
+/// If the recording cannot be copied, or data built from it cannot be removed.
 pub fn bare(tool: &Path, recording: &Path, folder: &Path) -> Result<PathBuf> {
     let copy = folder.join("bare.aft");
     let _ = fs::remove_file(&copy);
@@ -152,7 +152,7 @@ pub fn bare(tool: &Path, recording: &Path, folder: &Path) -> Result<PathBuf> {
 /// Builds everything that questions need.
 ///
 /// # Errors
-/// If it cannot be built.
+/// If something cannot be built.
 pub fn build(tool: &Path, recording: &Path) -> Result<()> {
     let mut build = tool::start(tool);
     build.args(["build", "--lens", "full"]).arg(recording);

@@ -1,4 +1,4 @@
-//! Answers: asking, normalising, storing as text, and comparing.
+//! Asks for answers, normalises them, stores them as text, and compares them.
 
 use super::questions::Question;
 use crate::tool;
@@ -8,13 +8,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-/// The number of lines of an answer to keep; the rest becomes a checksum.
+/// The number of lines of an answer to keep. The rest becomes a checksum.
 const KEPT: usize = 16;
 /// The number of bytes of a line to keep.
 const KEPT_OF_LINE: usize = 400;
 
-/// Beginnings of lines that differ from run to run: dates, versions, sizes of files, and data built
-/// for an answer, which earlier questions may have built.
+/// The beginnings of lines that differ from run to run. The lines contain dates, versions, sizes of
+/// files, or data built for an answer, which earlier questions may have built.
 const VARYING: [&str; 6] = [
     "recorded  ",
     "engine  ",
@@ -31,14 +31,15 @@ pub struct Answer {
     pub lines: Vec<String>,
 }
 
-/// How two answers differ.
+/// The difference between two answers.
 pub enum Difference {
     None,
     Words,
     Facts,
 }
 
-/// Asks the questions in order: later answers may use what earlier answers added to the recording.
+/// Asks the questions in order, because later answers may use data that earlier answers added to
+/// the recording.
 ///
 /// # Errors
 /// If afterimage cannot be run.
@@ -58,7 +59,7 @@ pub fn ask_all(program: &Path, folder: &Path, questions: Vec<Question>) -> Resul
     questions.into_iter().map(ask).collect()
 }
 
-/// The lines of `text`, without the lines that vary from run to run.
+/// Returns the lines of `text`, except lines that vary from run to run.
 fn normalised(text: &str) -> Vec<String> {
     let varies = |line: &str| VARYING.iter().any(|start| line.starts_with(start));
     let all: Vec<_> = text
@@ -88,15 +89,15 @@ fn normalised(text: &str) -> Vec<String> {
     kept
 }
 
-/// A line of JSON with the fields of its objects sorted by name: their order in the output has no
-/// meaning.
+/// Sorts the fields of the objects in a line of JSON by name. The order in which they are written
+/// has no meaning.
 fn in_order(line: &str) -> String {
     let object = Some(line).filter(|line| line.starts_with('{'));
     let value = object.and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     value.map_or(line.to_owned(), |value| value.to_string())
 }
 
-/// A line of JSON without the fields that differ from run to run.
+/// Removes the fields that differ from run to run from a line of JSON.
 fn without_fields(mut line: String) -> String {
     const FIELDS: [&str; 7] = [
         "\"recorded_unix\":",
@@ -132,13 +133,13 @@ fn without_fields(mut line: String) -> String {
     line
 }
 
-/// FNV-1a (Fowler, Noll, Vo): sufficient to detect a difference.
+/// Computes the FNV-1a hash (Fowler, Noll, Vo), which is sufficient to detect a difference.
 fn checksum(text: &str) -> u32 {
     let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     text.bytes().fold(0x811c_9dc5, step)
 }
 
-/// Whether facts differ, or only words.
+/// Determines whether facts differ, or only words.
 pub fn difference(then: &Answer, now: &Answer) -> Difference {
     if then.lines == now.lines {
         return Difference::None;
@@ -149,8 +150,8 @@ pub fn difference(then: &Answer, now: &Answer) -> Difference {
     Difference::Facts
 }
 
-/// The parts of an answer other than words, in order: numbers, positions, and names that are not
-/// plain words.
+/// Returns the parts of an answer other than words, in order: numbers, positions, and names that
+/// are not plain words.
 fn facts(lines: &[String]) -> Vec<&str> {
     let apart = |c: char| c.is_whitespace() || "\"',;()[]{}".contains(c);
     let words = lines.iter().flat_map(|line| line.split(apart));
@@ -164,7 +165,7 @@ fn facts(lines: &[String]) -> Vec<&str> {
         .collect()
 }
 
-/// Stores answers about the recording whose module has this digest.
+/// Stores answers about a recording, with the digest of its module.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -184,7 +185,7 @@ pub fn write(file: &Path, sha256: &str, answers: &[Answer]) -> Result<()> {
     fs::write(file, text).with_context(|| format!("{}: cannot be written", file.display()))
 }
 
-/// Quotes a word for [`unquoted`]: a tab represents a space.
+/// Quotes a word for [`unquoted`]. A tab stands for a space.
 fn quoted(word: &str) -> String {
     word.replace(' ', "\t")
 }
@@ -193,7 +194,7 @@ fn unquoted(word: &str) -> String {
     word.replace('\t', " ")
 }
 
-/// The digest of the module and the answers in `file`.
+/// Returns the digest of the module and the answers in `file`.
 ///
 /// # Errors
 /// If the file cannot be read or was not written by [`write()`].

@@ -1,5 +1,5 @@
-//! The questions about a recording: every command, in every form, about places that the run
-//! executed and some that it did not.
+//! Generates the questions about a recording. They cover every command, in every form, for places
+//! that the run executed and for some that it did not.
 
 use super::recordings::Recording;
 use crate::tool;
@@ -25,7 +25,7 @@ struct Subjects {
     variables: Vec<String>,
 }
 
-/// The questions about `recording`. Comparisons are with other recordings in `all`.
+/// Returns the questions about `recording`. They compare it with other recordings in `all`.
 ///
 /// # Errors
 /// If afterimage cannot be run, or prints no profile.
@@ -81,7 +81,7 @@ impl Asked {
         self.list.push(words.chain([self.file.clone()]).collect());
     }
 
-    /// The question in text and in JSON.
+    /// Asks the question in text and in JSON.
     fn ask_both(&mut self, words: &[&str]) {
         self.ask(words);
         let format = ["--format", "json"];
@@ -293,7 +293,8 @@ fn subjects(program: &Path, folder: &Path, file: &str) -> Result<Subjects> {
     })
 }
 
-/// A variable for each line: the first that `state` shows in the innermost function there.
+/// Returns a variable for each line, which is the first that `state` shows in the innermost
+/// function there.
 fn variables(program: &Path, folder: &Path, file: &str, lines: &[String]) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for line in lines {
@@ -312,7 +313,7 @@ fn variables(program: &Path, folder: &Path, file: &str, lines: &[String]) -> Res
     Ok(names)
 }
 
-/// At most `most` elements of a list, from all parts of it.
+/// Returns at most `most` elements of a list, from all parts of it.
 fn spread(list: Vec<String>, most: usize) -> Vec<String> {
     let step = list.len().div_ceil(most).max(1);
     list.into_iter().step_by(step).collect()

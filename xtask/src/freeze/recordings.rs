@@ -1,4 +1,4 @@
-//! The recorded programs: how each is built and run.
+//! Builds and records the programs.
 
 use crate::tool::start;
 use crate::{copy, corpus, toolchain};
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 pub struct Recording {
     /// The file's name without `.aft`.
     pub name: &'static str,
-    /// The digest of its module, in hexadecimal.
+    /// The digest of the recording's module, in hexadecimal.
     pub sha256: String,
 }
 
@@ -22,9 +22,9 @@ enum Compiler {
     Clang(&'static str),
     /// rustc, at an optimisation level.
     Rustc(&'static str),
-    /// The recorder itself: the source is WebAssembly text.
+    /// The recorder itself, because the source is WebAssembly text.
     None,
-    /// None: the recording is in the folder of sources, since its end cannot be reproduced.
+    /// No tool. The recording is in the folder of sources, since its end cannot be reproduced.
     Recorded,
 }
 
@@ -140,7 +140,7 @@ const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Makes all recordings in `folder`, with the sources beside them. Those without an installed
+/// Makes all recordings in `folder`, with the sources beside them. Recordings that need a missing
 /// compiler are left out, with a message.
 ///
 /// # Errors
@@ -169,13 +169,13 @@ pub fn make(tool: &Path, folder: &Path) -> Result<Vec<Recording>> {
     Ok(made)
 }
 
-/// The arguments after `afterimage` that make a recording `file` of `program`.
+/// Returns the arguments after `afterimage` that make a recording `file` of `program`.
 fn record(tool: &Path, folder: &Path, program: &Program) -> Result<()> {
     let module = format!("{}.wasm", program.name);
     let object = format!("{}.o", program.name);
     let module = match program.compiler {
         Compiler::Clang(level) => {
-            // In two steps: in one step, clang would run any `wasm-opt` on the path.
+            // Compiles in two steps. In one step, clang would run any `wasm-opt` on the path.
             let cpp = program.source.ends_with(".cc");
             let compiler = if cpp { "clang++-19" } else { "clang-19" };
             let common = ["--target=wasm32-wasi", "-fno-exceptions"];
@@ -226,8 +226,8 @@ fn record(tool: &Path, folder: &Path, program: &Program) -> Result<()> {
         .stderr(Stdio::null())
         .status()
         .context("cannot run afterimage")?;
-    // Guests end with codes of their own. The recorder's own codes are 125 and above, except for
-    // those that report how the guest ended.
+    // Guests end with their own codes. The recorder's codes are 125 and above, except for the codes
+    // that report how the guest ended.
     if matches!(status.code(), Some(125..=127) | None) {
         bail!("afterimage cannot record {module}: {status}");
     }
@@ -250,7 +250,7 @@ fn quietly(command: &mut Command, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The digest of a recording's module.
+/// Returns the digest of a recording's module.
 fn digest(tool: &Path, folder: &Path, name: &str) -> Result<String> {
     let output = start(tool)
         .args(["info", "--format", "json", &format!("{name}.aft")])

@@ -1,4 +1,5 @@
-//! Checks commands that pages mention but nothing runs: the command and its options must exist.
+//! Checks commands that pages mention but that nothing runs. The command and its options must
+//! exist.
 
 use crate::tool;
 use anyhow::{Context, Result};
@@ -6,8 +7,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-/// The commands of README.md and of the pages in docs that the tool does not know, or whose options
-/// it does not know.
+/// Returns the commands of README.md and of the pages in docs that the tool does not know, or that
+/// have options it does not know.
 ///
 /// # Errors
 /// If a page cannot be read or the tool cannot be run.
@@ -85,7 +86,7 @@ fn mentioned(text: &str) -> Vec<&str> {
     commands
 }
 
-/// The long options of a command, up to those of the guest and of other programs.
+/// Returns the long options of a command, up to the options of the guest and of other programs.
 fn options(command: &str) -> impl Iterator<Item = &str> {
     let own = command
         .split([';', '|', '>', '#'])

@@ -1,4 +1,4 @@
-//! A client of `afterimage mcp` with the features that the policy needs.
+//! Implements a client of `afterimage mcp` with the features that the policy needs.
 
 use crate::tool;
 use anyhow::{Context, Result, bail};
@@ -10,15 +10,16 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest time that an answer may take: a run of some thousand million steps, which a planted
-/// bug can cause, keeps a server busy for an hour.
+/// The longest time that an answer may take. A planted bug can cause a run of billions of steps,
+/// which would keep a server busy for an hour.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// A server and the streams to it.
 pub struct Client {
     server: Child,
     to: ChildStdin,
-    /// The lines that it writes; a thread reads them, so that waiting for one can end.
+    /// The lines that the server writes. A thread reads them, so that waiting for a line can time
+    /// out.
     from: Receiver<std::io::Result<String>>,
     id: u64,
 }
@@ -45,7 +46,7 @@ impl Client {
         let out = server.stdout.take().context("no way from the server")?;
         let (lines, from) = mpsc::channel();
         thread::spawn(move || {
-            // Nobody reads after the client is gone.
+            // Nobody reads after the client has been dropped.
             let _ = BufReader::new(out)
                 .lines()
                 .try_for_each(|line| lines.send(line));
@@ -113,7 +114,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // It is our own, and holds no data that would be lost.
+        // The server was started here and holds no data that would be lost.
         let _ = self.server.kill();
         let _ = self.server.wait();
     }

@@ -1,9 +1,9 @@
-//! `cargo xtask guilty`: counts for how many of thirty bugs the guilty line appears in an answer of
-//! `afterimage mcp`, under a fixed policy.
+//! `cargo xtask guilty`: plants thirty bugs, and counts how many guilty lines appear in an answer
+//! of `afterimage mcp`, under a fixed policy.
 //!
-//! A seed draws lines that a program's right run executes, and mutations that fit them. A mutated
-//! package is built without optimisation; if the program then prints something else, its run is
-//! recorded and asked about. `docs/AGENTS.md` describes the mutations, the policy, and the
+//! A seed determines random lines that a program's right run executes, and mutations that fit them.
+//! A mutated package is built without optimisation. If the program then prints something else, its
+//! run is recorded and examined. `docs/AGENTS.md` describes the mutations, the policy, and the
 //! counting.
 
 pub mod client;
@@ -27,13 +27,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus, Stdio};
 
-/// A program in which bugs are drawn.
+/// A program in which bugs are planted.
 struct Subject {
     /// The guest of the corpus.
     guest: &'static str,
     /// The guest's binary that prints the whole result.
     binary: &'static str,
-    /// The package whose lines are mutated.
+    /// The package with the lines that are mutated.
     package: &'static str,
     /// The folder that contains these lines.
     folder: &'static str,
@@ -92,13 +92,13 @@ const SUBJECTS: [Subject; 5] = [
     },
 ];
 
-/// The number of mutations tried for each wanted bug; a mutation without effect is not a bug.
+/// The number of mutations to try for each wanted bug. A mutation without effect is not a bug.
 const TRIED: usize = 60;
 
-/// The number of bytes that a program may print: a thousand times its right output.
+/// The number of bytes that a program may print, which is a thousand times its right output.
 const PRINTED: u64 = 64 << 20;
 
-/// The end of a program.
+/// The output of a program, and its exit code.
 struct Output {
     status: ExitStatus,
     stdout: Vec<u8>,
@@ -250,7 +250,7 @@ impl Program<'_> {
                 continue;
             }
             text[number - 1] = changed.clone();
-            // Recordings stay, to be asked more.
+            // Recordings are kept for further questions.
             let recording = format!("{name}-{}.aft", all.len() + 1);
             let wrong = self.out.join(&recording);
             fs::write(self.package.join(file), text.join("\n"))?;
@@ -261,7 +261,7 @@ impl Program<'_> {
             };
             copy::file(&self.package.join(file), from.as_bytes())?;
             let Some(Some(ran)) = ran else { continue };
-            // 124: it may run forever.
+            // Exit code 124 means that the program may run forever.
             if ran.status.code() == Some(124) || ran.stdout == expected.stdout {
                 continue;
             }
@@ -368,7 +368,8 @@ impl Program<'_> {
         Ok(Some(Output { status, stdout }))
     }
 
-    /// The lines of the package that the right run executed, each with its file in the package.
+    /// Returns the lines of the package that the right run executed, each with its file in the
+    /// package.
     fn executed(&self, right: &Path) -> Result<Vec<(String, usize)>> {
         let mut command = tool::start(self.tool);
         command.args([
@@ -408,7 +409,8 @@ fn about(expected: &[u8], ran: &Output) -> About {
     match (same < ran.stdout.len() as u64, ran.status.success()) {
         (true, _) => About::Byte(same),
         (false, false) => About::Trap,
-        // It ends too early; if it printed nothing, there is no byte, and the answer is a refusal.
+        // The program ended too early. If it printed nothing, there is no byte, and the answer is a
+        // refusal.
         (false, true) => About::Byte(same.saturating_sub(1)),
     }
 }
@@ -418,7 +420,7 @@ fn median(mut numbers: Vec<usize>) -> usize {
     numbers.get(numbers.len() / 2).copied().unwrap_or(0)
 }
 
-/// The page that is printed.
+/// Returns the page.
 fn page(all: &[Asked], arguments: &GuiltyArguments) -> String {
     let mut text = format!(
         "# Guilty lines in the answers of a fixed policy, seed {}\n\n`cargo xtask guilty --seed {} --count {}`. At most {CALLS} calls; `docs/AGENTS.md` says what the policy and the mutations are.\n\n| program | line | mutation | was | is | asked about | in call | lines of text | lines of source in it |\n|---|---|---|---|---|---|---|--:|--:|\n",

@@ -1,4 +1,4 @@
-//! Bugs in lines of source: the possible changes to a line.
+//! Makes bugs in lines of source by changing a line.
 
 use super::Random;
 use std::collections::BTreeMap;
@@ -61,7 +61,8 @@ const OPERATORS: [(&str, &[&str]); 20] = [
     ("|=", &["&="]),
 ];
 
-/// Returns the line with a bug of a kind, drawn among all that fit; `None` if none does.
+/// Returns the line with a random bug of a kind, among all bugs that fit. Returns `None` if none
+/// fits.
 pub fn mutated(line: &str, kind: Kind, fields: &Fields, random: &mut Random) -> Option<String> {
     let code = masked(line);
     let all = match kind {
@@ -80,7 +81,7 @@ pub fn mutated(line: &str, kind: Kind, fields: &Fields, random: &mut Random) -> 
     Some(changed)
 }
 
-/// A replacement: the place, the number of bytes, and the new text.
+/// A replacement, with its place, the number of bytes to replace, and the new text.
 type Change = (usize, usize, String);
 
 /// Returns the line with spaces in place of quotes and comments, so that only code is changed.
@@ -136,7 +137,7 @@ fn is_word(sign: char) -> bool {
     sign.is_ascii_alphanumeric() || sign == '_'
 }
 
-/// The words of a line, each with its place.
+/// Returns the words of a line, each with its place.
 fn words(code: &str) -> Vec<(usize, &str)> {
     let mut all = Vec::new();
     let mut begin = None;
@@ -198,7 +199,7 @@ fn off_by_one(code: &str) -> Vec<Change> {
     all
 }
 
-/// The members in a line: where each is, its variable, and its name.
+/// Returns the members in a line, each with its place, its variable, and its name.
 fn members(code: &str) -> Vec<(usize, &str, &str)> {
     let words = words(code);
     let pairs = words.windows(2);
@@ -216,7 +217,7 @@ fn members(code: &str) -> Vec<(usize, &str, &str)> {
     found.collect()
 }
 
-/// The members of all variables in a file.
+/// Returns the members of all variables in a file.
 pub fn fields(text: &str) -> Fields {
     let mut all = Fields::new();
     for line in text.lines() {
@@ -242,7 +243,7 @@ fn wrong_fields(code: &str, fields: &Fields) -> Vec<Change> {
     all
 }
 
-/// The whole statement, if it is an assignment on a line of its own.
+/// Returns the whole statement, if it is an assignment on a line of its own.
 fn missing_updates(code: &str) -> Vec<Change> {
     let trimmed = code.trim();
     let begin = code.len() - code.trim_start().len();

@@ -1,5 +1,5 @@
-//! The fixed policy: the questions of a simple agent, whatever the bug is. `docs/AGENTS.md`
-//! describes it. It was committed before the first bug was drawn.
+//! Implements the fixed policy, which asks the questions of a simple agent, whatever the bug is.
+//! `docs/AGENTS.md` describes the policy. It was committed before the first bug was planted.
 
 use super::client::{Answer, Client};
 use anyhow::Result;
@@ -30,13 +30,13 @@ pub struct Outcome {
     pub found: Option<usize>,
     /// The number of calls made.
     pub calls: usize,
-    /// The number of lines of text that they gave, up to the guilty line.
+    /// The number of lines of text in the answers, up to the guilty line.
     pub lines: usize,
     /// The number of different source lines in this text, including the guilty one.
     pub shown: usize,
     /// The questions asked, for inspection.
     pub asked: Vec<String>,
-    /// Why the server gave no answer, if that ended the questions.
+    /// The reason why the server gave no answer, if that ended the questions.
     pub failed: Option<String>,
 }
 
@@ -159,7 +159,8 @@ impl Followed<'_> {
             let report = &answer.document["report"];
             format!("{} {}", report["function"]["index"], report["t"])
         };
-        // To find out whether it was shown, it is requested, and counted only if it was not.
+        // The activation must be requested to find out whether it was shown before. The call counts
+        // only if it was not.
         let answer = self.client.call("call", step)?;
         let key = key(&answer);
         if known.contains(&key) {
@@ -170,7 +171,7 @@ impl Followed<'_> {
     }
 }
 
-/// The lines of source that a text names: `compress.c:12`.
+/// Returns the lines of source that a text names, such as `compress.c:12`.
 fn places(text: &str) -> Vec<String> {
     let is_part = |sign: char| sign.is_alphanumeric() || "/._-+:".contains(sign);
     let words = text.split(|sign| !is_part(sign));
@@ -184,7 +185,7 @@ fn places(text: &str) -> Vec<String> {
 }
 
 impl Line {
-    /// Whether a text shows the line: `FILE:LINE`, with any suffix of the file's path.
+    /// Whether a text shows the line, as `FILE:LINE` with any suffix of the file's path.
     pub fn is_in(&self, text: &str) -> bool {
         let name = self.file.rsplit('/').next().unwrap_or(&self.file);
         let place = format!("{name}:{}", self.line);

@@ -1,10 +1,10 @@
-//! Generates a C program that compiles, as input for a compiler: only integers, every name declared
+//! Generates a C program as input for a compiler. It uses only integers and declares every name
 //! before its use.
 
 use super::rng::Rng;
 use std::fmt::Write;
 
-/// A translation unit of `functions` functions, each of which may call earlier functions.
+/// Generates a translation unit of `functions` functions, each of which may call earlier functions.
 pub fn generate(seed: u64, functions: usize) -> String {
     let mut rng = Rng::new(seed);
     let mut out = String::from("static unsigned table[256];\n");
@@ -33,9 +33,9 @@ pub fn generate(seed: u64, functions: usize) -> String {
 struct Body<'a> {
     rng: &'a mut Rng,
     out: &'a mut String,
-    /// Functions with smaller numbers exist already.
+    /// The number of functions that exist already, and that the new code may call.
     callable: usize,
-    /// Loop counters named so far: each loop has its own.
+    /// The number of loop counters named so far. Each loop has its own counter.
     loops: usize,
 }
 

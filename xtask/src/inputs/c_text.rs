@@ -4,7 +4,7 @@ use super::rng::Rng;
 use super::words::{sentence, snake};
 use std::fmt::Write;
 
-/// At least `size` bytes of C, cut at the end of a function.
+/// Generates at least `size` bytes of C, cut at the end of a function.
 pub fn generate(seed: u64, size: usize) -> String {
     let mut rng = Rng::new(seed);
     let mut out = String::with_capacity(size + 4096);

@@ -1,11 +1,11 @@
-//! Random 3-SAT in DIMACS form, near the ratio of clauses to variables where deciding is hardest
-//! (Mitchell, Selman and Levesque 1992: about 4.26).
+//! Generates random 3-SAT formulas in DIMACS form. Their ratio of clauses to variables is near
+//! 4.26, where deciding is hardest (Mitchell, Selman and Levesque 1992).
 
 use super::rng::Rng;
 use std::fmt::Write;
 
-/// Generates a formula of `clauses` clauses, each over three different variables of at least three
-/// `variables`.
+/// Generates a formula of `clauses` clauses, each over three different variables. There must be at
+/// least three `variables`.
 pub fn generate(seed: u64, variables: usize, clauses: usize) -> String {
     let mut rng = Rng::new(seed);
     let mut out = format!("p cnf {variables} {clauses}\n");

@@ -1,9 +1,9 @@
-//! A synthetic photograph: smooth shading, edges and grain, in 8-bit RGB.
+//! Generates a synthetic photograph with smooth shading, edges and grain, in 8-bit RGB.
 
 use super::rng::Rng;
 
-/// `width` × `height` pixels, three bytes each, row by row. Integer arithmetic only, so every
-/// machine draws the same.
+/// Generates `width` × `height` pixels of three bytes each, row by row. Uses only integer
+/// arithmetic, so every machine generates the same image.
 pub fn generate(seed: u64, width: usize, height: usize) -> Vec<u8> {
     let mut rng = Rng::new(seed);
     let discs: Vec<[usize; 6]> = (0..24)

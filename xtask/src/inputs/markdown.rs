@@ -1,10 +1,10 @@
-//! Markdown: headings, paragraphs with spans and links, nested lists, quotes, tables, code.
+//! Generates Markdown with headings, paragraphs, links, nested lists, quotes, tables and code.
 
 use super::rng::Rng;
 use super::words::{sentence, snake, word};
 use std::fmt::Write;
 
-/// At least `size` bytes of Markdown.
+/// Generates at least `size` bytes of Markdown.
 pub fn generate(seed: u64, size: usize) -> String {
     let mut rng = Rng::new(seed);
     let mut out = String::with_capacity(size + 4096);

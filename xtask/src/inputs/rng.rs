@@ -1,16 +1,16 @@
-//! The generators' random numbers: small, our own, and the same on every machine and in every
+//! Generates random numbers for the inputs. They are the same on every machine and in every
 //! version.
 
 /// SplitMix64 (Steele, Lea and Flood 2014, Figure 17).
 pub struct Rng(u64);
 
 impl Rng {
-    /// A generator that is fully determined by `seed`.
+    /// Creates a generator that is fully determined by `seed`.
     pub fn new(seed: u64) -> Self {
         Rng(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -19,24 +19,25 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is not zero.
+    /// Returns a number below `bound`, which is not zero.
     pub fn below(&mut self, bound: usize) -> usize {
-        // The bias of a remainder does not matter here: bounds are tiny beside 2^64.
+        // The bias of a remainder does not matter here, because bounds are tiny in comparison with
+        // 2^64.
         (self.bits() % bound as u64) as usize
     }
 
-    /// True `percent` times in a hundred.
+    /// Returns true `percent` times in a hundred.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of `choices`, each as likely.
+    /// Returns one of `choices`, each equally likely.
     pub fn pick<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
         choices[self.below(choices.len())]
     }
 
-    /// One of `choices`, early choices more often: text repeats itself, and compressors and parsers
-    /// depend on that.
+    /// Returns one of `choices`, early ones more often. Text repeats itself, and compressors and
+    /// parsers depend on that.
     pub fn favour<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
         let bound = choices.len();
         choices[self

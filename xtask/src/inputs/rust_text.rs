@@ -4,7 +4,7 @@ use super::rng::Rng;
 use super::words::{camel, sentence, snake};
 use std::fmt::Write;
 
-/// At least `size` bytes of Rust, cut at the end of an item.
+/// Generates at least `size` bytes of Rust, cut at the end of an item.
 pub fn generate(seed: u64, size: usize) -> String {
     let mut rng = Rng::new(seed);
     let mut out = String::with_capacity(size + 4096);

@@ -1,11 +1,12 @@
-//! A SQL script: bulk and single inserts, indexes, joins, aggregates, updates, full-text search.
+//! Generates a SQL script with bulk and single inserts, indexes, joins, aggregates, updates and
+//! full-text search.
 
 use super::rng::Rng;
 use super::words::{sentence, snake};
 use std::fmt::Write;
 
-/// A script that fills a database with about `rows` rows and queries them. It uses no clock and no
-/// random function: the text determines every answer.
+/// Generates a script that fills a database with about `rows` rows and queries them. It uses no
+/// clock and no random function, so the text determines every answer.
 pub fn generate(seed: u64, rows: usize) -> String {
     let mut rng = Rng::new(seed);
     let (people, notes) = (rows / 50, rows / 100);
@@ -29,7 +30,8 @@ pub fn generate(seed: u64, rows: usize) -> String {
         let (title, body) = (snake(&mut rng), sentence(&mut rng, 20));
         let _ = writeln!(out, "INSERT INTO note VALUES('{title}', '{body}');");
     }
-    // A linear congruential step replaces randomness, so that bulk rows need no text of their own.
+    // A linear congruential step replaces random numbers, so that bulk rows need no text in the
+    // script.
     let _ = writeln!(
         out,
         "WITH RECURSIVE step(n, x) AS (SELECT 1, {seed} UNION ALL SELECT n + 1, (x * 1103515245 + 12345) % 2147483648 FROM step WHERE n < {orders})\n\

@@ -1,10 +1,10 @@
-//! Verilog for synthesis: a small processor, an arithmetic unit and a state machine per core,
-//! several cores.
+//! Generates Verilog for synthesis, with a small processor, an arithmetic unit and a state machine
+//! for each of several cores.
 
 use super::rng::Rng;
 use std::fmt::Write;
 
-/// A design whose top module joins `cores` different cores.
+/// Generates a design whose top module joins `cores` different cores.
 pub fn generate(seed: u64, cores: usize) -> String {
     let mut rng = Rng::new(seed);
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Names for generated programs and prose.
+//! Generates names for programs and prose.
 
 use super::rng::Rng;
 
@@ -14,12 +14,12 @@ const WORDS: &[&str] = &[
     "writer", "zone", "digest",
 ];
 
-/// One word, common words more often.
+/// Returns one word, common words more often.
 pub fn word(rng: &mut Rng) -> &'static str {
     rng.favour(WORDS)
 }
 
-/// An identifier of one or two words, `snake_case`.
+/// Returns an identifier of one or two words, in `snake_case`.
 pub fn snake(rng: &mut Rng) -> String {
     let first = word(rng);
     if rng.chance(45) {
@@ -29,14 +29,14 @@ pub fn snake(rng: &mut Rng) -> String {
     }
 }
 
-/// An identifier of two words, `CamelCase`.
+/// Returns an identifier of two words, in `CamelCase`.
 pub fn camel(rng: &mut Rng) -> String {
     let mut name = capital(word(rng));
     name.push_str(&capital(word(rng)));
     name
 }
 
-/// `word` with its first letter as a capital.
+/// Returns `word` with a capital first letter.
 pub fn capital(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map_or_else(String::new, |first| {
@@ -44,7 +44,7 @@ pub fn capital(word: &str) -> String {
     })
 }
 
-/// A sentence of `length` words, with a capital and a full stop.
+/// Returns a sentence of `length` words, with a capital and a full stop.
 pub fn sentence(rng: &mut Rng, length: usize) -> String {
     const SMALL: &[&str] = &[
         "the", "of", "a", "is", "to", "and", "in", "for", "that", "with", "not", "by",

@@ -1,5 +1,4 @@
-//! Splits text into its sentences, and counts the words of each. Numbers are not words: a row of
-//! figures reads as fast as a table.
+//! Splits text into sentences, and counts the words of each. Numbers do not count as words.
 
 /// Stands for a blank within a piece of code, so that the code is one word.
 const BLANK: char = '\u{2423}';
@@ -7,7 +6,7 @@ const BLANK: char = '\u{2423}';
 /// One sentence.
 pub struct Sentence {
     pub file: String,
-    /// The line on which its paragraph begins.
+    /// The line on which the sentence's paragraph begins.
     pub line: usize,
     pub words: usize,
     /// The sentence without the marks for emphasis and the targets of links.
@@ -22,7 +21,7 @@ impl Sentence {
     }
 }
 
-/// The sentences of a page in Markdown.
+/// Returns the sentences of a page in Markdown.
 pub fn of_page(file: &str, text: &str) -> Vec<Sentence> {
     let mut paragraphs = Paragraphs::new(file);
     text.lines()
@@ -32,7 +31,7 @@ pub fn of_page(file: &str, text: &str) -> Vec<Sentence> {
     paragraphs.sentences
 }
 
-/// The sentences of a source's doc comments.
+/// Returns the sentences of a source's doc comments.
 pub fn of_comments(file: &str, text: &str) -> Vec<Sentence> {
     let mut paragraphs = Paragraphs::new(file);
     for (i, line) in text.lines().enumerate() {
@@ -52,8 +51,8 @@ pub fn of_comments(file: &str, text: &str) -> Vec<Sentence> {
     paragraphs.sentences
 }
 
-/// The sentences of a source's string literals that have at least four words: help, messages and
-/// headings.
+/// Returns the sentences of at least four words in a source's string literals, such as help,
+/// messages and headings.
 pub fn of_messages(file: &str, text: &str) -> Vec<Sentence> {
     let mut paragraphs = Paragraphs::new(file);
     for (line, literal) in literals(text) {
@@ -70,7 +69,7 @@ pub fn of_messages(file: &str, text: &str) -> Vec<Sentence> {
     paragraphs.sentences
 }
 
-/// The string literals of a source with their lines, without comments.
+/// Returns the string literals of a source with their lines, without comments.
 fn literals(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut line = 1;
@@ -97,7 +96,8 @@ fn literals(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// A literal up to its closing quote: the length of its source with the quote, and what it means.
+/// Unescapes a literal up to its closing quote. Returns the length of its source with the quote,
+/// and its meaning.
 fn unescaped(inside: &str) -> (usize, String) {
     let mut literal = String::new();
     let mut chars = inside.char_indices().peekable();
@@ -116,7 +116,7 @@ fn unescaped(inside: &str) -> (usize, String) {
     (inside.len(), literal)
 }
 
-/// Gathers lines into paragraphs, and cuts these into sentences.
+/// A builder that gathers lines into paragraphs and splits these into sentences.
 struct Paragraphs<'a> {
     file: &'a str,
     fenced: bool,
@@ -179,7 +179,7 @@ impl<'a> Paragraphs<'a> {
     }
 }
 
-/// Counts the words of a sentence: a piece of code counts as one word, a number as none.
+/// Counts the words of a sentence. A piece of code counts as one word, and a number as none.
 fn words(sentence: &str) -> usize {
     sentence
         .split_whitespace()
@@ -210,8 +210,8 @@ fn plain(text: &str) -> String {
 /// The characters that mark links and emphasis.
 const MARKS: [char; 4] = ['[', ']', '*', '_'];
 
-/// Splits a paragraph into sentences: they end in a period, a question mark or an exclamation mark,
-/// before a blank and anything except a small letter.
+/// Splits a paragraph into sentences. A sentence ends with a period, a question mark or an
+/// exclamation mark, before a blank that no small letter follows.
 fn split(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! The twelve tasks with their commands for each program.
+//! Lists the twelve tasks, with their commands for each program.
 //!
 //! Each task takes at most two commands, and the first screen of each names a line of the program's
 //! own source.
@@ -17,17 +17,17 @@ pub struct Program {
 }
 
 impl Program {
-    /// The beginning of the names of its files and recordings.
+    /// Returns the beginning of the names of the program's files and recordings.
     pub fn stem(&self) -> &'static str {
         self.source.split('.').next().unwrap_or(self.source)
     }
 }
 
-/// Something that users want to know.
+/// A task, which is something that users want to know.
 pub struct Task {
     pub title: &'static str,
     pub commands: &'static [&'static str],
-    /// The programs that it needs.
+    /// The programs that the task needs.
     pub tools: &'static [&'static str],
 }
 

@@ -1,8 +1,8 @@
 //! Runs a command in a terminal of a given width, and returns the terminal's contents at the end.
 //!
-//! The terminal knows what our reports and progress bars use: line ends, returns to the beginning
-//! of a line, and erasing a line. Colors are off. A line longer than the terminal continues in the
-//! next row, as on a screen.
+//! The terminal supports everything that our reports and progress bars use: line ends, returns to
+//! the beginning of a line, and erasing a line. Colours are off. A line longer than the terminal
+//! continues in the next row, as on a screen.
 
 use anyhow::{Context, Result};
 use rustix::fs::{Mode, OFlags, open};
@@ -66,7 +66,7 @@ impl Shown {
     }
 }
 
-/// Everything written to the terminal. Linux reports EIO at the end.
+/// Returns everything written to the terminal. Linux reports EIO at the end.
 fn all(main: OwnedFd) -> Result<Vec<u8>> {
     let mut written = Vec::new();
     match File::from(main).read_to_end(&mut written) {
@@ -77,7 +77,7 @@ fn all(main: OwnedFd) -> Result<Vec<u8>> {
     }
 }
 
-/// The lines that remain from `written`.
+/// Returns the lines that remain from `written`.
 fn lines(written: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line: Vec<char> = Vec::new();
@@ -114,7 +114,7 @@ fn lines(written: &str) -> Vec<String> {
     lines
 }
 
-/// A terminal's two sides: the reader's and the writer's.
+/// Opens a terminal. Returns the reader's side and the writer's side.
 fn pair(columns: u16) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     const UNLOCK: Opcode = opcode::write::<i32>(b'T', 0x31);
     const NUMBER: Opcode = opcode::read::<u32>(b'T', 0x30);
@@ -127,7 +127,7 @@ fn pair(columns: u16) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
         unsafe_code,
         reason = "rustix has no safe calls for these without a feature that builds the engine again"
     )]
-    // SAFETY: tty_ioctl(4) and pts(4) specify these types for the three calls; the kernel only
+    // SAFETY: tty_ioctl(4) and pts(4) specify these types for the three calls. The kernel only
     // reads what the setters pass.
     let number = unsafe {
         ioctl(&main, Setter::<UNLOCK, i32>::new(0))?;

@@ -1,4 +1,4 @@
-//! Runs the commands on the modules of the test suite: each must answer, and the output of
+//! Runs the commands on the modules of the test suite. Each command must answer, and the output of
 //! `instrument` must be valid.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use wasmparser::{Validator, WasmFeatures};
 
 use crate::tool;
 
-/// The export that makes the calls of a script.
+/// The export that makes the calls in a script.
 const EXPORT: &str = "drive";
 
 /// The commands to run on each recording.
@@ -32,7 +32,7 @@ const COMMANDS: &[&str] = &[
     "export --format collapsed",
 ];
 
-/// How modules are instrumented.
+/// The ways in which modules are instrumented.
 const INSTRUMENTED: &[&str] = &["program", "slow"];
 
 /// Refusals that docs/LIMITS.md lists, and the message for a driver that calls nothing.
@@ -98,7 +98,7 @@ fn next(waiting: &Mutex<Vec<PathBuf>>) -> Option<PathBuf> {
 
 struct Asked<'a> {
     tool: &'a Path,
-    /// Nothing else writes here.
+    /// The output folder. Nothing else writes there.
     folder: PathBuf,
     wabt: bool,
 }
@@ -150,7 +150,7 @@ impl Asked<'_> {
         Ok(())
     }
 
-    /// Validates an instrumented module with two validators. These may not support everything in
+    /// Validates an instrumented module with two validators, which may not support everything in
     /// the module.
     fn instrumented(&self, module: &Path, file: &str, done: &mut Done) -> Result<()> {
         let known = self.wabt && valid(module)?;

@@ -1,4 +1,4 @@
-//! Finds, by counting, which executions of a line's parts correspond.
+//! Finds corresponding executions of a line's parts in two runs, by counting them.
 
 use std::collections::HashSet;
 
@@ -8,11 +8,11 @@ use super::trail::{Part, Unit};
 /// A scope in which parts are counted. The narrowest comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// Between two calls that both runs make, in one activation.
+    /// The part of an activation between two calls that both runs make.
     Segment,
-    /// In one activation that both runs have.
+    /// One activation that both runs have.
     Activation,
-    /// In the whole run.
+    /// The whole run.
     Run,
 }
 
@@ -35,7 +35,8 @@ impl Level {
 /// If both runs executed a unit of the line equally often between two calls that both make, the
 /// k-th execution in one corresponds to the k-th in the other. Otherwise the same rule applies to
 /// the whole activation, and then to the whole runs. A counterpart found in a wide scope must agree
-/// with all counterparts found in the narrower scopes inside it. Otherwise the part has none.
+/// with all counterparts found in the narrower scopes inside it. Otherwise the part has no
+/// counterpart.
 ///
 /// O(parts · log).
 pub fn align(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
@@ -73,7 +74,7 @@ pub fn align(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
     found
 }
 
-/// The parts by key. Parts with equal keys are in order of time.
+/// Returns the parts sorted by key. Parts with equal keys are in order of time.
 fn by_key(parts: &[Part], level: Level) -> Vec<(Key, u32)> {
     let mut keyed: Vec<(Key, u32)> = parts
         .iter()
@@ -90,7 +91,8 @@ mod tests {
 
     use super::*;
 
-    /// Applies the same rules literally: counts, then checks agreement with known counterparts.
+    /// Applies the same rules literally, by counting and then checking agreement with known
+    /// counterparts.
     fn slow(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
         let mut found: Vec<Option<u32>> = vec![None; b.parts.len()];
         for level in LEVELS {
@@ -122,7 +124,7 @@ mod tests {
         found
     }
 
-    /// A run that executes parts of a few columns, chosen by `seed`.
+    /// Builds a run that executes parts of a few columns, chosen by `seed`.
     fn trail(seed: &mut u64) -> Trail {
         let mut next = |below: u64| {
             *seed = seed

@@ -1,4 +1,4 @@
-//! Anchors: the calls that both runs make.
+//! Finds anchors, which are the calls that both runs make.
 
 use std::collections::HashMap;
 
@@ -15,16 +15,16 @@ pub(super) struct Calling<'a, S> {
     pub names: &'a Names,
 }
 
-/// Functions whose calls are the same in both runs: in number and, where checked, in order. These
-/// are imports, and functions of the same name that were called equally often. An optimiser inlines
-/// a function or leaves its calls alone; it does not reorder calls that have effects.
+/// Functions that both runs call equally often and, where checked, in the same order. They are
+/// imports, or functions with the same name in both programs. An optimiser inlines a function or
+/// leaves its calls alone, and does not reorder calls that have effects.
 #[derive(Clone, Debug, Default)]
 pub struct Anchors {
-    /// The names of the functions.
+    /// The names of the functions, by anchor number.
     pub names: Vec<String>,
     /// For each function, whether the host defines it.
     pub is_host: Vec<bool>,
-    /// The number of each function of the unoptimised program, and of the optimised one.
+    /// The anchor number of each function, in the unoptimised and in the optimised program.
     pub(super) of: [HashMap<FuncId, u32>; 2],
 }
 

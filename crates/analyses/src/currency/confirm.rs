@@ -1,9 +1,9 @@
 //! Checks the counterparts found by counting against the values that operators produced.
 //!
-//! Counting sees how often a part of a line is executed, but not in which order. Within one
-//! execution of a block, an optimiser may reorder whatever has no effect: an unrolled loop computes
-//! its rounds in any order. So the values that the operators produced confirm, correct or refuse
-//! each counted counterpart.
+//! Counting shows how often a part of a line is executed, but not in which order. Within one
+//! execution of a block, an optimiser may reorder code that has no effect. For example, an unrolled
+//! loop may compute its iterations in any order. So the values that the operators produced confirm,
+//! correct or refuse each counted counterpart.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::error::Error;
@@ -21,18 +21,19 @@ use afterimage_replay::steps::{Run, Steps, StepsError, Value, Wanted, What};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperatorValue {
     value: Value,
-    /// Whether the number may also be an address. The other run may place an object elsewhere.
+    /// Whether the number may be an address. The other run may place the same object elsewhere.
     may_be_address: bool,
 }
 
 /// The values by time and operator. Excludes operators without a value, such as calls.
 pub type OperatorValues = HashMap<(u64, OpId), OperatorValue>;
 
-/// Linkers place nothing below this address.
+/// The lowest address of data. Linkers place no data below it.
 const LOWEST: u64 = 1024;
 
-/// The values that operators gave, by time and operator, ascending. Follows the run from the last
-/// checkpoint before the first of them.
+/// Returns the values that some operators produced, by time and operator. `wanted` lists the
+/// operators with their times, ascending. Follows the run from the last checkpoint before the first
+/// wanted operator.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -89,22 +90,22 @@ fn has_test(trail: &Trail, parts: &[u32]) -> bool {
     parts.iter().any(|part| trail.parts[*part as usize].is_test)
 }
 
-/// Why a counted counterpart is refused.
+/// The reason why a counted counterpart is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The values differ: an operator of the line did not produce the value that its counted
-    /// counterpart in the unoptimised run produced.
+    /// An operator of the line did not produce the same value as its counted counterpart in the
+    /// unoptimised run.
     Differs {
-        /// The column.
+        /// The column of the operator, if it has one.
         column: Option<u32>,
-        /// The value in the optimised run.
+        /// The value that the optimised run produced.
         b: Value,
-        /// The value in the unoptimised run.
+        /// The value that the unoptimised run produced.
         a: Value,
     },
     /// A block has several operators of this kind with equal values, which may have been reordered.
     Alike {
-        /// The column.
+        /// The column of the operators, if they have one.
         column: Option<u32>,
     },
 }
@@ -127,8 +128,8 @@ pub struct Alignment<'m> {
     given: [OperatorValues; 2],
     /// The outcome for each part of the optimised run that differs from counting alone.
     outcomes: HashMap<u32, Outcome>,
-    /// The times of the optimised run's blocks whose arrivals at the line belong to several blocks
-    /// of the unoptimised run.
+    /// Times of blocks in the optimised run. The arrivals at the line in one of these blocks belong
+    /// to several blocks of the unoptimised run.
     exchanged: HashSet<u64>,
     /// The values that each block of the unoptimised run produced, by time. The columns of a block
     /// of the optimised run look them up one by one.
@@ -139,18 +140,18 @@ pub struct Alignment<'m> {
     counted: HashMap<u64, Givers>,
 }
 
-/// For each kind of operator and each value: the first stop at which they occur, and whether they
+/// Maps a kind of operator and a value to the first stop at which they occur, and to whether they
 /// occur at that stop only.
 type Givers = HashMap<(Unit, (u64, u64)), (u32, bool)>;
 
-/// Parts, ascending, by unit and activation.
+/// The parts of each unit and activation, ascending.
 type ByActivation = HashMap<(Unit, u64), Vec<u32>>;
 
 /// The values that operators produced, by unit and then by time.
 type ByUnit = BTreeMap<Unit, Vec<OperatorValue>>;
 
 impl Trail {
-    /// The parts of the block that executed this part.
+    /// Returns the parts of the block that executed this part.
     fn block(&self, part: u32) -> Range<u32> {
         let time = self.parts[part as usize].time;
         let first = self.parts.partition_point(|other| other.time < time);
@@ -158,7 +159,7 @@ impl Trail {
         first as u32..(first + own) as u32
     }
 
-    /// The parts that are executed from a stop on.
+    /// Returns the parts that belong to a stop.
     fn parts_of(&self, stop: u32) -> impl Iterator<Item = u32> {
         let first = self.of_stops.partition_point(|entry| entry.0 < stop);
         let own = self.of_stops[first..].iter();
@@ -166,7 +167,7 @@ impl Trail {
             .map(|entry| entry.1)
     }
 
-    /// The executions of each column and the arrivals, grouped by activation.
+    /// Returns the executions of each column and the arrivals, grouped by activation.
     fn by_activation(&self) -> ByActivation {
         let mut found = ByActivation::new();
         for (part, at) in self.parts.iter().zip(0..) {
@@ -178,7 +179,7 @@ impl Trail {
         found
     }
 
-    /// The parts directly before and after a part, of the same unit and activation.
+    /// Returns the parts directly before and after a part, of the same unit and activation.
     fn beside(&self, all: &ByActivation, part: u32) -> impl Iterator<Item = u32> {
         let one = &self.parts[part as usize];
         let own = all.get(&(one.unit, one.activation));
@@ -199,14 +200,15 @@ fn is_operator(unit: Unit) -> bool {
 }
 
 impl Moments {
-    /// The parts of some stops of the optimised run.
+    /// Returns the parts of some stops of the optimised run.
     pub fn parts_of(&self, stops: Range<u32>) -> BTreeSet<u32> {
         let stops = stops.into_iter();
         stops.flat_map(|stop| self.b.parts_of(stop)).collect()
     }
 
-    /// The operators whose values must be known to settle these parts of the optimised run. Returns
-    /// those of the unoptimised run, then those of the optimised run, both ascending.
+    /// Returns the operators whose values are needed to settle these parts of the optimised run.
+    /// The first list is for the unoptimised run and the second for the optimised run. Both are
+    /// ascending.
     pub fn to_be_known(&self, parts: &BTreeSet<u32>) -> [Vec<(u64, OpId)>; 2] {
         let blocks = self.blocks(parts);
         let of_b: BTreeSet<u32> = blocks.into_iter().flatten().collect();
@@ -233,9 +235,9 @@ impl Moments {
         blocks_of(&self.b, parts)
     }
 
-    /// Checks the counted counterparts of these parts by the values of the operators from
-    /// [`to_be_known`](Self::to_be_known), in the unoptimised and in the optimised run. O(those
-    /// operators · log).
+    /// Checks the counted counterparts of `parts` against the values of the operators from
+    /// [`to_be_known`](Self::to_be_known), in the unoptimised and in the optimised run. O(n log n)
+    /// in these operators.
     pub fn confirmed(&self, parts: &BTreeSet<u32>, given: [OperatorValues; 2]) -> Alignment<'_> {
         let mut settled = Alignment {
             moments: self,
@@ -253,7 +255,7 @@ impl Moments {
     }
 }
 
-/// The blocks of some parts, ascending.
+/// Returns the blocks of some parts, ascending.
 fn blocks_of(trail: &Trail, parts: &BTreeSet<u32>) -> Vec<Range<u32>> {
     let mut blocks: Vec<Range<u32>> = Vec::new();
     for &part in parts {
@@ -265,7 +267,7 @@ fn blocks_of(trail: &Trail, parts: &BTreeSet<u32>) -> Vec<Range<u32>> {
 }
 
 impl Alignment<'_> {
-    /// The part of the unoptimised run that corresponds to a part of the optimised run.
+    /// Returns the part of the unoptimised run that corresponds to a part of the optimised run.
     pub fn pair(&self, part: u32) -> Option<u32> {
         match self.outcomes.get(&part) {
             Some(Outcome::Confirmed(other)) => Some(*other),
@@ -285,7 +287,8 @@ impl Alignment<'_> {
         matches!(self.outcomes.get(&part), Some(Outcome::Confirmed(_)))
     }
 
-    /// The counterpart of a stop of the optimised run, whose parts must have been settled.
+    /// Returns the counterpart of a stop of the optimised run. The stop's parts must have been
+    /// settled.
     ///
     /// It is the earliest stop among the counterparts of its parts. If no part has a counterpart,
     /// it is the arrival that corresponds to the stop. If a part is refused, only counterparts
@@ -442,7 +445,7 @@ impl Alignment<'_> {
             }
             return;
         };
-        // For each value in the unoptimised run: the first part with this value, and whether all
+        // For each value in the unoptimised run, the first part with this value, and whether all
         // executions with it belong to one stop.
         let mut giving: HashMap<(u64, u64), (u32, bool)> = HashMap::new();
         for ((_, other), (_, given)) in paired.iter().zip(&known) {
@@ -461,7 +464,8 @@ impl Alignment<'_> {
         }
     }
 
-    /// Settles the code that a block has for a source column, by the operators in that code.
+    /// Settles the code that a block contains for a source column, using the operators in that
+    /// code.
     fn column(&mut self, part: u32, inside: &[u32]) {
         let Moments { a, b, pairs } = self.moments;
         let Some(other) = pairs[part as usize] else {
@@ -538,7 +542,7 @@ impl Alignment<'_> {
     }
 }
 
-/// The values of those parts that are operators but not tests.
+/// Returns the values of those parts that are operators but not tests.
 fn by_unit(trail: &Trail, given: &OperatorValues, parts: impl Iterator<Item = u32>) -> ByUnit {
     let mut found = ByUnit::new();
     for part in trail.operators(parts) {
@@ -591,13 +595,13 @@ fn of_kind(unit: Unit, of_a: &[OperatorValue], of_b: &[OperatorValue]) -> Compar
 enum Compared {
     /// At least one value is the same.
     Same,
-    /// There is nothing to compare but addresses.
+    /// Only addresses could be compared.
     Nothing,
     Differs(Refusal),
 }
 
-/// Returns the distance from the values of the unoptimised run to those of the optimised run, if
-/// they are the same up to order. It is 0, or the distance between addresses of moved objects.
+/// Returns the distance between the values of the two runs, if they are the same up to order. It is
+/// 0, or the distance between addresses of moved objects.
 fn shift(known: &[(OperatorValue, OperatorValue)]) -> Option<u64> {
     let mut of_b: Vec<OperatorValue> = known.iter().map(|given| given.0).collect();
     let mut of_a: Vec<OperatorValue> = known.iter().map(|given| given.1).collect();
@@ -631,8 +635,9 @@ mod tests {
         }
     }
 
-    /// A run that executes a line's operators in a single block: the given number of operators for
-    /// each column, in this order. With `each_a_stop`, each operator has its own stop.
+    /// Builds a run that executes a line's operators in a single block. `columns` gives the number
+    /// of operators for each column, in this order. With `each_a_stop`, each operator has its own
+    /// stop.
     fn block(columns: &[u32], each_a_stop: bool) -> Trail {
         let mut trail = Trail::default();
         let mut seen = HashSet::new();
@@ -671,15 +676,15 @@ mod tests {
         trail
     }
 
-    /// The values of `count` operators, by number.
+    /// Returns values for `count` operators, by operator number.
     fn gave(count: u32, given: impl Fn(u32) -> OperatorValue) -> OperatorValues {
         (0..count)
             .map(|at| ((1, OpId::from_u32(at)), given(at)))
             .collect()
     }
 
-    /// All operators of a line in one block, as in an unrolled loop or a line with many statements.
-    /// Either each operator has an arrival of its own, or all share one.
+    /// Tests a block with all operators of a line, as in an unrolled loop or a line with many
+    /// statements. Either each operator has its own arrival, or all share one.
     #[test]
     fn a_long_block_takes_time_in_proportion() {
         const COUNT: u32 = 60_000;
@@ -712,8 +717,8 @@ mod tests {
         }
     }
 
-    /// An unrolled loop in which one run executes one more operator. Only the arrivals can be
-    /// counted, and an optimiser may reverse their order.
+    /// Builds an unrolled loop in which one run executes one more operator. Only the arrivals can
+    /// be counted, and an optimiser may reverse their order.
     fn unrolled(rounds: u32) -> Moments {
         let b = block(&vec![0; rounds as usize], true);
         let mut a = b.clone();

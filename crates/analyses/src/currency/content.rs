@@ -11,18 +11,18 @@ pub enum Comparison {
     /// The values differ. The text is the differing part, as written after the variable's name. It
     /// is empty if the whole value differs.
     Different(String),
-    /// The values are, or contain, addresses of unknown contents, or are too large.
+    /// The values are too large, or they are or contain addresses of unknown contents.
     Incomparable {
         /// The part that cannot be compared.
         part: String,
-        /// The reason.
+        /// The reason why the part cannot be compared.
         why: &'static str,
     },
-    /// Part of the first value is not available; the rest is equal.
+    /// A part of the first value is not available, and the rest is equal.
     Missing {
         /// The part that is missing.
         part: String,
-        /// The reason.
+        /// The reason why the part is missing.
         why: String,
     },
 }
@@ -67,7 +67,7 @@ impl Symbols {
         }
     }
 
-    /// The variable that contains an address, and the offset in it. O(log).
+    /// Returns the variable that contains an address, and the offset in it. O(log).
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
         let after = self
             .known
@@ -78,12 +78,12 @@ impl Symbols {
 }
 
 /// Compares the optimised run's value with the expected one. Numbers, names and strings are the
-/// same if they are written the same. Records and arrays are the same if their parts are.
+/// same if their texts are equal. Records and arrays are the same if their parts are.
 ///
-/// Addresses are the same if they are equal, or at the same offset in the same global variable, or
-/// addresses of functions of the same name. Other addresses of objects cannot be compared.
+/// Two addresses are the same if they are equal, have the same offset in the same global variable,
+/// or belong to functions of the same name. Other addresses of objects cannot be compared.
 ///
-/// O(parts): recursion is bounded by the depth that was rendered.
+/// O(parts). Recursion is bounded by the depth that was rendered.
 pub fn compare(shown: &Rendered, expected: &Rendered, symbols: [&Symbols; 2]) -> Comparison {
     let mut comparing = Comparing {
         symbols,
@@ -94,8 +94,8 @@ pub fn compare(shown: &Rendered, expected: &Rendered, symbols: [&Symbols; 2]) ->
         .unwrap_or_else(|| comparing.unknown.take().unwrap_or(Comparison::Same))
 }
 
-/// The first missing part of the shown value, if any. A missing part may be the only reason why the
-/// rest has a different shape.
+/// Returns the first missing part of the shown value, if any. A missing part may be the only reason
+/// why the rest has a different shape.
 fn missing(shown: &Rendered, at: &str) -> Option<Comparison> {
     if let Shape::Missing(why) = &shown.shape {
         let (part, why) = (at.to_owned(), why.to_string());
@@ -124,7 +124,7 @@ impl Comparing<'_> {
             .get_or_insert(Comparison::Incomparable { part, why });
     }
 
-    /// Compares a part; returns the difference, if any.
+    /// Compares a part, and returns the difference, if any.
     fn part(&mut self, shown: &Rendered, expected: &Rendered, at: &str) -> Option<Comparison> {
         let different = || Some(Comparison::Different(at.to_owned()));
         match (&shown.shape, &expected.shape) {
@@ -203,7 +203,7 @@ fn address(text: &str) -> Option<u64> {
     u64::from_str_radix(first.strip_prefix("0x")?, 16).ok()
 }
 
-/// The name in the text that describes a function's address.
+/// Returns the name in the text that describes a function's address.
 fn function(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once(" <")?;
     rest.strip_suffix('>')
@@ -262,8 +262,8 @@ mod tests {
         assert_eq!(check(&address(0), &address(2008)), different(""));
         assert_eq!(check(&address(0), &address(0)), Comparison::Same);
         assert_eq!(check(&address(77), &address(77)), Comparison::Same);
-        // A pointer to a different object cannot be told from a pointer to the same object at
-        // another address.
+        // A pointer to a different object cannot be distinguished from a pointer to the same object
+        // at another address.
         let unknown = check(&address(77), &address(78));
         assert!(matches!(unknown, Comparison::Incomparable { .. }));
         assert_eq!(

@@ -1,11 +1,12 @@
-//! Why moments of two runs cannot be compared.
+//! Defines the errors of comparing moments of two runs.
 
 use afterimage_wpp::{PathError, TargetError};
 
 use afterimage_profile::ProfileError;
 use afterimage_replay::paths::PositionError;
 
-/// Why moments of two runs cannot be compared. `E` says why a segment of a path cannot be loaded.
+/// The reason why moments of two runs cannot be compared. `E` says why a segment of a path cannot
+/// be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum CurrencyError<E: std::error::Error + 'static> {
     /// A path cannot be read.
@@ -20,7 +21,7 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
     /// The module's bytes are not the bytes of the program.
     #[error(transparent)]
     Module(#[from] ProfileError),
-    /// The activations do not follow from the path.
+    /// The path does not determine the activations at this time.
     #[error("the path is damaged: what ran at t={0} is in no activation")]
     Damaged(u64),
     /// The runs called the host in different ways.

@@ -1,17 +1,17 @@
-//! Currency: whether a variable of an optimised run holds the value that the programmer expects
-//! where a debugger stops.
+//! Decides currency, that is, whether a variable of an optimised run holds the value that the
+//! programmer expects where a debugger stops.
 //!
 //! The programmer thinks of the unoptimised program (Hennessy 1982; Adl-Tabatabai and Gross 1996).
-//! Here that program ran, too, on the same input, so nothing has to be predicted. The stop of the
-//! optimised run is found in the other run, and both values are read. The executions of the
-//! variable's assignments show which of them were moved or removed. Similar methods use possible
-//! executions instead of actual ones: dynamic currency determination (Dhamdhere and
+//! Here that program also ran, on the same input, so nothing has to be predicted. The analysis
+//! finds the optimised run's stop in the other run and reads both values. The executions of the
+//! variable's assignments show which assignments were moved or removed. Similar methods use
+//! possible instead of actual executions. One is dynamic currency determination (Dhamdhere and
 //! Sankaranarayanan 1998), also on timestamped paths (Agrawal and Zhang 2001, section 4.3).
 //!
 //! [`moments`] finds which arrivals at a line correspond. It walks both runs in step, from one call
 //! that both make to the next, and counts the parts of the line in between ([`align`]).
-//! [`Alignment`] checks the result by the values that the parts produced. [`compare`] compares the
-//! values of the variable.
+//! [`Alignment`] checks the result against the values that the parts produced. [`compare`] compares
+//! the values of the variable.
 //!
 //! ```no_run
 //! use std::error::Error;

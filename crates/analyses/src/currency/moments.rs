@@ -14,7 +14,7 @@ use super::{Anchors, CurrencyError, Trail, align};
 use afterimage_profile::{Line, Source};
 use afterimage_replay::paths::ArrivalTimes;
 
-/// A run of a version of a program, with a line of that program.
+/// A version of a program, its run, and one of its lines.
 pub struct Version<'v, 'a, S: Segments> {
     /// The path of the run.
     pub path: &'v WholePath<S>,
@@ -26,7 +26,7 @@ pub struct Version<'v, 'a, S: Segments> {
     pub names: &'v Names,
     /// The source of the program's code.
     pub source: &'v dyn Source,
-    /// The line in question.
+    /// The line at which the run is examined.
     pub line: Line,
     /// The functions with code of the line.
     pub functions: &'v [FuncId],
@@ -48,16 +48,16 @@ pub struct Moments {
     pub pairs: Vec<Option<u32>>,
 }
 
-/// The number of times that calls may be excluded for differing in order. After that, only host
-/// calls are compared.
+/// The number of times that functions may be excluded because their calls differ in order. After
+/// that, only host calls are compared.
 const TRIALS: usize = 24;
 
 /// Finds which arrivals at a line correspond. `a` is the unoptimised run, `b` the optimised one.
 /// For code executed more than `most` times, only the beginning is considered. `progress` receives
 /// the current block of the optimised run.
 ///
-/// Time is linear in both runs. If their calls turn out to be in different orders, it is several
-/// times as long.
+/// Time is linear in both runs. It is several times as long if their calls turn out to be in
+/// different orders.
 ///
 /// # Errors
 /// If a path cannot be read, or the runs did not call the host in the same way.

@@ -1,4 +1,4 @@
-//! The code of a line, by column.
+//! Finds the code of a line, column by column.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,19 +17,19 @@ use super::Version;
 pub(super) struct Begin {
     pub op: OpId,
     pub column: u32,
-    /// Whether the block has an operator of the column that is more than a move or a constant.
-    /// Moves remain where compilers remove everything else.
+    /// Whether the block has an operator of the column other than moves and constants. Moves remain
+    /// where compilers remove everything else.
     pub column_counts: bool,
-    /// A number for the operator's name, if it is more than a move or a constant.
+    /// A number for the operator's name, unless the operator is a move or a constant.
     pub name: Option<u32>,
     /// Whether the operator is a comparison.
     pub is_test: bool,
-    /// The number of the statement that the operator is matched with.
+    /// The number of the statement with which the operator is matched.
     pub matched: Option<u32>,
 }
 
-/// For each statement, the number of its counterpart in the unoptimised version. A statement of
-/// that version has its own number; any other has the number of its match.
+/// Maps each statement to a number. A statement of the unoptimised version has its own number, and
+/// any other statement has the number of its counterpart there.
 pub type MatchedStatements = HashMap<(FuncId, OpId), u32>;
 
 /// Numbers for the names of operators. They are the same in both versions.

@@ -1,4 +1,4 @@
-//! The events at a line in a run.
+//! Records the events at a line in a run.
 
 use afterimage_ids::{FuncId, OpId};
 
@@ -18,7 +18,7 @@ pub struct Stop {
 /// A unit in which the code of a line is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
-    /// All code of a column in a block.
+    /// All code that a block has for a column.
     Column(u32),
     /// A single operator of a column, by a number for its name. A block of an unrolled loop has
     /// several.
@@ -30,7 +30,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The column, if the unit has one.
+    /// Returns the column, if the unit has one.
     pub fn column(self) -> Option<u32> {
         match self {
             Self::Column(column) | Self::Operator(column, _) => Some(column),
@@ -46,15 +46,16 @@ pub struct Part {
     pub unit: Unit,
     /// The number of preceding calls that both runs make.
     pub segment: u64,
-    /// The innermost activation that both runs have: the segment that began with its call.
+    /// The innermost activation that both runs have, identified by the segment that began with its
+    /// call.
     pub activation: u64,
     /// The stop to which the first operator belongs.
     pub stop: u32,
-    /// The time of the block.
+    /// The time of the block with the first operator.
     pub time: u64,
-    /// The first operator.
+    /// The first operator of the part in this execution.
     pub op: OpId,
-    /// Whether the first operator is a test. A test's value says little and may be inverted.
+    /// Whether the first operator is a test. The value of a test says little and may be inverted.
     pub is_test: bool,
 }
 
@@ -65,17 +66,17 @@ pub struct Trail {
     pub stops: Vec<Stop>,
     /// The parts that were executed.
     pub parts: Vec<Part>,
-    /// Pairs of a stop and a part executed after it. A part whose code the compiler mixed with that
-    /// of other lines may belong to several stops.
+    /// Pairs of a stop and a part executed after it. A part may belong to several stops if the
+    /// compiler mixed its code with the code of other lines.
     pub of_stops: Vec<(u32, u32)>,
-    /// If the walk ended before the run did: the activations that were open at that moment.
+    /// The activations that were open when the walk ended, if it ended before the run did.
     pub open: Vec<u64>,
     /// Whether the walk ended before the run did.
     pub is_cut: bool,
 }
 
 impl Trail {
-    /// The number of stops or of parts, whichever is larger.
+    /// Returns the number of stops or of parts, whichever is larger.
     pub(super) fn size(&self) -> usize {
         self.stops.len().max(self.of_stops.len())
     }

@@ -24,15 +24,15 @@ struct Frame {
     activation: u64,
 }
 
-/// Facts about a node.
+/// The facts about a node that the walk needs.
 #[derive(Clone, Copy)]
 struct NodeFacts {
     function: FuncId,
     /// Whether the node begins an activation.
     begins: bool,
-    /// The call common to both runs that begins with this node.
+    /// The function that this node enters, if both runs call it.
     enters: Option<u32>,
-    /// The host function that both runs call and that this node calls at its end, if any.
+    /// The host function that this node calls at its end, if both runs call it.
     calls: Option<u32>,
     /// Whether the node's function has code of the line.
     looks: bool,
@@ -43,7 +43,7 @@ struct NodeFacts {
 /// The number of nodes to walk between reports of progress.
 const STEPS: u32 = 1 << 16;
 
-/// Walks over a run.
+/// A walk over a run that records the events at the line.
 pub(super) struct Walker<'w, 'a, S: Segments> {
     path: &'w WholePath<S>,
     cursor: Cursor<'w, S>,

@@ -1,4 +1,4 @@
-//! A run's path traces and calls, for questions about functions.
+//! Provides a run's path traces and calls, for questions about functions.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub struct LastStep {
 }
 
 impl LastStep {
-    /// The last step of a run with this end. `module` is the source of the program.
+    /// Returns the last step of a run with this end. `module` contains the bytes of the program.
     ///
     /// # Errors
     /// If the program has no such place.
@@ -52,7 +52,7 @@ impl LastStep {
     }
 }
 
-/// A run as unique path traces and the dynamic call graph.
+/// The unique path traces and the dynamic call graph of a run.
 pub struct RunCalls {
     wpp: Wpp,
     occurrences: Vec<u64>,
@@ -94,19 +94,19 @@ impl PathOf<'_> {
 /// A path trace of a function, as a graph of blocks.
 pub(super) struct PathGraph {
     pub graph: TimestampedGraph,
-    /// The blocks of the nodes.
+    /// The block of each node of the graph.
     pub blocks: Vec<BlockId>,
 }
 
-/// Calls that took the same path, and whose callees did, too.
+/// Calls that took the same path, as did their callees.
 pub(super) struct Alike {
     /// The effects of the callees on each fact in question.
     pub effects: Vec<CallEffects>,
     /// The steps after which functions of the program were called.
     pub called: Vec<Entry>,
-    /// The number of these calls.
+    /// The number of calls in the group.
     pub calls: u64,
-    /// The calls' subtrees.
+    /// The subtrees of these calls in the dynamic call graph.
     pub ids: Vec<CallId>,
     /// The run's last step, if this is the single call in which the run ended.
     pub last: Option<LastStep>,
@@ -147,12 +147,12 @@ impl RunCalls {
         Summaries::new(&self.wpp, direction, events)
     }
 
-    /// The dynamic call graph.
+    /// Returns the dynamic call graph of the run.
     pub(super) fn graph(&self) -> &CallGraph {
         &self.wpp.calls
     }
 
-    /// The call in which the run ended inside a block, if any.
+    /// Returns the call in which the run ended inside a block, if any.
     pub(super) fn innermost(&self) -> Option<CallId> {
         self.innermost
     }
@@ -163,13 +163,13 @@ impl RunCalls {
         path.map_or(0, |path| path.trace.len())
     }
 
-    /// Returns the number of calls of a function.
+    /// Returns the number of calls to a function.
     pub fn calls(&self, function: FuncId) -> u64 {
         let paths = self.wpp.function(function).map(|f| &f.paths[..]);
         paths.unwrap_or_default().iter().map(|p| p.calls).sum()
     }
 
-    /// Visits the calls of a function, path by path. Calls that are alike are visited together.
+    /// Visits the calls to a function, path by path. Calls that are alike are visited together.
     pub(super) fn visit(
         &self,
         function: FuncId,
@@ -232,7 +232,7 @@ impl RunCalls {
         }
     }
 
-    /// The steps after which a call calls functions of the program.
+    /// Returns the steps after which a call calls functions of the program.
     fn called(&self, id: CallId) -> Vec<Entry> {
         let mut called: Vec<Entry> = Vec::new();
         for run in self.wpp.calls.calls(id) {

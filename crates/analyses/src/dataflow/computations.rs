@@ -1,4 +1,4 @@
-//! Redundancy of expressions by the path alone.
+//! Computes the redundancy of expressions from the path alone.
 
 use afterimage_program::Program;
 use rustc_hash::FxHashMap;
@@ -9,9 +9,9 @@ use super::loads::{PathRedundancy, Wanted, answers};
 use super::memory::{Codes, Sites};
 use afterimage_replay::steps::AccessSite;
 
-/// Finds how redundant some pure operators of a run are, by queries on the timestamped control-flow
-/// graphs of their functions: available expressions (Zhang and Gupta 2001, section 4). The results
-/// are in the order of the sites. Sites that are not pure operators have none.
+/// Finds how redundant some pure operators of a run are, by queries about available expressions on
+/// the timestamped control-flow graphs of their functions (Zhang and Gupta 2001, section 4). The
+/// results are in the order of the sites. Sites that are not pure operators have no result.
 ///
 /// Time is linear in the blocks of the functions' unique path traces, times the number of operators
 /// and a logarithm. Regular traces take less.

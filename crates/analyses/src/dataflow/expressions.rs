@@ -1,5 +1,5 @@
-//! The pure expressions of a function: which values are computed in the same way from the same
-//! values.
+//! Numbers the pure expressions of a function. Values that are computed in the same way from the
+//! same values get the same number.
 
 use std::hash::Hash;
 
@@ -14,17 +14,17 @@ use super::accesses::Described;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Expression(u32);
 
-/// The largest number of distinct leaves. An expression with more becomes an operator whose
-/// operands are leaves, however they are computed.
+/// The largest number of distinct leaves. In an expression with more leaves, the operands of the
+/// operator count as leaves, however they are computed.
 const MOST_LEAVES: usize = 8;
 
-/// How an expression is formed.
+/// The form of an expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Shape {
     /// A constant.
     Constant(String),
-    /// A value that is not computed only from other values: a parameter, a loaded or returned
-    /// value, or a φ.
+    /// A value that is not computed from other values alone, such as a parameter, a loaded or
+    /// returned value, or a φ.
     Leaf(ValueId),
     /// An operator with its immediates, and its operands.
     Computed(String, Box<[Expression]>),
@@ -56,7 +56,8 @@ pub(super) struct Access {
     pub is_store: bool,
 }
 
-/// The expressions of a function: value numbers, valid until a leaf gets a new value.
+/// The expressions of a function, as value numbers. A number is valid until one of its leaves gets
+/// a new value.
 pub(super) struct Expressions {
     shapes: Vec<Shape>,
     /// The leaves of each expression.
@@ -70,7 +71,7 @@ pub(super) struct Expressions {
 }
 
 impl Expressions {
-    /// Finds the expressions of a function in O(statements), unless expressions are shared deeply.
+    /// Finds the expressions of a function. O(statements), unless expressions are shared deeply.
     pub fn of(program: &Program, module: &[u8], function: &Function, ssa: &Ssa) -> Self {
         let mut all = Self {
             shapes: Vec::new(),
@@ -147,7 +148,7 @@ impl Expressions {
         self.of_value[first.index()] = Some(number);
     }
 
-    /// The leaves of all these expressions, without duplicates.
+    /// Returns the leaves of all these expressions, without duplicates.
     fn all_leaves(&self, expressions: &[Expression]) -> Vec<ValueId> {
         let leaves = expressions.iter().flat_map(|&one| self.leaves(one));
         let mut leaves = Vec::from_iter(leaves.copied());
@@ -166,7 +167,7 @@ impl Expressions {
         number
     }
 
-    /// The expression of a value.
+    /// Returns the expression of a value.
     pub fn of_value(&mut self, value: ValueId) -> Expression {
         if let Some(known) = self.of_value[value.index()] {
             return known;
@@ -176,12 +177,12 @@ impl Expressions {
         number
     }
 
-    /// The leaves of an expression, ascending.
+    /// Returns the leaves of an expression, ascending.
     pub fn leaves(&self, expression: Expression) -> &[ValueId] {
         &self.leaves[expression.0 as usize]
     }
 
-    /// The expression of an operator, if it is pure.
+    /// Returns the expression of an operator, if it is pure.
     pub fn computed(&self, ssa: &Ssa, op: OpId) -> Option<Expression> {
         let id = ssa.statement_at(op)?;
         let statement = &ssa.statements[id];

@@ -20,26 +20,26 @@ use super::question::{Counts, FactQuery, OwnEvents, ask};
 pub enum Fact {
     /// The result of a load or pure operator is already available. Earlier in the call, it was
     /// read, written or computed in the same way, from values that have not been recomputed since.
-    /// As far as can be known without addresses, the memory that was read has not been overwritten.
+    /// As far as is known without addresses, the memory that was read has not been overwritten.
     Available,
     /// The operator reads a local. The fact is the definition of that local that reaches the
     /// operator.
     Reaching,
     /// The local that the operator reads is not read again before it is set or the call ends.
     LastUse,
-    /// The latest event, in the call or its callees, is in `gen` rather than in `kill`. With
-    /// `ahead`, the next event counts instead.
+    /// The latest event in the call or its callees is in `gen`, not in `kill`. With `ahead`, the
+    /// next event counts instead.
     Places {
-        /// The events that make the fact hold.
+        /// The events that make the fact true.
         r#gen: Vec<EventPlace>,
-        /// The events that make the fact not hold.
+        /// The events that make the fact false.
         kill: Vec<EventPlace>,
         /// Whether the next event counts, not the latest.
         ahead: bool,
     },
 }
 
-/// An event.
+/// An event that decides a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventPlace {
     /// An operator is executed.
@@ -48,7 +48,7 @@ pub enum EventPlace {
     Entry(FuncId),
 }
 
-/// Why a question about a fact has no answer.
+/// The reason why a question about a fact has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FactError {
     /// The operator is not reachable.
@@ -73,8 +73,8 @@ pub struct FactAnswer {
     pub decided: Vec<(Option<Decider>, u64)>,
     /// The number of calls in which the operator was executed.
     pub calls: u64,
-    /// As many answers as requested, each for one path trace and the decisions of its callees.
-    /// Answers for the most calls come first.
+    /// The requested number of answers, each for one path trace and the decisions of its callees.
+    /// Answers that cover the most calls come first.
     pub paths: Vec<PathAnswer>,
     /// The total number of path answers.
     pub all_paths: u64,
@@ -88,7 +88,7 @@ pub struct FactAnswer {
 /// The executions in a group of calls that are alike.
 #[derive(Clone, Debug)]
 pub struct PathAnswer {
-    /// The number of calls.
+    /// The number of calls in the group.
     pub calls: u64,
     /// The number of blocks that each call executed itself, without its callees.
     pub blocks: u64,
@@ -116,7 +116,7 @@ enum Callees {
     Places,
 }
 
-/// An incomplete answer.
+/// An answer under construction.
 #[derive(Default)]
 struct Answering {
     answer: FactAnswer,
@@ -133,7 +133,8 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Facts of a run of a program. `module` is the source of the program.
+    /// Prepares to answer questions about a run of a program. `module` contains the bytes of the
+    /// program.
     pub fn new(calls: &'a RunCalls, program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             codes: Codes::new(program, module),
@@ -146,8 +147,8 @@ impl<'a> Facts<'a> {
     /// Finds whether a fact holds at each execution of an operator. Lists up to `paths` path traces
     /// one by one.
     ///
-    /// Time is linear in the blocks of the function's unique path traces, or in those of the whole
-    /// run if calls matter. Regular traces take less.
+    /// Time is linear in the blocks of the function's unique path traces. If calls matter, it is
+    /// linear in the blocks of all unique path traces of the run. Regular traces take less.
     ///
     /// # Errors
     /// If the fact does not apply to the operator.
@@ -176,8 +177,8 @@ impl<'a> Facts<'a> {
         answers.pop().unwrap_or(Err(FactError::Unreachable))
     }
 
-    /// Answers for several operators of a function, in their order, going through its path traces
-    /// only once. Keeps all of their executions in memory.
+    /// Returns the answers for several operators of a function, in their order. Goes through the
+    /// function's path traces only once. Keeps all of their executions in memory.
     pub fn answers(
         &self,
         function: FuncId,
@@ -390,7 +391,8 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Returns the places where the operator's expression is computed, and where its meaning changes.
+/// Returns the places where the operator's expression is computed, and the places where its meaning
+/// changes.
 pub(super) fn computed(code: &Code<'_>, op: OpId, sites: &Sites) -> Result<OwnEvents, FactError> {
     let expression = code.expressions.computed(&code.ssa, op);
     let expression = expression.ok_or(FactError::NotPure)?;
@@ -406,7 +408,7 @@ pub(super) fn computed(code: &Code<'_>, op: OpId, sites: &Sites) -> Result<OwnEv
     Ok(events)
 }
 
-/// Events at places that a user named.
+/// The events at the places that a user named.
 struct Placed {
     /// The events by function, sorted by block.
     events: FxHashMap<FuncId, OwnEvents>,

@@ -1,4 +1,4 @@
-//! The site that decided each execution of an operator, over all calls.
+//! Finds the site that decided each execution of an operator, over all calls.
 
 use afterimage_dataflow::{Outcome, Solution};
 use afterimage_wpp::twpp::{CallId, CallRun, Runs, Series};
@@ -8,14 +8,15 @@ use super::calls::{Alike, RunCalls};
 use super::listing::Listing;
 use super::memory::Decider;
 
-/// The sites that decided an operator's executions, which are numbered from 1 in order of time.
+/// The sites that decided an operator's executions. The executions are numbered from 1 in order of
+/// time.
 ///
 /// Calls that are alike are stored once. Executions are found through the dynamic call graph, in
 /// which equal subtrees are shared.
 pub struct Instances<'a> {
     pub(super) calls: &'a RunCalls,
     pub(super) own: Vec<Own>,
-    /// The entry of each call.
+    /// For each call, the index of its entry in `own`.
     pub(super) of_call: FxHashMap<CallId, usize>,
     /// The entry of the call in which the run ended inside a block.
     pub(super) last: Option<usize>,
@@ -73,7 +74,7 @@ impl Ranked {
         self.before[k] + (t.min(entry.last) - entry.first) / entry.step + 1
     }
 
-    /// The timestamp that follows `n` others.
+    /// Returns the timestamp that has `n` timestamps before it.
     pub fn select(&self, n: u64) -> u64 {
         let k = self.before.partition_point(|&before| before <= n) - 1;
         let entry = self.series.entries()[k];
@@ -82,13 +83,13 @@ impl Ranked {
 }
 
 impl Own {
-    /// The decider of the execution at this step.
+    /// Returns the decider of the execution at this step.
     fn decider(&self, step: u64) -> Option<usize> {
         let found = self.parts.iter().find(|part| part.1.contains(step));
         found.map(|part| part.0)
     }
 
-    /// The executions that this decider decided.
+    /// Returns the executions that this decider decided.
     pub fn by(&self, decider: usize) -> Option<&Series> {
         let found = self.parts.iter().find(|part| part.0 == decider);
         found.map(|part| &part.1)
@@ -102,14 +103,14 @@ pub struct FactInstance {
     pub number: u64,
     /// The time of the execution's block.
     pub time: u64,
-    /// The position of the block among those that its call executed itself, from 1.
+    /// The position of the block among the blocks that its call executed itself, from 1.
     pub step: u64,
     /// The deciding site; `None` means the beginning or the end of the call.
     pub decider: Option<Decider>,
 }
 
-/// Executions in stretches of equal length and distance: from `first` to `last`, repeated every
-/// `stride`, `times` times in total.
+/// Executions in `times` stretches of equal length and distance. The first stretch is from `first`
+/// to `last`, and each later stretch begins `stride` after the stretch before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceRun {
     /// The number of the first execution.
@@ -123,13 +124,14 @@ pub struct InstanceRun {
 }
 
 impl InstanceRun {
-    /// The number of executions.
+    /// Returns the number of executions.
     pub fn count(&self) -> u64 {
         (self.last - self.first + 1) * self.times
     }
 }
 
-/// The runs of calls. If the last call did not return, it is listed separately and marked.
+/// Iterates over the runs of calls. If the last call did not return, it is listed separately and
+/// marked.
 pub(super) fn with_last_apart(
     runs: Runs<'_>,
     has_last: bool,
@@ -201,7 +203,7 @@ impl Collecting {
         });
     }
 
-    /// O(subtrees and runs of calls in the dynamic call graph).
+    /// Finishes the collection. O(subtrees and runs of calls in the dynamic call graph).
     pub fn finish(self, calls: &RunCalls) -> Instances<'_> {
         let graph = calls.graph();
         let (mut counts, mut lengths) = (Vec::new(), Vec::new());
@@ -231,13 +233,13 @@ impl Collecting {
 }
 
 impl Instances<'_> {
-    /// The number of executions.
+    /// Returns the number of executions.
     pub fn count(&self) -> u64 {
         self.total
     }
 
-    /// The executions in a call itself. `is_last` says that this call is the innermost one that
-    /// never returned.
+    /// Returns the executions in a call itself. `is_last` says that this call is the innermost one
+    /// that never returned.
     pub(super) fn own(&self, id: CallId, is_last: bool) -> Option<&Own> {
         if is_last && self.calls.innermost() == Some(id) {
             return self.last.map(|own| &self.own[own]);
@@ -276,7 +278,7 @@ impl Instances<'_> {
                     passed += length * run.count;
                     continue;
                 }
-                // The first call by whose end the number is reached.
+                // Searches for the first call that reaches the number by its end.
                 let (mut low, mut high) = (0, run.count - 1);
                 while low < high {
                     let middle = low + (high - low) / 2;
@@ -312,8 +314,8 @@ impl Instances<'_> {
         }
     }
 
-    /// Corrects a count of executions for the call in which the run ended. That call may have fewer
-    /// executions than the calls it is like.
+    /// Corrects a count of executions for the call in which the run ended. It may have fewer
+    /// executions than the calls with which it is grouped.
     fn with_last(&self, count: u64) -> u64 {
         let Some(innermost) = self.calls.innermost() else {
             return count;
@@ -322,8 +324,8 @@ impl Instances<'_> {
         count - of(self.own(innermost, false)) + of(self.own(innermost, true))
     }
 
-    /// The executions with this decider, in order. Returns at most `most` runs, and whether these
-    /// are all.
+    /// Returns the executions with this decider, in order. Returns at most `most` runs, and whether
+    /// these are all.
     pub fn decided_by(&self, decider: Option<Decider>, most: usize) -> (Vec<InstanceRun>, bool) {
         match self.deciders.iter().position(|&known| known == decider) {
             Some(decider) => Listing::new(self, decider).runs(most),

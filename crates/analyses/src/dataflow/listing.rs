@@ -4,18 +4,18 @@ use afterimage_wpp::twpp::{CallRun, Series};
 
 use super::instances::{InstanceRun, Instances, Own, with_last_apart};
 
-/// The number of steps after which a listing ends, complete or not.
+/// The number of steps after which a listing ends, even if incomplete.
 const MOST_STEPS: u64 = 20_000_000;
 
 /// A call that is being listed.
 struct Frame<'i> {
     own: Option<&'i Own>,
     by: Option<&'i Series>,
-    /// The number of the call's own executions that are listed or skipped.
+    /// The number of the call's own executions that have been listed or skipped.
     done: u64,
     runs: Box<dyn Iterator<Item = (CallRun, bool)> + 'i>,
-    /// The current run of calls, the number of its calls that are done, and whether it consists of
-    /// the call that never returned.
+    /// The current run of calls, the number of its calls that have been listed, and whether it
+    /// consists of the call that never returned.
     run: Option<(CallRun, u64, bool)>,
 }
 
@@ -48,7 +48,8 @@ impl<'i> Listing<'i> {
         let usual = graph.top();
         let usual = usual.fold(0, |sum, run| sum + run.count * decided[run.call.index()]);
         let by = |own: Option<&Own>| own.and_then(|own| own.by(decider)).map_or(0, Series::count);
-        // The call in which the run ended may have fewer executions than the calls it is like.
+        // The call in which the run ended may have fewer executions than the calls with which it is
+        // grouped.
         let left = match instances.calls.innermost() {
             None => usual,
             Some(id) => usual - by(instances.own(id, false)) + by(instances.own(id, true)),
@@ -146,7 +147,7 @@ impl<'i> Listing<'i> {
         frame.done = upto;
     }
 
-    /// Passes `count` executions.
+    /// Passes `count` executions, which the decider in question decided if `decided` is true.
     fn pass(&mut self, count: u64, decided: bool) {
         if decided && count > 0 {
             self.folded.push(self.number + 1, self.number + count);
@@ -156,7 +157,7 @@ impl<'i> Listing<'i> {
     }
 }
 
-/// Folds stretches into runs.
+/// Runs of stretches, under construction.
 #[derive(Default)]
 struct Folded {
     done: Vec<InstanceRun>,

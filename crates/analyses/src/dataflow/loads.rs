@@ -1,4 +1,4 @@
-//! Redundancy of loads by the path alone.
+//! Computes the redundancy of loads from the path alone.
 
 use afterimage_dataflow::{Direction, Outcome, Summaries};
 use afterimage_ids::{BlockId, FuncId};
@@ -11,21 +11,21 @@ use super::memory::{Bytes, Code, Codes, Decider, InCallees, Sites, Touch, relati
 use super::question::{Counts, FactQuery, OwnEvents, ask};
 use afterimage_replay::steps::AccessSite;
 
-/// The number of an operator's executions that are redundant by the preceding path alone,
-/// regardless of addresses and values.
+/// The number of an operator's executions that the preceding path alone makes redundant, regardless
+/// of addresses and values.
 ///
 /// *An execution of a load* is redundant if an earlier load or store on the path, in its call or in
-/// its callees, covers all its bytes. That access's address must be the same constant, or the same
-/// expression of values that were not recomputed since. Since that access, no store, bulk operation
-/// or host call may have written any of the bytes. (A store to a constant address, or to another
-/// offset of the same expression, is harmless if it does not overlap.)
+/// its callees, covers all its bytes. The address of that access must be the same constant, or the
+/// same expression of values that have not been recomputed since. No store, bulk operation or host
+/// call may have written any of the bytes since that access. (A store to a constant address, or to
+/// another offset of the same expression, is harmless if it does not overlap.)
 ///
 /// *An execution of a pure operator* is redundant if an earlier operator on the path, in the same
 /// call, computed the same expression, and no value in that expression has been recomputed since. A
 /// compiler that knows the path may remove these executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRedundancy {
-    /// The operator.
+    /// The load, or the pure operator.
     pub site: AccessSite,
     /// The number of executions.
     pub executions: u64,
@@ -42,11 +42,11 @@ pub struct PathRedundancy {
 
 /// Finds how redundant some loads of a run are, by queries on the timestamped control-flow graphs
 /// of their functions (Zhang and Gupta 2001, section 4.3.1). The results are in the order of the
-/// sites. Sites that are not loads have none.
+/// sites. Sites that are not loads have no result.
 ///
 /// Time is linear in the blocks of the functions' unique path traces, times the number of loads and
-/// a logarithm. Regular traces take less. For each constant address it is also linear in the unique
-/// path traces of the run.
+/// a logarithm. Regular traces take less. Each constant address adds time linear in the unique path
+/// traces of the run.
 pub fn path_redundancy(
     calls: &RunCalls,
     program: &Program,
@@ -84,7 +84,7 @@ pub fn path_redundancy(
     answers(calls, &sites, &wanted, &known)
 }
 
-/// The facts needed about the operator at a site.
+/// The facts about the operator at a site that a query needs.
 pub(super) struct Wanted {
     pub site: AccessSite,
     pub block: BlockId,
@@ -144,7 +144,7 @@ pub(super) fn answers(
     answers
 }
 
-/// The bytes that a load reads, as callees see them.
+/// Returns the bytes that a load reads, as callees see them.
 pub(super) fn read_by(load: &Access) -> Bytes {
     Bytes {
         memory: load.memory,
@@ -154,7 +154,7 @@ pub(super) fn read_by(load: &Access) -> Bytes {
     }
 }
 
-/// The events in a load's own function that make its bytes available or unavailable.
+/// Returns the events in a load's own function that make its bytes available or unavailable.
 pub(super) fn own_events(code: &Code<'_>, load: &Access, sites: &Sites) -> OwnEvents {
     let mut events = OwnEvents::default();
     let function = code.function.id;
@@ -194,7 +194,7 @@ fn available(access: &Access, load: &Access) -> Option<bool> {
     relation(access, from, load.bytes)
 }
 
-/// An expression's meaning changes wherever a value that it uses is redefined.
+/// Adds the places where the values of an expression are redefined, which changes its meaning.
 pub(super) fn redefined(
     code: &Code<'_>,
     expression: Expression,

@@ -1,4 +1,4 @@
-//! The effects of a program's functions on memory, as far as their code shows them.
+//! Determines the effects of a program's functions on memory from their code.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ pub(super) enum Touch {
     Access(usize),
     /// A bulk operation that writes to a memory.
     Bulk(u32),
-    /// A call of the host, which may write to any memory.
+    /// A call to the host, which may write to any memory.
     Host,
     /// A call through a table that may hold functions of the host.
     MaybeHost,
@@ -55,7 +55,7 @@ impl<'a> Codes<'a> {
         }
     }
 
-    /// The code of a function. `None` if the module does not define it.
+    /// Returns the code of a function. `None` if the module does not define it.
     pub fn of(&self, function: FuncId) -> Option<Rc<Code<'a>>> {
         if let Some(known) = self.known.borrow().get(&function) {
             return known.clone();
@@ -109,7 +109,7 @@ pub(super) struct Bytes {
 
 /// Returns whether an access makes bytes at a known distance available. `Some(false)` means that it
 /// makes them unavailable, `None` that it does not affect them. `from` is the address of the first
-/// byte minus that of the access.
+/// byte minus the address of the access.
 pub(super) fn relation(access: &Access, from: i128, bytes: u64) -> Option<bool> {
     let (from, length) = (from, i128::from(access.bytes));
     let to = from + i128::from(bytes);
@@ -123,23 +123,23 @@ pub(super) fn relation(access: &Access, from: i128, bytes: u64) -> Option<bool> 
 /// The site that decided a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Decider {
-    /// This operator makes the fact hold.
+    /// This operator makes the fact true.
     Gen(FuncId, OpId),
-    /// This operator makes the fact not hold.
+    /// This operator makes the fact false.
     Kill(FuncId, OpId),
-    /// The fact does not hold where this block begins, because one of its values may come from
+    /// The fact is false at the beginning of this block, because one of its values may come from
     /// several places.
     Meets(FuncId, BlockId),
-    /// A call of this function makes the fact hold.
+    /// A call to this function makes the fact true.
     GenEntry(FuncId),
-    /// A call of this function makes the fact not hold.
+    /// A call to this function makes the fact false.
     KillEntry(FuncId),
-    /// Something unidentified makes the fact not hold.
+    /// Something unidentified makes the fact false.
     Something,
 }
 
 impl Decider {
-    /// Whether the decider makes the fact hold.
+    /// Whether the decider makes the fact true.
     pub fn holds(self) -> bool {
         matches!(self, Self::Gen(..) | Self::GenEntry(_))
     }
@@ -153,7 +153,7 @@ pub(super) struct Sites {
 }
 
 impl Sites {
-    /// Gives the same number to everything that refutes a fact, so that more calls are alike.
+    /// Gives the same number to all deciders that make a fact false, so that more calls are alike.
     pub fn with_kills_alike() -> Self {
         Self {
             kills_are_alike: true,

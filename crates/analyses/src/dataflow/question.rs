@@ -1,4 +1,4 @@
-//! Answers questions about a place of a function, for all its calls.
+//! Answers questions about a place in a function, for all calls to the function.
 
 use afterimage_dataflow::{
     CallEffects, Direction, Effect, Outcome, Question, Site, Solution, Summaries, Times, solve,
@@ -15,14 +15,15 @@ use super::scan::scan;
 pub(super) struct OwnEvents {
     /// For each block, the positions of the deciding events, with their sites, in order.
     blocks: FxHashMap<BlockId, Vec<(u32, Site)>>,
-    /// The sites that decide when a block ends with a call through a table that reaches the host.
+    /// For each block that ends with a call through a table, the site that decides if the call
+    /// reaches the host.
     hosts: FxHashMap<BlockId, Site>,
 }
 
 /// The position of a block's beginning.
 const BEGIN: u32 = 0;
 
-/// The position of an operator in its block.
+/// Returns the position of an operator in its block.
 pub(super) fn position(op: OpId) -> u32 {
     op.as_u32() + 1
 }
@@ -38,7 +39,7 @@ impl OwnEvents {
         self.add(block, position(op), site);
     }
 
-    /// Adds a site that decides when a block's final call reaches the host.
+    /// Adds a site that decides if a block's final call reaches the host.
     pub fn at_host(&mut self, block: BlockId, site: Site) {
         self.hosts.insert(block, site);
     }
@@ -49,7 +50,7 @@ impl OwnEvents {
         events.insert(after, (position, site));
     }
 
-    /// The site that decides when a block ends by calling the host through a table.
+    /// Returns the site that decides if the block's final call through a table reaches the host.
     pub fn host(&self, block: BlockId) -> Option<Site> {
         self.hosts.get(&block).copied()
     }
@@ -58,7 +59,7 @@ impl OwnEvents {
         self.blocks.get(&block).map_or(&[], |events| events)
     }
 
-    /// The first event of a block that a query meets, considering only some positions.
+    /// Returns the first event of a block that a query meets, considering only some positions.
     pub fn first(
         &self,
         block: BlockId,
@@ -85,8 +86,8 @@ pub(super) struct FactQuery<'a> {
 }
 
 /// Answers questions about one function, call by call. Calls that are alike are taken together.
-/// `tell` receives the question's number, the number of blocks that each call executed itself, the
-/// times of the operator's executions, and the answer.
+/// `tell` receives the number of the question, the number of blocks that each call executed itself,
+/// the times of the operator's executions, and the answer.
 pub(super) fn ask(
     calls: &RunCalls,
     function: FuncId,
@@ -150,7 +151,7 @@ pub(super) fn ask(
     });
 }
 
-/// A question about a group of calls that are alike.
+/// A question, applied to a group of calls that are alike.
 struct Of<'a> {
     asked: &'a FactQuery<'a>,
     path: &'a PathGraph,
@@ -162,7 +163,7 @@ struct Of<'a> {
 }
 
 impl Of<'_> {
-    /// The times at which the operator is executed.
+    /// Returns the times at which the operator is executed.
     fn executions(&self, node: usize) -> Series {
         let all = self.path.graph.timestamps(node);
         let end = self.path.graph.length();
@@ -174,7 +175,8 @@ impl Of<'_> {
         times.to_series()
     }
 
-    /// The block's effect between the operator and where a query leaves the block.
+    /// Returns the effect of the part of the block between the operator and the point where a query
+    /// leaves the block.
     fn own(&self, node: usize) -> Effect {
         let here = position(self.asked.op);
         match self.asked.direction {
@@ -190,7 +192,7 @@ impl Of<'_> {
         }
     }
 
-    /// The effect of a whole block.
+    /// Returns the effect of a whole block.
     fn effect(&self, node: usize) -> Effect {
         match self.asked.direction {
             Direction::Backward => {
@@ -206,7 +208,7 @@ impl Of<'_> {
         }
     }
 
-    /// The effect of a block from a position on, forward.
+    /// Returns the effect of a block after a position, for a forward query.
     fn behind(&self, node: usize, from: u32) -> Effect {
         let block = self.path.blocks[node];
         let events = self.asked.events;
@@ -243,8 +245,8 @@ impl Of<'_> {
         Effect::Differs { decided, rest }
     }
 
-    /// Returns the effect of a block. It combines the effect of the block's own operators with that
-    /// of host calls through a table.
+    /// Returns the effect of a block. It combines the effect of the block's own operators with the
+    /// effect of host calls through a table.
     fn with_call(&self, timestamps: &Series, own: Option<Site>, hosts: Option<Site>) -> Effect {
         let plain = self.effects.of_block(timestamps, own);
         let decided_before = own.is_some() && self.asked.direction == Direction::Forward;

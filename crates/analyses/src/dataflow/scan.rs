@@ -13,12 +13,12 @@ use super::question::{FactQuery, position};
 /// The number of executions merged at a time.
 const GATHERED: usize = 1 << 12;
 
-/// Finds what decides each execution in question, in calls that are alike. The result has, for each
-/// question in order, the times of the executions and the answers. Each question comes with the
-/// number of the call effects that matter to it.
+/// Finds what decides each execution in question, in calls that are alike. For each question, in
+/// order, returns the times of the executions and the answers. Each question comes with the number
+/// of the call effects that matter to it.
 ///
-/// Gives the same answers as queries over a graph. Time is O(blocks × questions). Memory is for the
-/// executions in question.
+/// Gives the same answers as queries over a graph. Time is O(blocks × questions). Memory is linear
+/// in the executions in question.
 pub(super) fn scan(
     blocks: impl Iterator<Item = BlockId>,
     length: u64,
@@ -63,9 +63,9 @@ struct Scan<'a> {
     known: Vec<BlockFacts>,
     times: Gathered,
     found: BTreeMap<Outcome, Gathered>,
-    /// For backward questions: the latest decision.
+    /// The latest decision, for backward questions.
     last: Outcome,
-    /// For forward questions: the executions that nothing has decided yet.
+    /// The executions that nothing has decided yet, for forward questions.
     waiting: Gathered,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether the next block needs no work, as is the case for most.
+    /// Whether the next block needs no work. Most blocks need none.
     #[inline]
     fn passes(&mut self, t: u64, block: BlockId) -> bool {
         if self.calls.at <= t {
@@ -164,7 +164,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The site that decides a query through the whole block.
+    /// Returns the site that decides a query through the whole block.
     fn decided(&mut self, t: u64, block: BlockId, last: Option<OpId>) -> Option<Site> {
         let direction = self.asked.direction;
         if direction == Direction::Forward
@@ -184,7 +184,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The site that decides after a position in a block, going forward.
+    /// Returns the site that decides after a position in a block, for a forward question.
     fn behind(&mut self, t: u64, block: BlockId, here: u32, last: Option<OpId>) -> Option<Site> {
         let begun = |at: u32| at > here && last.is_none_or(|last| at < position(last));
         let own = self.asked.events.first(block, Direction::Forward, begun);
@@ -194,7 +194,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The site that decides at the call that ends a block.
+    /// Returns the site that decides at the call that ends a block.
     fn by_call(&mut self, t: u64, block: BlockId) -> Option<Site> {
         match self.asked.events.host(block) {
             Some(site) if self.called.get(t).is_none() => Some(site),
@@ -240,7 +240,7 @@ impl<'a, T> Pointer<'a, T> {
         pointer
     }
 
-    /// Finds the first timestamp that is not before `t`.
+    /// Moves to the first timestamp that is not before `t`.
     fn go_to(&mut self, t: u64) {
         self.at = u64::MAX;
         while let Some((first, rest)) = self.left.split_first() {
@@ -254,7 +254,7 @@ impl<'a, T> Pointer<'a, T> {
         }
     }
 
-    /// The entry with a timestamp.
+    /// Returns the entry with a timestamp.
     #[inline]
     fn get(&mut self, t: u64) -> Option<&'a T> {
         if self.at < t {

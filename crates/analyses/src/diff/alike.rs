@@ -4,10 +4,10 @@ use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_program::{BlockEnd, Callee, Cfg, Function, Program};
 use wasmparser::{Operator, Parser, Payload};
 
-/// The differences between two modules that are alike. Such modules have the same functions of the
-/// same types, with the same locals, number of operators and control flow. So the k-th operator of
-/// a function corresponds to the k-th in the other module, and the runs can be compared block by
-/// block.
+/// The differences between two modules that are alike. Such modules have the same functions with
+/// the same types, locals, numbers of operators and control flow. So the k-th operator of a
+/// function corresponds to the k-th operator of that function in the other module, and the runs can
+/// be compared block by block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alike {
     /// The operators that differ, in the order of the code.
@@ -28,7 +28,7 @@ pub struct Replaced {
 /// A data segment of the same length with different bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherData {
-    /// The number of the segment.
+    /// The number of the data segment.
     pub segment: u32,
     /// The offset of the first byte that differs.
     pub first: u64,
@@ -37,8 +37,8 @@ pub struct OtherData {
 }
 
 impl Alike {
-    /// The largest number of differing operators in modules that are alike. If code or data moved,
-    /// hundreds of constants differ, because they are addresses.
+    /// The largest number of differing operators in modules that are alike. If code or data has
+    /// moved, hundreds of constants differ, because they are addresses.
     pub const MOST: usize = 64;
 }
 
@@ -61,7 +61,7 @@ pub fn alike(a: Module<'_>, b: Module<'_>) -> Option<Alike> {
     Some(Alike { replaced, data })
 }
 
-/// A module and the bytes that it was parsed from.
+/// A parsed program and the bytes of its module.
 pub type Module<'m> = (&'m Program, &'m [u8]);
 
 fn body<'m>((_, bytes): Module<'m>, function: &Function) -> Option<&'m [u8]> {
@@ -86,8 +86,8 @@ fn others(
     let (mut x, mut y) = (a.0.operators(a.1, of_a), b.0.operators(b.1, of_b));
     while let (Some((op, from_x, first)), Some((_, from_y, second))) = (x.next(), y.next()) {
         let is_same = match (&first, &second) {
-            // The bytes identify the targets of a `br_table`; the decoded operator also contains
-            // the position.
+            // The bytes identify the targets of a `br_table`. The decoded operator also contains
+            // the position, so it cannot be compared.
             (Operator::BrTable { .. }, Operator::BrTable { .. }) => {
                 part(a.1, &(from_x..x.position())) == part(b.1, &(from_y..y.position()))
             }
@@ -103,7 +103,7 @@ fn others(
     Some(())
 }
 
-/// The declarations of a function's locals.
+/// Returns the declarations of a function's locals.
 fn locals<'m>((program, bytes): Module<'m>, function: &Function) -> Option<&'m [u8]> {
     let first = program.operators(bytes, function).position();
     part(bytes, &(function.body.start..first))
@@ -173,7 +173,8 @@ fn part_of<'m>(module: &'m [u8], section: &Payload<'_>) -> Option<&'m [u8]> {
     }
 }
 
-/// The sections other than custom ones. Yields `None` for a section that cannot be read.
+/// Iterates over the sections other than custom ones. Yields `None` for a section that cannot be
+/// read.
 fn sections(module: &[u8]) -> impl Iterator<Item = Option<(u8, Payload<'_>)>> {
     let payloads = Parser::new(0).parse_all(module);
     payloads.filter_map(|payload| match payload {

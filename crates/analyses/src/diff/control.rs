@@ -63,7 +63,7 @@ where
     }
 }
 
-/// For each node of the first path, the node of the second path that has the same blocks.
+/// Finds, for each node of the first path, the node of the second path that has the same blocks.
 fn same_nodes<S: Segments>(a: &WholePath<S>, b: &WholePath<S>) -> Vec<Option<NodeId>> {
     let of_b: HashMap<_, _> = b.nodes().iter().map(|(id, node)| (node, id)).collect();
     let nodes = a.nodes().values();
@@ -78,7 +78,7 @@ struct Blocks<'a, S: Segments> {
     position: usize,
 }
 
-/// An execution of a node whose blocks have not been processed yet.
+/// An execution of a node. Its blocks have not been processed yet.
 struct Fresh {
     node: NodeId,
     length: u64,
@@ -112,7 +112,7 @@ impl<'a, S: Segments> Blocks<'a, S> {
         Some((node.function, *node.blocks.get(self.position)?))
     }
 
-    /// The last block of the node.
+    /// Returns the last block of the node.
     fn last(&self) -> Option<(FuncId, BlockId)> {
         let node = &self.path.nodes()[self.visit?.node];
         Some((node.function, *node.blocks.last()?))

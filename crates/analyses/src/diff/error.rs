@@ -1,4 +1,4 @@
-//! Why two executions cannot be compared.
+//! Defines the errors of comparing two executions.
 
 use std::error::Error;
 
@@ -7,7 +7,8 @@ use afterimage_wpp::{PathError, TargetError};
 
 use afterimage_replay::steps::{CheckpointError, StepsError};
 
-/// Why two executions cannot be compared. `E` says why a segment of a path cannot be loaded.
+/// The reason why two executions cannot be compared. `E` says why a segment of a path cannot be
+/// loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError<E: Error + 'static> {
     /// An execution cannot be followed.
@@ -30,7 +31,7 @@ pub enum DiffError<E: Error + 'static> {
         "a path lacks code of some functions, so the runs cannot be compared; build the whole path with `afterimage build --lens paths --again`"
     )]
     Partial,
-    /// The runs differ, but none of their steps do.
+    /// The runs differ, but all of their steps are equal.
     #[error(
         "the runs differ after t={0}, but none of their steps does; this is a bug in afterimage"
     )]

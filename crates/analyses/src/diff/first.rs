@@ -36,8 +36,8 @@ pub struct HostBytes {
 /// The number of bytes of [`HostBytes`] to keep.
 const KEPT: usize = 32;
 
-/// Finds where two executions first differ in control, a value, an address, or the host's actions;
-/// returns `None` if they are the same to the end. Both must belong to one module, or to two
+/// Finds where two executions first differ in control, a value, an address, or the host's actions.
+/// Returns `None` if they are the same to the end. Both must belong to one module, or to two
 /// modules that are [`alike`](super::alike). In that case `replaced` contains the operators that
 /// differ. For operators that change tables or drop a segment, the table or segment itself is not
 /// compared.
@@ -62,7 +62,7 @@ where
     found.map(Some).ok_or(DiffError::Untold(window.first))
 }
 
-/// The stretch that contains the first difference.
+/// Returns the stretch that contains the first difference.
 fn differing<'a, S: Segments>(
     a: Side<'a, S>,
     b: Side<'a, S>,
@@ -88,7 +88,7 @@ where
         let went = (first && sides.0.advance()?, second && sides.1.advance()?);
         match went {
             (false, false) if first && second => return Ok(None),
-            // One execution has ended while the other continues.
+            // One execution has ended, and the other continues.
             (false, _) if first => break,
             (_, false) if second => break,
             _ => {}
@@ -100,7 +100,7 @@ where
     }))
 }
 
-/// The first step that differs in a stretch.
+/// Returns the first step that differs in a stretch.
 fn named<S: Segments>(
     a: Side<'_, S>,
     b: Side<'_, S>,
@@ -153,7 +153,7 @@ where
 }
 
 impl HostBytes {
-    /// The bytes from the first difference on.
+    /// Returns the bytes from the first difference on.
     fn of(x: &[u8], y: &[u8]) -> Self {
         let same = x.iter().zip(y).take_while(|(x, y)| x == y).count();
         let part = |bytes: &[u8]| bytes[same..].iter().copied().take(KEPT).collect();
@@ -165,7 +165,8 @@ impl HostBytes {
     }
 }
 
-/// Bytes of memory. The host reads and writes at the end of a node, where the machine stops.
+/// Returns the bytes of a range of memory. The host reads and writes bytes at the end of a node,
+/// where the machine stops.
 fn written<S: Segments>(
     steps: &mut Steps<'_, S>,
     range: Range,

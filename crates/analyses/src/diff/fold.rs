@@ -1,10 +1,10 @@
 //! Hashes everything that a run computes into one number.
 //!
 //! In functions with replaced operators, a register may mean different things in the two modules.
-//! So the steps of the operators are folded instead. The result does not depend on how the path is
-//! cut into nodes, which may differ between two recordings. Blocks, values and accesses are three
-//! sequences, each in the order of the run. Two runs with equal numbers after the same block did
-//! the same up to there, unless 128 bits collide.
+//! So the steps of the operators are hashed instead of the registers. The result does not depend on
+//! how the path is cut into nodes, which may differ between two recordings. Blocks, values and
+//! accesses are three sequences, each in the order of the run. If two runs have equal numbers after
+//! the same block, they did the same up to that block, unless 128 bits collide.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -26,7 +26,7 @@ struct Sequence(u64, u64);
 impl Sequence {
     #[inline(always)]
     fn add(&mut self, element: u64) {
-        // Makes zeros count, too, because `mix` maps 0 to 0.
+        // Makes zeros count, although `mix` maps 0 to 0.
         let mixed = mix(element.wrapping_add(0x9e37_79b9_7f4a_7c15));
         self.0 = self
             .0
@@ -63,7 +63,8 @@ struct FoldedRegister {
     wide: bool,
 }
 
-/// The registers of a node to fold: results, and the operands of instructions without results.
+/// The registers of a node to fold, which are results, and the operands of instructions without
+/// results.
 #[derive(Debug, Default)]
 struct Template {
     blocks: Vec<u64>,
@@ -114,7 +115,7 @@ struct Folder {
     folded: Folded,
     template: Rc<Template>,
     written: Vec<Range>,
-    /// Whether the host reads the next bytes.
+    /// Whether the host reads the bytes reported next.
     reads: bool,
 }
 
@@ -210,7 +211,7 @@ impl Observer for Folder {
     }
 }
 
-/// The state of a run being folded.
+/// The state of a run while it is hashed.
 pub(super) struct Folding<'a, S: Segments> {
     steps: Steps<'a, S>,
     /// The functions whose operators' steps are folded.

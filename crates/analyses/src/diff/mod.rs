@@ -1,10 +1,9 @@
-//! Compares two executions of one program, or of two programs that are [`alike`]: where they first
-//! differ.
+//! Compares two executions of one program, or of two programs that are [`alike`], and finds where
+//! they first differ.
 //!
-//! The machine follows both side by side, block by block. While control goes the same way in both,
-//! the k-th value, address or host call of one has a counterpart in the other, so the first
-//! difference is exact. When the paths diverge, the comparison of values ends; output is compared
-//! byte by byte.
+//! The machine follows both side by side, block by block. While both take the same path, the k-th
+//! value, address or host call of one has a counterpart in the other, so the first difference is
+//! exact. The comparison of values ends where the paths diverge. Output is compared byte by byte.
 //!
 //! ```no_run
 //! use afterimage_program::Program;
@@ -75,7 +74,7 @@ use afterimage_replay::steps::Run;
 
 /// One of the two executions.
 pub struct Side<'a, S: Segments> {
-    /// The run of this execution.
+    /// The run to follow.
     pub run: Run<'a, S>,
     /// Opens the run's log from the beginning.
     pub log: &'a dyn Fn() -> Result<LogReader, afterimage_trace::TraceError>,

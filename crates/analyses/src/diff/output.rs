@@ -21,22 +21,22 @@ pub struct OutputDifference {
     pub before: Vec<u8>,
     /// The number of the line with the difference, from 1.
     pub line: u64,
-    /// The first execution's output from this point on. `None` if there is no more.
+    /// The first execution's output from the difference on. `None` if there is no more.
     pub a: Option<Written>,
-    /// The second execution's output from this point on. `None` if there is no more.
+    /// The second execution's output from the difference on. `None` if there is no more.
     pub b: Option<Written>,
 }
 
-/// Output bytes.
+/// Output of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The first bytes, up to the end of the line or of the write.
+    /// The first bytes, up to the end of the line or the end of the write.
     pub bytes: Vec<u8>,
-    /// The time of the block that ends with the call of `fd_write`.
+    /// The time of the block that ends with the call to `fd_write`.
     pub time: u64,
     /// The function that makes the call.
     pub function: FuncId,
-    /// The call of `fd_write`.
+    /// The operator that calls `fd_write`.
     pub op: OpId,
 }
 
@@ -55,8 +55,8 @@ const KEPT: usize = 120;
 /// Finds where the output of two WASI programs first differs. Output is what `fd_write` wrote, in
 /// the order of the calls. (File descriptors are identified by their numbers alone.)
 ///
-/// Takes as long as following both executions to their ends. Memory is that of the two machines,
-/// plus the output that only one execution has written so far.
+/// Takes as long as following both executions to their ends. Memory holds the two machines and the
+/// output that only one execution has written so far.
 ///
 /// # Errors
 /// If either execution cannot be followed.
@@ -104,7 +104,7 @@ fn take(streams: &mut BTreeMap<u32, Stream>, chunk: Chunk, second: bool) {
 struct Stream {
     /// The output that one execution has written and the other has not written yet.
     ahead: VecDeque<Written>,
-    /// The number of bytes of the first chunk that the other execution has written, too.
+    /// The number of bytes of the first chunk that the other execution has also written.
     seen: usize,
     /// Whether the second execution is ahead.
     second: bool,
@@ -185,7 +185,7 @@ impl Stream {
     }
 }
 
-/// The output from a byte to the end of its line.
+/// Returns the output from a byte to the end of its line.
 fn part(written: &Written, from: usize) -> Written {
     let rest = &written.bytes[from..];
     let line = rest.iter().position(|&byte| byte == b'\n');
@@ -203,7 +203,7 @@ struct Writing<'a, S: Segments> {
     calls: Calls<'a>,
 }
 
-/// Watches calls of `fd_write`.
+/// An observer of calls to `fd_write`.
 struct Calls<'a> {
     program: &'a Program,
     /// The arguments of the call: the descriptor, the address and length of the list of buffers,
@@ -277,7 +277,7 @@ where
         Ok(true)
     }
 
-    /// The call that ends a node.
+    /// Returns the call that ends a node.
     fn call(&self, visit: Visit) -> Option<(FuncId, OpId)> {
         let node = &self.side.run.path.nodes()[visit.node];
         let function = self.side.run.program.function(node.function)?;
@@ -287,7 +287,7 @@ where
     }
 }
 
-/// The bytes that a call of `fd_write` wrote.
+/// Returns the bytes that a call to `fd_write` wrote.
 fn gathered(memory: &Memory, [_, list, count, size]: [u32; 4]) -> Option<Vec<u8>> {
     let bytes = |address: u32, length: u32| {
         let place = memory.range(u64::from(address), u64::from(length)).ok()?;
@@ -324,8 +324,8 @@ mod tests {
         }
     }
 
-    /// The difference found when these chunks of output arrive in this order. `true` marks a chunk
-    /// of the second execution.
+    /// Returns the difference found when these chunks of output arrive in this order. `true` marks
+    /// a chunk of the second execution.
     fn found(chunks: &[(&str, bool)]) -> Option<(u64, u64, String, String, String)> {
         let mut stream = Stream::default();
         for &(text, second) in chunks {

@@ -1,4 +1,4 @@
-//! Places in the program and in the run.
+//! Finds places in the program and in the run.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::Program;
@@ -6,19 +6,19 @@ use afterimage_wpp::{Segments, WholePath};
 
 use super::DiffError;
 
-/// A call that is open at some time.
+/// A call that is open at the time in question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallPlace {
     /// The function that makes the call.
     pub function: FuncId,
-    /// The call.
+    /// The operator of the call.
     pub op: OpId,
     /// The time of the call's block.
     pub time: u64,
 }
 
-/// Returns the calls that are open when block T is executed, innermost first: at most `most` of
-/// them. Activations entered by a tail call or by the host have no call.
+/// Returns at most `most` of the calls that are open when block T is executed, innermost first.
+/// Activations entered by a tail call or by the host have no call.
 ///
 /// # Errors
 /// If the path cannot be read.

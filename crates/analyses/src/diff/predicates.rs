@@ -3,9 +3,8 @@
 //! As in statistical debugging (Liblit, Naik, Zheng, Aiken and Jordan, "Scalable statistical bug
 //! isolation", 2005, sections 2 and 3), each statement is a site with predicates. A predicate says
 //! that some value had a given sign, or that some value was outside the range of all passing
-//! executions. Predicates that say only that their statement was executed are left out, as are
-//! those whose Increase(P) is not positive. Predicates are ranked by Ochiai's coefficient, as lines
-//! are.
+//! executions. Predicates are left out if they say only that their statement was executed, or if
+//! their Increase(P) is not positive. Like lines, predicates are ranked by Ochiai's coefficient.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -13,14 +12,14 @@ use std::collections::BTreeMap;
 use super::ranges::{Number, Range};
 use crate::matching::StatementSite;
 
-/// A predicate about some value that a statement produced in an execution.
+/// A predicate that holds in an execution if some value of the statement satisfies it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Predicate {
     /// Some value is less than 0.
     Negative,
-    /// Some value is 0. For a test or branch: it did not hold, or was not taken.
+    /// Some value is 0. For a test or branch, it did not hold or was not taken.
     Zero,
-    /// Some value is greater than 0. For a test or branch: it held, or was taken.
+    /// Some value is greater than 0. For a test or branch, it held or was taken.
     Positive,
     /// Some value is greater than this number.
     Above(Number),
@@ -31,9 +30,9 @@ pub enum Predicate {
 /// A statement, with the predicate on its values that separates executions best.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankedValue {
-    /// The statement.
+    /// The place of the statement.
     pub place: StatementSite,
-    /// The predicate.
+    /// The predicate on the statement's values that separates executions best.
     pub predicate: Predicate,
     /// Whether the statement's values are truth values.
     pub is_truth: bool,
@@ -71,8 +70,7 @@ pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValu
     let of = |row: &RankedValue| (row.failing, row.passing);
     rows.sort_by(|x, y| {
         let order = telling(of(y), of(x));
-        // A statement says more if passing executions also execute it, but produce different values
-        // there.
+        // A statement says more if passing executions also execute it but produce different values.
         order
             .then(y.executed[1].cmp(&x.executed[1]))
             .then(x.place.cmp(&y.place))
@@ -80,7 +78,7 @@ pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValu
     rows
 }
 
-/// The predicate of a statement that separates the executions best.
+/// Returns the predicate of a statement that separates the executions best.
 fn best(place: StatementSite, passing: &Executions, failing: &Executions) -> Option<RankedValue> {
     let of = |executions: &Executions| -> Vec<Range> {
         let ranges = executions.iter().filter_map(|ranges| ranges.get(&place));
@@ -105,7 +103,7 @@ fn best(place: StatementSite, passing: &Executions, failing: &Executions) -> Opt
         );
         (predicate, counts)
     });
-    // Among equal predicates, the first wins: signs come before numbers.
+    // Among equal predicates, the first wins, so signs come before numbers.
     let (predicate, counts) = counted.fold(
         None,
         |best: Option<(Predicate, (usize, usize))>, next| match best {
@@ -137,7 +135,8 @@ fn holds(predicate: Predicate, range: &Range) -> bool {
     }
 }
 
-/// Compares ef² / (ef + ep): the square of the coefficient, times a factor common to all.
+/// Compares two predicates by ef² / (ef + ep), which is the square of the coefficient times a
+/// factor common to all.
 fn telling(x: (usize, usize), y: (usize, usize)) -> Ordering {
     let part = |(failing, passing): (usize, usize)| {
         let failing = failing as u128;

@@ -49,7 +49,7 @@ pub struct Range {
     pub smallest: Number,
     /// The largest value.
     pub largest: Number,
-    /// Whether any values were less than, equal to, and greater than 0.
+    /// Whether any value was less than 0, equal to 0, and greater than 0.
     pub signs: [bool; 3],
 }
 
@@ -104,7 +104,7 @@ struct WatchedStatement {
     range: Option<Range>,
 }
 
-/// Collects ranges.
+/// An observer that collects the ranges of values.
 struct Ranges<'a> {
     program: &'a Program,
     module: &'a [u8],

@@ -17,7 +17,7 @@ pub struct RankedLine {
     /// Ochiai's coefficient. It is 1 if the line ran in all failing executions and in no passing
     /// one, and 0 if it ran in no failing one.
     pub score: f64,
-    /// The total numbers of arrivals at the line in failing and in passing executions.
+    /// The numbers of arrivals at the line, in all failing and in all passing executions.
     pub arrivals: [u64; 2],
 }
 
@@ -25,10 +25,11 @@ pub struct RankedLine {
 /// first. Lines that ran in no failing execution are left out. An execution is represented by the
 /// number of arrivals at each line.
 ///
-/// The measure is Ochiai's. Abreu, Zoeteweij and van Gemund found it the best of the usual measures
-/// (2007, section 4): `ef / √((ef + nf) · (ef + ep))`. Here `ef` and `ep` are the failing and
-/// passing executions in which the line ran, and `nf` the failing ones in which it did not. The
-/// order is computed in integers; `score` is only for display. O(lines · executions).
+/// The measure is Ochiai's. It is `ef / √((ef + nf) · (ef + ep))`. Abreu, Zoeteweij and van Gemund
+/// (2007, section 4) found it the best of the usual measures. Here `ef` and `ep` are the numbers of
+/// failing and passing executions in which the line ran, and `nf` is the number of failing
+/// executions in which it did not. The order is computed in integers; `score` is only for display.
+/// O(lines · executions).
 pub fn rank_lines(
     passing: &[BTreeMap<Line, u64>],
     failing: &[BTreeMap<Line, u64>],
@@ -56,7 +57,8 @@ pub fn rank_lines(
     rows
 }
 
-/// Compares ef² / (ef + ep): the square of the measure, times a factor common to all lines.
+/// Compares two lines by ef² / (ef + ep), which is the square of the measure times a factor common
+/// to all lines.
 fn compare(x: &RankedLine, y: &RankedLine) -> Ordering {
     let part = |row: &RankedLine| {
         let ef = row.failing as u128;

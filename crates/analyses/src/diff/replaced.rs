@@ -1,5 +1,5 @@
-//! Compares replaced operators: their results with those that the original operators would have had
-//! in the same place.
+//! Compares the results of replaced operators with the results that the original operators would
+//! have had in their place.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -18,10 +18,10 @@ use afterimage_replay::steps::{Follower, Plan, Plans, StepsError, Value};
 /// The effect of replacing one operator by another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// The number of executions.
+    /// The number of executions of the replacing operator.
     pub executed: u64,
-    /// For operators that compute from their operands alone: the number of executions in which the
-    /// other operator would have had a different result. `None` if unknown.
+    /// The number of executions in which the other operator would have had a different result.
+    /// `None` if unknown, or if either operator does not compute from its operands alone.
     pub otherwise: Option<u64>,
     /// The first of these executions, if known.
     pub first: Option<Otherwise>,
@@ -34,7 +34,7 @@ pub struct Otherwise {
     pub number: u64,
     /// The time of the execution's block.
     pub time: u64,
-    /// The operands.
+    /// The operands of this execution.
     pub operands: Box<[Value]>,
     /// The result that the other operator would have had.
     pub other: Result<Value, Trap>,
@@ -50,8 +50,8 @@ impl Otherwise {
 }
 
 /// Follows a run from beginning to end, and finds the effect of each operator that replaced
-/// another. `other` is the module with the other operators. Their results are computed from the
-/// operands of this run, so differences between two runs for other reasons do not matter. Takes as
+/// another. `other` is the module with the other operators. Computes the results of those operators
+/// from the operands of this run, so other differences between two runs do not matter. Takes as
 /// long as following the run.
 ///
 /// # Errors
@@ -170,7 +170,7 @@ struct Site {
     block: u32,
     /// The number of instructions of the node that precede the operator.
     before: usize,
-    /// Whether the operator is itself an instruction, namely the next one.
+    /// Whether the operator is itself an instruction. If so, it is the next one.
     is_instruction: bool,
     compared: Option<Compared>,
 }
@@ -217,7 +217,7 @@ impl<'r> Comparing<'r> {
         }
     }
 
-    /// The replaced operators of a node.
+    /// Returns the replaced operators of a node.
     fn template<E: std::error::Error + 'static>(
         &self,
         program: &Program,

@@ -20,7 +20,7 @@ const AT_ONCE: usize = 1 << 13;
 /// The number of batches that may wait.
 const WAITING: usize = 4;
 
-/// A call of a [`Listen`] method. Operands of computations are not included.
+/// A call to a [`Listen`] method. Operands of computations are not included.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     Begin {
@@ -46,7 +46,7 @@ enum Happening {
     HostWrite(Range),
 }
 
-/// A part of the events, in order.
+/// Consecutive events, in order.
 #[derive(Debug, Default)]
 struct Batch {
     happenings: Vec<Happening>,
@@ -95,7 +95,7 @@ impl Batch {
     }
 }
 
-/// Hands the events that it receives to the other thread.
+/// A listener that passes events on to the other thread.
 struct Handing {
     batch: Batch,
     full: SyncSender<Batch>,
@@ -133,7 +133,7 @@ impl Listen for Handing {
         });
     }
 
-    /// The thread that consumes the events answers this.
+    /// Only the listener on the other thread can answer this question.
     fn is_known(&self, _: u32) -> bool {
         true
     }
@@ -190,8 +190,9 @@ fn take_all(listener: &mut impl Listen, full: &Receiver<Batch>, empty: &Sender<B
     }
 }
 
-/// Follows a run to its end, while another thread consumes the events of its statements. Consuming
-/// is half the work. The functions in `standing` stand alone. If `standing` is `None`, all do.
+/// Follows a run to its end, while another thread consumes the events of its statements, which is
+/// half the work. The functions in `standing` stand alone. If `standing` is `None`, all functions
+/// do.
 pub(super) fn follow_taking<S: Segments, T>(
     run: Run<'_, S>,
     log: LogReader,
@@ -234,7 +235,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes down every event.
+    /// A listener that writes down every event.
     #[derive(Debug, Default, PartialEq)]
     struct Scribe(Vec<String>);
 
@@ -311,7 +312,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Repeats the events until they fill several batches, some of which are reused.
+        /// Repeats the events until they fill several batches, so that some batches are reused.
         #[test]
         fn what_is_handed_on_is_told_in_order(told in prop::collection::vec((0u8..8, 0u32..5, 0u64..100), 1..60), times in 0usize..2000) {
             let (mut directly, mut aside) = (Scribe::default(), Scribe::default());

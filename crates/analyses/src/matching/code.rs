@@ -1,4 +1,4 @@
-//! Static facts about a function's operators.
+//! Collects static facts about a function's operators.
 
 use std::hash::{Hash, Hasher};
 
@@ -29,13 +29,13 @@ pub(super) struct OperatorFacts {
     pub takes_addresses: bool,
     /// Whether the operator is `i32.add` or `i32.sub`, which turn an address into an address.
     pub adds: bool,
-    /// Whether the operator may join several conditions into one.
+    /// Whether the operator may combine several conditions into one.
     pub joins: bool,
     /// For a call, the number of arguments.
     pub arguments: u32,
 }
 
-/// The facts about a function's operators, by ordinal. Linear in its body.
+/// The facts about a function's operators, by ordinal. Takes time linear in the function's body.
 pub(super) fn operators(
     program: &Program,
     module: &[u8],
@@ -89,7 +89,7 @@ fn takes_addresses(class: Class, operator: &Operator<'_>, name: &str) -> bool {
     }
 }
 
-/// The number of a call's arguments; 0 for other operators.
+/// Returns the number of a call's arguments; 0 for other operators.
 fn arguments(program: &Program, operator: &Operator<'_>) -> u32 {
     let ty = match *operator {
         Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
@@ -105,7 +105,7 @@ fn arguments(program: &Program, operator: &Operator<'_>) -> u32 {
     ty.map_or(0, |ty| ty.params.len() as u32)
 }
 
-/// One name for a comparison, its negation, and its forms with exchanged operands.
+/// Returns one name for a comparison, its negation, and its forms with exchanged operands.
 fn comparison(name: &str) -> String {
     let (space, rest) = name.split_once('.').unwrap_or(("", name));
     let (stem, sign) = rest.split_once('_').unwrap_or((rest, ""));

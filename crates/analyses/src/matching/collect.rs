@@ -24,7 +24,7 @@ use afterimage_replay::values::Types;
 /// A version of a program that was executed, with the places of its statements.
 #[derive(Debug, Default)]
 pub struct Sketched {
-    /// The statements.
+    /// The version, with the sketches of its statements.
     pub version: Version,
     /// The place of each statement. Places are ascending unless statements are separated by calls.
     pub places: Vec<StatementSite>,
@@ -38,8 +38,8 @@ pub struct Sketched {
 }
 
 impl Sketched {
-    /// `apart` has the statements of the same run, separated by calls. Returns the number that each
-    /// has in `self`, or `None` if the runs differ.
+    /// Returns, for each statement of `apart`, its number in `self`. `apart` has the statements of
+    /// the same run, separated by calls. Returns `None` if the runs differ.
     pub(super) fn numbers_of(&self, apart: &Self) -> Option<Vec<u32>> {
         let places = apart.places.iter();
         let known = places.map(|place| Some(self.places.binary_search(place).ok()? as u32));
@@ -58,7 +58,7 @@ struct Summary {
     active: Active,
 }
 
-/// Sketches statements.
+/// A receiver of values that sketches statements.
 #[derive(Default)]
 struct Sketches {
     executed: u64,
@@ -154,10 +154,10 @@ impl Take for Sketches {
 }
 
 /// Follows a run from beginning to end and sketches every statement, on another thread if possible.
-/// Jumps and returns are not sketched: they have no values.
+/// Jumps and returns are not sketched, because they have no values.
 ///
-/// Time is linear in the run. The memory is the machine's, plus as much as the guest writes to,
-/// plus 1,000 to 2,000 bytes for each executed statement of the program.
+/// Time is linear in the run. Needs the machine's memory, as much again as the guest writes to, and
+/// 1,000 to 2,000 bytes for each executed statement of the program.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -171,7 +171,7 @@ where
     in_contexts(run, log, None)
 }
 
-/// Like [`version`], but treats functions that do not stand alone as inlined: their statements are
+/// Like [`version`], but treats functions that do not stand alone as inlined. Their statements are
 /// separated by the calls through which they are executed. `standing` is `None` if all functions
 /// stand alone.
 pub(super) fn in_contexts<S: Segments>(
@@ -303,8 +303,8 @@ fn finish<S: Segments>(run: Run<'_, S>, walked: Walked<Taking<Sketches>>) -> Ske
     }
 }
 
-/// The factor by which each intermediate copy weakens the evidence that one statement wrote
-/// another's input.
+/// The factor by which each intermediate copy weakens the evidence that a statement wrote another
+/// statement's input.
 const COPIED: f32 = 0.8;
 /// The largest number of writers kept for one reader.
 const WRITERS: usize = 32;
@@ -336,7 +336,7 @@ fn writers(
     written.keys().map(of).collect()
 }
 
-/// The operators of the functions that stand alone.
+/// Returns the operators of the functions that stand alone.
 fn bodies(
     known: &HashMap<FuncId, Vec<OperatorFacts>>,
     contexts: &Contexts,

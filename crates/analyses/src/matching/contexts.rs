@@ -2,9 +2,9 @@
 //! executed.
 //!
 //! An optimiser inlines a small function wherever it is called, and each copy does a part of the
-//! function's work. To match the copies, the function's statements are also separated by the calls
-//! around them, up to a function that *stands alone*, that is, one that is not inlined. (Ammons,
-//! Ball and Larus 1997 call these calling contexts.)
+//! function's work. So the function's statements are also separated by the calls around them, up to
+//! a function that *stands alone*, that is, a function that is not inlined. (Ammons, Ball and Larus
+//! 1997 call these calling contexts.)
 
 use std::collections::HashSet;
 
@@ -13,11 +13,11 @@ use rustc_hash::FxHashMap;
 
 /// The largest number of calls in a context.
 const DEEPEST: u32 = 24;
-/// The limit on the operators of all contexts together. It is [`TIMES`] times the number of the
-/// program's operators, but at most this number.
+/// The upper bound of the limit on the operators of all contexts together. The limit itself is
+/// [`TIMES`] times the number of the program's operators.
 const MOST: usize = 1 << 21;
 const TIMES: usize = 8;
-/// The limit is at least this number.
+/// The lower bound of that limit.
 const FEW: usize = 1 << 16;
 
 /// A function, and the calls through which it is executed.
@@ -32,7 +32,7 @@ pub(super) struct Context {
     pub depth: u32,
 }
 
-/// The contexts, and which of them are open.
+/// All contexts, including the open ones.
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
     /// The functions that stand alone; `None` if all do.
@@ -47,8 +47,8 @@ pub(super) struct Contexts {
 }
 
 impl Contexts {
-    /// Takes the functions that stand alone; `None` if all do. `operators` is the number of
-    /// operators in the program.
+    /// Starts without contexts. `standing` contains the functions that stand alone; `None` if all
+    /// do. `operators` is the number of operators in the program.
     pub fn new(standing: Option<HashSet<FuncId>>, operators: usize) -> Self {
         Self {
             standing,
@@ -57,7 +57,7 @@ impl Contexts {
         }
     }
 
-    /// Whether all functions stand alone, so that open activations need not be known.
+    /// Whether all functions stand alone. Open activations then need not be known.
     pub fn is_flat(&self) -> bool {
         self.standing.is_none()
     }
@@ -70,7 +70,7 @@ impl Contexts {
         self.all.len()
     }
 
-    /// The context of the innermost activation.
+    /// Returns the context of the innermost activation.
     #[inline(always)]
     pub fn current(&self) -> Option<u32> {
         self.open.last().copied()
@@ -88,12 +88,12 @@ impl Contexts {
         })
     }
 
-    /// The context of a function that stands alone, if it has been entered.
+    /// Returns the context of a function that stands alone, if it has been entered.
     pub fn known_root(&self, function: FuncId) -> Option<u32> {
         self.roots.get(&function).copied()
     }
 
-    /// The context of a callee in a caller's context, if it does not stand alone.
+    /// Returns the context of a callee in a caller's context, if it does not stand alone.
     pub fn known_inlined(&self, context: u32, call: OpId, callee: FuncId) -> Option<u32> {
         self.inlined.get(&(context, call, callee)).copied()
     }
@@ -138,7 +138,7 @@ impl Contexts {
         context
     }
 
-    /// A context and its callers' contexts, out to the function that stands alone.
+    /// Iterates over a context and its callers' contexts, out to the function that stands alone.
     fn chain(&self, context: u32) -> impl Iterator<Item = Context> + '_ {
         let outward = |of: &Context| of.caller.map(|(caller, _)| self.of(caller));
         std::iter::successors(Some(self.of(context)), outward)
@@ -187,7 +187,7 @@ mod tests {
         assert!(seen[0] == seen[2] && seen[0] != seen[1]);
         let of = contexts.of(seen[1]);
         assert_eq!((of.function, of.root, of.depth), (smaller, main, 2));
-        // Positions are those that inlining the callees after their calls would give.
+        // The positions are the same as if the callees were inlined after their calls.
         let at = |context, at| contexts.position(context, OpId::new(at));
         assert!(at(around, 3) < at(seen[0], 0) && at(seen[0], 9) < at(around, 4));
         assert!(at(around, 6) < at(seen[1], 0) && at(seen[1], 0) < at(seen[1], 1));
@@ -220,8 +220,7 @@ mod tests {
             contexts.enter(calls_itself, op(2), 10);
             let of = contexts.of(contexts.current().unwrap());
             let root = [main, calls_itself][usize::from(depth > 0)];
-            // The function cannot be inlined into itself, so it stands alone there. Its recursive
-            // call begins it anew.
+            // The function cannot be inlined into itself, so it stands alone in its recursive call.
             assert_eq!((of.function, of.root), (calls_itself, root), "{depth}");
         }
         let open = contexts.len();
@@ -238,7 +237,7 @@ mod tests {
             contexts.enter(large, op(call), MOST / 4);
             contexts.leave();
         }
-        // Four calls were inlined; the next callee stands alone.
+        // Four calls were inlined, and the next callee stands alone.
         assert_eq!(contexts.len(), 1 + 4 + 1);
     }
 }

@@ -2,9 +2,9 @@
 //! Soffa 1999; Zhang and Gupta 2005, section 6.2).
 //!
 //! For each power of two 2ᵏ, sketches record whether the first 2ᵏ executions of two statements had
-//! the same values. For a pair that differs, they thus locate the first difference up to a factor
-//! of two. Both runs are followed again, and more of the executions in between are kept, until the
-//! first difference is known.
+//! the same values. For a pair that differs, sketches thus locate the first difference up to a
+//! factor of two. Both runs are then followed again, keeping more of the executions in between,
+//! until the first difference is known.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::panic::resume_unwind;
@@ -35,7 +35,7 @@ pub struct Divergence {
     /// values in both versions. If the second version inlined the function, only executions through
     /// the same calls are compared.
     pub numbers: [u64; 2],
-    /// The differing values. For calls, they are two arguments.
+    /// The differing values. For calls, the two differing arguments.
     pub values: [u64; 2],
     /// For calls, the numbers of these arguments, from 1.
     pub arguments: Option<[u32; 2]>,
@@ -48,11 +48,11 @@ pub struct Divergence {
     pub times: [u64; 2],
     /// Whether both executions took the same operands.
     pub took: Took,
-    /// How the difference arises.
+    /// The reason for the difference.
     pub origin: Origin,
 }
 
-/// How the operands of two executions compare, in any order.
+/// The relation between the operands of two executions, in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Took {
     /// The operands are the same.
@@ -86,36 +86,37 @@ impl Took {
     }
 }
 
-/// Why corresponding statements produced different values. The reasons that say most come first.
+/// The reason why corresponding statements produced different values. The most informative reasons
+/// come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// The statement performs a different computation. It has a different operator or constant, and
-    /// its operands are otherwise the same. No producer of its operands differed earlier, and some
-    /// user of its value acts differently or has no known counterpart.
+    /// its operands are otherwise the same. No producer of its operands differed earlier. Some user
+    /// of its value acts differently or has no known counterpart.
     Computed,
-    /// The statement takes a different value: from memory, as an argument, or from a statement
+    /// The statement takes a different value from memory, from an argument, or from a statement
     /// without a known counterpart. No producer of its operands differed earlier. Wrong matches
-    /// also look like this. So do statements that compute differently, but whose users all do the
-    /// same.
+    /// also look like this, as do statements that compute differently while all users of their
+    /// values do the same.
     Read,
     /// A statement that produced one of its operands differed earlier.
     Passed,
 }
 
-/// Pairs less likely than this to correspond come after the others.
+/// The least likelihood of pairs that come before the others.
 const LIKELY: f32 = 0.5;
 /// The largest number of pairs to examine.
 const PAIRS: usize = 2048;
 /// An object counts as moved if the distance between its addresses in the two versions occurs at
 /// least this often.
 const MOVED: u32 = 2;
-/// The largest number of executions kept, over all pairs.
+/// The largest total number of executions kept for all pairs.
 const KEPT: u64 = 1 << 22;
 
 /// A function that opens a run's log from the beginning.
 pub type OpenLog<'l> = &'l (dyn Fn() -> Result<LogReader, TraceError> + Sync);
 
-/// A pair, and the range that contains its first differing execution.
+/// A pair of statements, and the range that contains their first differing execution.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     a: u32,
@@ -127,17 +128,17 @@ struct Open {
 }
 
 /// Finds the pairs with corresponding operands that had different results at some time. Differences
-/// between addresses of objects that have merely moved do not count; corresponding loads and stores
-/// show which objects have.
+/// between addresses of objects that have merely moved do not count. Corresponding loads and stores
+/// show which objects have moved.
 ///
-/// Pairs that performed different computations on the same operands come first. Within each origin,
-/// pairs that are more likely than not to correspond come first. Otherwise, the order is by time in
-/// the second version.
+/// Pairs are sorted by origin, so pairs that performed different computations on the same operands
+/// come first. Within each origin, pairs that are more likely than not to correspond come first.
+/// Ties are in order of time in the second version.
 ///
 /// Candidates are the pairs that agree in at least half of the shorter sequence of values, and
 /// those whose producers correspond. Both runs are followed again, at the same time. They are
-/// followed twice if several thousand executions or more lie between the known ones. Only the first
-/// run reports progress.
+/// followed twice if thousands of executions lie between the known ones. Only the first run reports
+/// progress.
 ///
 /// # Errors
 /// If a run cannot be followed.
@@ -227,7 +228,7 @@ where
         }
     }
     tell_origins(matching, &mut operators, &mut found);
-    // An optimiser may make a counter begin at a different number. This does not affect a
+    // An optimiser may make a counter begin at a different number. This does not explain a
     // computation that differs on equal operands.
     found.retain(|found| !is_shifted(found) || found.origin == Origin::Computed);
     found.sort_by_key(|found| {
@@ -308,7 +309,7 @@ impl<S: Segments> Operators<'_, '_, S> {
     }
 
     /// Whether one of two statements chooses between two values while the other computes a value.
-    /// An optimiser turns a branch into such a choice.
+    /// An optimiser may turn a branch into a choice between two values.
     fn one_chooses(&mut self, found: &Divergence) -> bool {
         let chooses = [(0, found.a), (1, found.b)].map(|(side, statement)| {
             let known = self.of(side, statement);
@@ -349,7 +350,7 @@ impl<S: Segments> Operators<'_, '_, S> {
 /// The objects that the second version places elsewhere, by the distance they have moved.
 struct Moves(HashMap<u64, Moved>);
 
-/// Objects that moved by the same distance.
+/// The objects that moved by one distance.
 struct Moved {
     /// The number of pairs of statements that access these objects.
     times: u32,
@@ -360,14 +361,14 @@ struct Moved {
     last: u64,
 }
 
-/// The distance to which an object may extend beyond its accessed bytes, since parts of it may
-/// never be accessed.
+/// The assumed distance by which an object extends beyond its accessed bytes. Parts of an object
+/// may never be accessed.
 const AROUND: u64 = 1024;
 
 impl Moves {
-    /// Whether two values are addresses of such an object in the two versions, or both the
-    /// negations of its addresses. Numbers that differ by the same distance, but are not near the
-    /// objects, do not count.
+    /// Whether two values are the addresses of one of these objects in the two versions, or the
+    /// negations of these addresses. Numbers that differ by the same distance but are not near the
+    /// objects do not count.
     fn lead(&self, values: [u64; 2]) -> bool {
         // Compilers write `-p & 15` for the distance from `p` to the next multiple of 16.
         let negative = values.map(|value| match u32::try_from(value) {
@@ -421,8 +422,8 @@ fn moves(versions: [&Version; 2], matching: &Matching) -> Moves {
     Moves(moves)
 }
 
-/// Separates pairs that compute different results from the same operands from those that only pass
-/// a difference on.
+/// Distinguishes pairs that compute different results from the same operands from pairs that only
+/// pass a difference on.
 fn tell_origins<S: Segments>(
     matching: &Matching,
     operators: &mut Operators<'_, '_, S>,
@@ -460,11 +461,11 @@ fn tell_origins<S: Segments>(
 /// value. If there are more, the difference is assumed to matter.
 const FOLLOWED: usize = 64;
 
-/// Whether a different computation in the second version makes a difference. It matters if it
-/// reaches, through other statements that also compute differently, a statement that acts
-/// differently from its counterpart. It also matters if it reaches a statement that has no
-/// counterpart and is not a computation. Otherwise, an optimiser only computes an address or a
-/// condition in different steps.
+/// Whether a different computation in the second version has a lasting effect. It has one if its
+/// value reaches a statement that acts differently from its counterpart. The value may pass through
+/// other statements that also compute differently. The computation also has a lasting effect if its
+/// value reaches a statement that has no counterpart and is not a computation. Otherwise, an
+/// optimiser only computes an address or a condition in different steps.
 fn matters(
     versions: [&Version; 2],
     matching: &Matching,
@@ -502,7 +503,7 @@ fn matters(
     false
 }
 
-/// Whether the executions of a statement acted like those of its counterpart.
+/// Whether a statement's executions acted like its counterpart's executions.
 pub(super) fn did_the_same(a: &Statement, b: &Statement, values: Values) -> bool {
     let shorter = a.values.count.min(b.values.count);
     let same = match values {
@@ -559,7 +560,7 @@ fn is_off(a: &Sketch, b: &Sketch) -> bool {
     !(a.may_be_addresses() && b.may_be_addresses())
 }
 
-/// The pairs to examine. If there are too many, only the pairs that were executed first.
+/// Returns the pairs to examine. If there are too many, only the pairs that were executed first.
 fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
     let pairs = (0..).zip(&matching.of_b).filter_map(|(b, found)| {
         let found = found.as_ref()?;

@@ -11,7 +11,7 @@ use super::take::{Collected, ComparedValue, Take, Taken};
 pub(super) struct Kept {
     /// A hash of all values from the beginning of the stretch to this execution.
     pub hash: u64,
-    /// A value that is equal in both versions if the statements do the same.
+    /// The compared value, which is equal in both versions if the statements do the same.
     pub compared: u64,
     pub value: u64,
     pub time: u64,
@@ -20,8 +20,8 @@ pub(super) struct Kept {
     pub taken: Taken,
 }
 
-/// A stretch of a statement's executions: those after the first `after`, up to number `last`. Keeps
-/// every `stride`-th execution and the last one.
+/// A stretch of a statement's executions, from number `after` + 1 to number `last`. Every
+/// `stride`-th execution and the last one are kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     /// The calls through which the statement is executed.
@@ -32,11 +32,11 @@ pub(super) struct Stretch {
     pub stride: u64,
 }
 
-/// Keeps executions of chosen statements.
+/// A receiver of values that keeps executions of chosen statements.
 #[derive(Debug, Default)]
 pub(super) struct Keeper {
-    /// The watched statements by context and place. `others` has the statements by place, for all
-    /// other calls.
+    /// The watched statements by context and place. `others` has the watched statements by place,
+    /// for all other contexts.
     numbers: FxHashMap<(u32, StatementSite), u32>,
     others: FxHashMap<StatementSite, u32>,
     watched: Vec<Watched>,
@@ -45,7 +45,7 @@ pub(super) struct Keeper {
     kept: Vec<Vec<Kept>>,
 }
 
-/// A statement as executed through certain calls.
+/// A statement, when executed through certain calls.
 #[derive(Debug)]
 struct Watched {
     /// The index of the statement's place.
@@ -62,7 +62,7 @@ struct Filling {
     stretch: Stretch,
     /// The stretch's position among all stretches.
     at: usize,
-    /// A hash of the values in the stretch.
+    /// A hash of the values in the stretch so far.
     hash: u64,
 }
 
@@ -104,8 +104,8 @@ impl Keeper {
         keeper
     }
 
-    /// The number of the statement at a place, when executed through these calls. It is `u32::MAX`
-    /// if its executions are not counted.
+    /// Returns the number of the statement at a place, when executed through these calls. It is
+    /// `u32::MAX` if its executions are not counted.
     pub fn number_of(&self, context: u32, place: StatementSite) -> u32 {
         let own = self.numbers.get(&(context, place));
         let known = own.or_else(|| self.others.get(&place));
@@ -185,8 +185,7 @@ mod tests {
     }
 
     proptest! {
-        /// Keeps the executions of each context and place one after another, as the definition
-        /// says.
+        /// Compares the keeper with its definition, one context and place after another.
         #[test]
         fn what_is_kept_of_a_stretch_is_what_was_executed_in_it(
             executed in prop::collection::vec((0u32..3, 0usize..3, 0u64..4), 0..60),

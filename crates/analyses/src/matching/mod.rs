@@ -1,12 +1,12 @@
 //! Finds which statements of two recorded versions of a program correspond.
 //!
-//! [`version`] follows a run once. For each executed statement it collects what
-//! [`afterimage_matching`] compares: sketches of its values and addresses, its times, and the
-//! origins of its operands. It needs only the values and the log, and keeps only sketches.
+//! [`version`] follows a run once. For each executed statement, it collects the data that
+//! [`afterimage_matching`] compares, namely sketches of its values and addresses, its times, and
+//! the origins of its operands. It needs only the values and the log, and keeps only sketches.
 //!
-//! [`match_runs`] finds more, but follows both runs again. Where the second version inlined a
-//! function, it separates the function's statements by the calls through which they are executed.
-//! Then it compares the statements executed at the same time in both versions.
+//! [`match_runs`] finds more counterparts, but follows both runs again. If the second version
+//! inlined a function, it separates that function's statements by the calls through which they are
+//! executed. Then it compares the statements executed at the same time in both versions.
 //!
 //! ```no_run
 //! use afterimage_program::Program;

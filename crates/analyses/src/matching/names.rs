@@ -1,4 +1,4 @@
-//! Matches functions by name, as a hint.
+//! Matches functions by name, as a hint for matching statements.
 
 use std::collections::HashMap;
 

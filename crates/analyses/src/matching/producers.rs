@@ -1,4 +1,4 @@
-//! Finds where operands may come from, without following the run.
+//! Finds the possible origins of operands without following the run.
 //!
 //! The search passes through locals, φs, arguments and results of calls. It also passes through
 //! memory where the store and the load use the same computed address, as on the stack of an
@@ -20,19 +20,19 @@ use afterimage_replay::values::Types;
 const LOOKED_AT: usize = 96;
 /// The largest number of producers to keep.
 const KEPT: usize = 24;
-/// The largest number of callers to examine for an argument.
+/// The largest number of callers to examine for one argument.
 const CALLERS: usize = 8;
 
 /// A value in a context.
 type Of = (u32, ValueId);
 
-/// Finds producers.
+/// A search for the producers of operands.
 pub(super) struct Producers<'a> {
     types: &'a Types<'a>,
     known: &'a HashMap<FuncId, Vec<OperatorFacts>>,
     numbers: &'a FxHashMap<(u32, OpId), u32>,
     contexts: &'a Contexts,
-    /// For each function, the calls of its standing activations: contexts and statements.
+    /// The calls to each function where it stands alone, as contexts and statements.
     callers: HashMap<FuncId, Vec<(u32, StmtId)>>,
     stores: HashMap<(FuncId, ValueId, u64), Vec<StmtId>>,
     returns: HashMap<FuncId, Vec<ValueId>>,
@@ -118,7 +118,7 @@ impl<'a> Producers<'a> {
         self.reached(waiting, true).into_iter().collect()
     }
 
-    /// The loads whose values a store may store unchanged.
+    /// Returns the loads whose values a store may store unchanged.
     pub fn copied_from(&self, context: u32, store: OpId) -> Vec<u32> {
         let function = self.contexts.of(context).function;
         let Some(ssa) = self.types.statements(function) else {
@@ -225,7 +225,7 @@ impl<'a> Producers<'a> {
                         let stored = self.stored(function, ssa, statement);
                         here(few(&stored))
                     }
-                    // Unoptimised code first turns a condition into 0 or 1, and may negate it.
+                    // Unoptimised code first converts a condition to 0 or 1, and may negate it.
                     _ if self.is_condition(function, ssa, statement) => {
                         here(ssa.operands(statement))
                     }
@@ -264,7 +264,7 @@ impl<'a> Producers<'a> {
         }
     }
 
-    /// The values that may have been stored in the memory that a load reads.
+    /// Returns the values that may have been stored in the memory that a load reads.
     fn stored(&self, function: FuncId, ssa: &Ssa, load: StmtId) -> Vec<ValueId> {
         let op = ssa.statements[load].op;
         let offset = self.known.get(&function).and_then(|k| k.get(op.index()));
@@ -281,7 +281,7 @@ impl<'a> Producers<'a> {
     }
 }
 
-/// Returns the first of these values, up to the largest number to examine.
+/// Returns the first values, up to the largest number to examine.
 fn few(values: &[ValueId]) -> &[ValueId] {
     &values[..values.len().min(LOOKED_AT)]
 }

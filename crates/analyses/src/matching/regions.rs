@@ -15,15 +15,15 @@ use super::diverge::OpenLog;
 use super::take::{Collected, ComparedValue, Take};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// The least number of executions in a stretch of the second version. From there, a stretch
-/// continues to the next anchor.
+/// The least number of executions in a stretch of the second version. A stretch ends at the first
+/// anchor after this number.
 const SHORTEST: usize = 24;
 /// The largest number of executions in a stretch of the second version.
 const LONGEST: usize = 300;
-/// The number of executions of the first version that are kept before the anchor that begins a
-/// stretch, and after the anchor that ends it.
+/// The number of the first version's executions to keep before a stretch's first anchor and after
+/// its last anchor.
 const ROOM: usize = 48;
-/// After this many executions of the first version, executions that no stretch will need are
+/// The number of the first version's executions after which executions that no stretch needs are
 /// dropped.
 const FORGET: usize = 4 * ROOM;
 /// The largest number of executions in the counterpart of a stretch.
@@ -47,11 +47,11 @@ struct Counterpart {
     stretch: usize,
     /// The counterpart's range of the kept executions.
     executed: Range<usize>,
-    /// The range of the executions that certainly belong to the counterpart.
+    /// The range of executions that certainly belong to the counterpart.
     sure: Range<usize>,
 }
 
-/// Corresponding stretches of both runs. An execution in several stretches is stored once.
+/// Corresponding stretches of both runs. An execution that is in several stretches is stored once.
 #[derive(Debug)]
 pub(super) struct Regions {
     a: Vec<Instance>,
@@ -62,7 +62,7 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    /// Each stretch, with its executions in both runs.
+    /// Iterates over the stretches, each with its executions in both runs.
     pub fn all(&self) -> impl Iterator<Item = Region<'_>> {
         self.found.iter().map(|found| Region {
             a: &self.a[found.executed.clone()],
@@ -73,7 +73,7 @@ impl Regions {
     }
 }
 
-/// An execution, in the form used for comparison.
+/// Converts an execution to the form used for comparison.
 fn instance(statement: &Collected<()>, number: u32, given: ComparedValue) -> Instance {
     Instance {
         statement: number,
@@ -83,14 +83,14 @@ fn instance(statement: &Collected<()>, number: u32, given: ComparedValue) -> Ins
 }
 
 /// Chooses stretches of the second run. They contain the first executions of each statement, and
-/// later executions ever more rarely.
+/// later executions with decreasing frequency.
 struct Chooser {
     numbers: FxHashMap<(u32, OpId), u32>,
     /// For each statement, its anchor.
     anchor: Vec<u32>,
     executed: Vec<u64>,
     wanted: Vec<bool>,
-    /// The executions of the finished stretches, followed by those of the current stretch.
+    /// The executions of the finished stretches and then of the current stretch.
     all: Vec<Instance>,
     /// The start of the current stretch.
     current: usize,
@@ -165,7 +165,7 @@ struct Open {
     found: Counterpart,
     /// Whether the stretch has reached its last execution.
     ended: bool,
-    /// The number of executions at which the stretch is full.
+    /// The number of executions that make the stretch full.
     full: usize,
 }
 
@@ -308,8 +308,8 @@ fn anchor_of(version: &Version, anchors: impl Iterator<Item = u32>) -> Vec<u32> 
     of
 }
 
-/// Follows both runs again and keeps corresponding stretches between anchors. If functions do not
-/// stand alone, the first version's statements are separated by the calls around them.
+/// Follows both runs again and keeps corresponding stretches between anchors. In functions that do
+/// not stand alone, the first version's statements are separated by the calls around them.
 ///
 /// # Errors
 /// If a run cannot be followed.
@@ -379,7 +379,7 @@ mod tests {
     use super::*;
     use crate::matching::take::Taken;
 
-    /// The number of statements; the first two are anchors.
+    /// The number of statements. The first two are anchors.
     const STATEMENTS: u32 = 4;
 
     /// An anchor, and the number of one of its executions.

@@ -11,8 +11,8 @@ use super::diverge::OpenLog;
 use super::regions::regions;
 use afterimage_replay::steps::{Run, StepsError};
 
-/// How many times stretches are compared. The second pass looks between the matches of the first
-/// pass, and finds one in a hundred more statements. Comparing the same stretches again finds none.
+/// The number of passes over the stretches. The second pass searches between the matches of the
+/// first and matches 1 % more statements. A further pass over the same stretches finds none.
 const PASSES: u32 = 2;
 
 /// The result of matching two runs.
@@ -29,18 +29,18 @@ pub struct Matched {
     pub(super) matching_apart: Matching,
 }
 
-/// Finds a counterpart in the first run for each statement of the second, the optimised version.
-/// The first stage compares all executions of each statement. The second compares executions in
-/// corresponding stretches of both runs.
+/// Finds a counterpart in the first run for each statement of the second run, which is of the
+/// optimised version. The first stage compares all executions of each statement. The second
+/// compares executions in corresponding stretches of both runs.
 ///
-/// If the second version inlined a function, each copy does part of the work of that function in
-/// the first version. So the first stage finds which functions of the first version stand alone in
-/// the second. Statements of all other functions are separated by the calls through which they are
+/// If the second version inlined a function, each copy does part of the function's work in the
+/// first version. So the first stage finds which functions of the first version stand alone in the
+/// second. Statements of all other functions are separated by the calls through which they are
 /// executed.
 ///
 /// The first run is followed three more times, and the second twice. Time is linear in both runs,
-/// plus O(statements). Memory is bounded by the executed statements, each counted once for every
-/// sequence of calls that separates it.
+/// plus O(statements). Memory is bounded by the executed statements, each counted once for each
+/// sequence of calls by which it is separated.
 ///
 /// # Errors
 /// If a run cannot be followed, or the first run differs from the sketched one.
@@ -55,7 +55,7 @@ where
     match_runs_by(versions, names, runs, Trial::default())
 }
 
-/// How to match two runs while fitting weights or measuring.
+/// The options for matching two runs while fitting weights or measuring.
 #[derive(Default)]
 pub struct Trial<'t> {
     /// The weight of each feature.

@@ -10,9 +10,9 @@ use super::Sketched;
 use super::diverge::did_the_same;
 use super::runs::Matched;
 
-/// A suspicious computation of the second version: its operands correspond, but its first result is
-/// unlike that of any counterpart. Alternatively, it has a different operator, in a function that
-/// is otherwise the same.
+/// A suspicious computation of the second version. Its operands correspond, but no possible
+/// counterpart has its first result. Or it has a different operator in an otherwise identical
+/// function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspect {
     /// The statement of the second version.
@@ -22,9 +22,9 @@ pub struct Suspect {
     /// The statement of the first version that the suspect replaces, if the suspect is a different
     /// operator in an otherwise identical function.
     pub replaces: Option<u32>,
-    /// The number of wrong statements that depend on the suspect. They use its value, perhaps
-    /// through other statements, have a counterpart, and are also wrong from the first execution
-    /// on.
+    /// The number of wrong statements that depend on the suspect. They use the suspect's value,
+    /// perhaps through other statements, have a counterpart, and are also wrong from the first
+    /// execution on.
     pub wrong: usize,
 }
 
@@ -38,15 +38,15 @@ const FOLLOWED: usize = 256;
 
 /// Finds suspects. Those with the most wrong statements depending on them come first.
 ///
-/// A suspect's producers did what their likely counterparts did, at least at first. The suspect
-/// itself did not do what any of its matches did, even at first. At least three later statements
-/// that certainly correspond are also wrong from the first execution on. Computations that have a
-/// different operator in an otherwise identical function, and did not do the same, come before all
-/// others.
+/// A suspect's producers did what their likely counterparts did, at least in their first
+/// executions. The suspect itself differs from all its matches, even in its first execution. At
+/// least three later statements that certainly have counterparts are also wrong from the first
+/// execution on. Computations that have a different operator in an otherwise identical function,
+/// and did not do the same, come before all others.
 ///
 /// A wrong operator shows this pattern if its result was wrong from the first execution on (Zhang
-/// and Gupta 2005, section 6.2: statements that match nothing). Steps that an optimiser computes
-/// differently end in the same result.
+/// and Gupta 2005, section 6.2: statements that match nothing). If an optimiser only computes in
+/// different steps, later results are the same again.
 ///
 /// O(statements), plus a bounded number of dependent statements for each candidate. `matched` must
 /// belong to `versions`.
@@ -87,7 +87,7 @@ pub fn suspects(versions: [&Sketched; 2], matched: &Matched) -> Vec<Suspect> {
 /// The state of the search.
 struct Search<'m> {
     versions: [&'m Version; 2],
-    /// The matching with statements of the first version separated by calls.
+    /// The matching in which the first version's statements are separated by calls.
     apart: &'m Matching,
     matching: &'m Matching,
     users: Vec<Vec<u32>>,
@@ -95,7 +95,7 @@ struct Search<'m> {
 }
 
 impl Search<'_> {
-    /// The statement that this statement replaces in an otherwise identical function.
+    /// Returns the statement that `b` replaces in an otherwise identical function.
     fn replaces(&self, b: u32) -> Option<u32> {
         let found = self.apart.of_b[b as usize].as_ref()?;
         let of_a = &self.versions[0].statements[found.a as usize];
@@ -108,8 +108,8 @@ impl Search<'_> {
         found.filter(|_| other).map(|found| found.a)
     }
 
-    /// Whether the statement is a computation that differed in its first execution, although all of
-    /// its producers agreed.
+    /// Whether `b` is a computation that differed in its first execution, although all of its
+    /// producers agreed.
     fn is_wrong_first(&self, b: u32) -> bool {
         let statement = &self.versions[1].statements[b as usize];
         let computes = matches!(statement.class, Class::Compute | Class::Test);

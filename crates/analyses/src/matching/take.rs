@@ -1,4 +1,4 @@
-//! Traits for receivers of the values that a run's statements produce while it is followed.
+//! Traits for receiving the values that statements produce while a run is followed.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::Range;
@@ -13,21 +13,22 @@ pub struct StatementSite {
     pub op: OpId,
 }
 
-/// The value that an execution produced.
+/// The values of an execution that are compared or shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComparedValue {
-    /// A value that is equal in both versions if the statements do the same. For a test or branch:
-    /// 0 if it was decided as in its first execution, otherwise 1.
+    /// A value that is equal in both versions if the statements do the same. For a test or branch,
+    /// 0 if its outcome equals the outcome of its first execution, otherwise 1.
     pub compared: u64,
     /// The value to show to users.
     pub value: u64,
     /// For tests and branches, the compared operands.
     pub operands: Option<u64>,
-    /// The operands that the execution took, if [`Take::TAKEN`].
+    /// The operands that the execution took, if [`Take::TAKEN`] is set.
     pub taken: Taken,
 }
 
-/// The operands that an execution of a computation took: up to three, or none if unknown.
+/// The operands that an execution of a computation took. There are up to three, or none if they are
+/// unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(super) values: [u64; 3],
@@ -37,12 +38,12 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// The operands.
+    /// Iterates over the operands.
     pub fn all(&self) -> impl Iterator<Item = u64> {
         self.values.into_iter().take(usize::from(self.count))
     }
 
-    /// The operands that are not constants.
+    /// Iterates over the operands that are not constants.
     pub fn variables(&self) -> impl Iterator<Item = u64> {
         let bits = self.variables;
         let numbered = (0..).zip(self.all());
@@ -54,9 +55,9 @@ impl Taken {
 #[derive(Debug)]
 pub(crate) struct Collected<K> {
     pub place: StatementSite,
-    /// The context: the calls through which the statement is executed.
+    /// The context, that is, the calls through which the statement is executed.
     pub context: u32,
-    /// The number of the statement in a known version.
+    /// The number of the statement in the known version.
     pub number: u32,
     /// The address of the statement's last memory access.
     pub address: u64,
@@ -66,7 +67,7 @@ pub(crate) struct Collected<K> {
 }
 
 impl<K> Collected<K> {
-    /// A statement that has not been executed yet.
+    /// Creates a statement that has not been executed yet.
     pub fn new(place: StatementSite, context: u32, number: u32, kept: K) -> Self {
         Self {
             place,
@@ -79,7 +80,7 @@ impl<K> Collected<K> {
     }
 }
 
-/// Takes the values that statements produce.
+/// A receiver of the values that statements produce.
 pub(crate) trait Take {
     /// The data kept about each statement, besides its place.
     type Kept;
@@ -90,48 +91,48 @@ pub(crate) trait Take {
     /// Begins a statement that has not been executed yet.
     fn begin(class: Class) -> Self::Kept;
 
-    /// The statement's number in the known version, or `u32::MAX` if it has none.
+    /// Returns the statement's number in the known version, or `u32::MAX` if it has none.
     fn number(&self, _: u32, _: StatementSite) -> u32 {
         u32::MAX
     }
 
     fn take(&mut self, statement: &mut Collected<Self::Kept>, given: ComparedValue, time: u64);
 
-    /// A statement accesses memory. This is reported before its value.
+    /// Receives the address of a statement's memory access, before the statement's value.
     #[inline(always)]
     fn access(&mut self, _: &mut Collected<Self::Kept>, _: u64) {}
 
-    /// An activation of a function begins.
+    /// Receives the beginning of an activation of a function.
     #[inline(always)]
     fn enter(&mut self, _: FuncId, _: u64, _: &[u64]) {}
 
-    /// A statement writes. The number is its position among the collected statements.
+    /// Receives a write by the statement at this position among the collected statements.
     #[inline(always)]
     fn write(&mut self, _: u32, _: Range) {}
 
-    /// A statement reads. The number is its position among the collected statements.
+    /// Receives a read by the statement at this position among the collected statements.
     #[inline(always)]
     fn read(&mut self, _: u32, _: Range) {}
 
-    /// Memory is copied.
+    /// Receives a copy within memory.
     fn copy(&mut self, _: Range, _: Range) {}
 
-    /// The host writes.
+    /// Receives a write by the host.
     fn host_write(&mut self, _: Range) {}
 }
 
 /// The result of a statement, as the follower reports it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gave {
-    /// The value.
+    /// The value that the statement produced.
     pub value: u64,
-    /// The operands that a test or branch compares; `None` for others.
+    /// The operands that a test or branch compares; `None` for other statements.
     pub operands: Option<u64>,
     /// The operands that the statement took, if requested.
     pub taken: Taken,
 }
 
-/// Listens to a follower, and consumes the events of statements or passes them on.
+/// A listener to a follower. It consumes the events of statements or passes them on.
 pub(crate) trait Listen {
     /// Whether the listener needs the operands of computations.
     const TAKEN: bool;

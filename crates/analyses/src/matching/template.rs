@@ -1,4 +1,4 @@
-//! Templates: what to report about a node's statements when it is executed.
+//! Templates list the data to report about a node's statements when the node is executed.
 
 use afterimage_ids::{EntityRef, FuncId, OpId};
 use afterimage_machine::{Code, Inst, NodeCode, NodeEnd};
@@ -16,7 +16,7 @@ enum Reported {
     Register(u32),
     /// Whether the value in this register is 0, together with the compared operands.
     Truth(u32, Compared),
-    /// Only that the statement was executed.
+    /// Only the fact that the statement was executed.
     Nothing,
 }
 
@@ -30,13 +30,13 @@ struct Compared(u32, Option<u32>);
 struct Operands {
     registers: [u32; 3],
     count: u8,
-    /// The number of registers for variables, which come first, and the number of registers for
-    /// variables and constants together.
+    /// The number of registers of variables, which come first, and the number of all registers,
+    /// including registers of constants.
     constants: (u32, u32),
 }
 
 impl Operands {
-    /// The operands of an instruction that computes numbers.
+    /// Returns the operands of an instruction that computes numbers.
     fn of(code: &NodeCode, inst: &Inst) -> Self {
         let count = match inst.code {
             Code::Scalar(_) | Code::Select => inst.code.operands() as u8,
@@ -77,7 +77,7 @@ struct TemplateStep {
 #[derive(Debug, Default)]
 pub(super) struct Template {
     told: Vec<TemplateStep>,
-    /// The operands of each statement, if [`Take::TAKEN`].
+    /// The operands of each statement, if [`Take::TAKEN`] is set.
     operands: Vec<Operands>,
     /// The statement of each instruction; `u32::MAX` for none.
     of_inst: Vec<u32>,
@@ -106,8 +106,8 @@ impl Template {
                 Reported::Nothing => (0, None),
                 Reported::Truth(register, Compared(a, b)) => {
                     let a = low[a as usize];
-                    // Optimisers may exchange operands, and the versions may place the objects that
-                    // these point to differently.
+                    // Optimisers may exchange operands. The versions may also place the objects to
+                    // which they point differently.
                     let operands = b.map_or(a, |b| a.abs_diff(low[b as usize]));
                     (low[register as usize], Some(operands))
                 }
@@ -121,7 +121,7 @@ impl Template {
         }
     }
 
-    /// The statement of an instruction.
+    /// Returns the statement of an instruction.
     #[inline(always)]
     pub fn statement(&self, inst: usize) -> Option<u32> {
         let known = self.of_inst.get(inst).copied();
@@ -226,7 +226,7 @@ fn giver(code: &NodeCode, register: u32) -> Option<&Inst> {
     code.insts.get(at as usize)
 }
 
-/// The operands that a test compares.
+/// Returns the operands that a test compares.
 fn operands(code: &NodeCode, test: &Inst) -> Compared {
     let constants = code.variables..code.first_result();
     match test.code.operands() {
@@ -238,7 +238,7 @@ fn operands(code: &NodeCode, test: &Inst) -> Compared {
 }
 
 /// Returns the operands of the test that decides a condition, or the condition itself if the node
-/// has no test for it. Unoptimised code first turns a condition into 0 or 1, and may negate it.
+/// has no test for it. Unoptimised code first converts a condition to 0 or 1, and may negate it.
 fn decided_by(code: &NodeCode, known: &[OperatorFacts], condition: u32) -> Compared {
     let known_of = |inst: &Inst| known.get(inst.op.index()).copied();
     let is_test = |register: u32| {

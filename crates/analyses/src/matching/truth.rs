@@ -1,23 +1,24 @@
-//! Judges matches by the line tables of both versions.
+//! Judges matches against the line tables of both versions.
 //!
 //! A statement of the second version has a *true counterpart* if the first version executed a
-//! statement from the same position that does the same. A counterpart is of the same kind. If it
-//! computes or compares, it has the same operator. It also shares some value, or some difference
-//! between consecutive values (addresses may have moved). If an optimiser replaces a computation by
-//! a different one, there is no true counterpart. A match is correct if it comes from the same
-//! position.
+//! statement from the same position that does the same. A true counterpart is of the same kind, and
+//! if it computes or compares, it has the same operator. It also has some value in common, or some
+//! difference between consecutive values, since addresses may have moved. A computation that an
+//! optimiser replaced by a different computation has no true counterpart. A match is correct if it
+//! comes from the same position.
 //!
 //! A *position* is a file, line and column in an instance of a function, reached through the same
-//! inlined calls. A line of generic code is compiled once for each combination of types, into
-//! dozens of functions that all do different things. Code inlined into one function is likewise
-//! distinct from the same code inlined into another. Debug information names the functions that a
-//! statement was compiled from, and the places of the calls; they must agree for the calls that
-//! both versions inlined. Matches from the same line and column of any instance are counted
+//! inlined calls. A line of generic code is compiled once for each combination of types, and each
+//! of these functions may do different things. Code inlined into one function is likewise distinct
+//! from the same code inlined into another. Debug information names the functions from which a
+//! statement was compiled, and the places of the calls. They must agree for the calls that both
+//! versions inlined. Matches between any instances of the same line and column are counted
 //! separately.
 //!
 //! Functions that are the same in both modules, operator for operator, were not recompiled
-//! (libraries usually are not). Matching them is easier, so they are also counted separately. Their
-//! true counterpart is the same operator of the function of the same name, if both were executed.
+//! (libraries usually are not). Matching their statements is easier, so these are also counted
+//! separately. The true counterpart of a statement in such a function is the same operator of the
+//! function of the same name, if both were executed.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -34,9 +35,9 @@ use afterimage_profile::Source;
 /// A version with its debug information.
 #[derive(Clone, Copy)]
 pub struct Side<'a> {
-    /// The program.
+    /// The program of this version.
     pub program: &'a Program,
-    /// The bytes that the program was parsed from.
+    /// The bytes from which the program was parsed.
     pub module: &'a [u8],
     /// The names in the program.
     pub names: &'a Names,
@@ -49,17 +50,19 @@ pub struct Side<'a> {
 /// Counts of correct matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accuracy {
-    /// Executed statements of the second version in functions that differ from the first.
+    /// The number of executed statements of the second version in functions that differ from the
+    /// first version.
     pub executed: u64,
-    /// The number of these statements with a known line and column.
+    /// The number of statements counted in `executed` with a known line and column.
     pub known: u64,
-    /// Statements for which the first version executed an equal statement from the same line and
-    /// column, in any instance of a generic function.
+    /// The number of statements for which the first version executed an equal statement from the
+    /// same line and column, in any instance of a generic function.
     pub of_column: u64,
-    /// The number of these statements that are matched with a statement of the same line and column
-    /// in any instance.
+    /// The number of statements counted in `of_column` that are matched with a statement of the
+    /// same line and column in any instance.
     pub correct_of_column: u64,
-    /// Statements with a true counterpart. This is the denominator of the fields below.
+    /// The number of statements with a true counterpart. It is the denominator for the fields from
+    /// `matched` to `same_line`.
     pub true_counterpart: u64,
     /// The number of statements with a true counterpart that are matched.
     pub matched: u64,
@@ -69,34 +72,34 @@ pub struct Accuracy {
     /// The number of statements with a true counterpart for which at least one match is at the same
     /// position.
     pub found: u64,
-    /// The total number of matches of statements with a true counterpart.
+    /// The total number of matches listed for statements with a true counterpart.
     pub listed: u64,
-    /// The number of statements with a true counterpart whose match is correct, or did exactly the
-    /// same as a true counterpart.
+    /// The number of statements with a true counterpart that are matched correctly, or with a
+    /// statement that did exactly the same as a true counterpart.
     pub equivalent: u64,
     /// The number of statements with a true counterpart that are matched with a statement of the
     /// same line.
     pub same_line: u64,
-    /// Executed statements of the second version that the first also executed, in functions that
-    /// are the same in both.
+    /// The number of statements that both versions executed, in functions that are the same in
+    /// both.
     pub unchanged: u64,
-    /// The number of these statements that are matched with themselves.
+    /// The number of statements counted in `unchanged` that are matched with themselves.
     pub correct_of_unchanged: u64,
-    /// The number of these statements whose matches include the statement itself.
+    /// The number of statements counted in `unchanged` with a match that is the statement itself.
     pub found_of_unchanged: u64,
-    /// The total number of matches of these statements.
+    /// The total number of matches listed for statements counted in `unchanged`.
     pub listed_of_unchanged: u64,
     /// Matched statements in functions that differ, by the stated likelihood of the match. The
-    /// first range lies below the first of [`LIKELY`], the next from there to below the second, and
-    /// so on. Each entry contains the number of matches and the number of correct ones.
+    /// numbers in [`LIKELY`] separate the ranges of likelihood, lowest first. Each entry contains
+    /// the number of matches and the number of correct matches.
     pub by_likelihood: [[u64; 2]; LIKELY.len() + 1],
 }
 
 /// The limits of the ranges of likelihood that are counted separately.
 pub const LIKELY: [f32; 4] = [0.5, 0.8, 0.95, 0.99];
 
-/// The functions of the second version that equal functions of the first in name and operators.
-/// Maps each one to its equals.
+/// Returns the functions of the second version that equal functions of the first in name and
+/// operators. Maps each one to its equals.
 fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Rc<[FuncId]>> {
     let shape = |side: Side<'_>, function| -> Vec<u64> {
         let all = operators(side.program, side.module, function);
@@ -118,7 +121,8 @@ fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Rc<[FuncId]>> {
     of_b.collect()
 }
 
-/// The functions of the second version that no function of the first equals in name and operators.
+/// Returns the functions of the second version that no function of the first equals in name and
+/// operators.
 pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
     let unchanged = unchanged(a, b);
     let of_b = b.program.functions.iter().map(|function| function.id);
@@ -126,7 +130,7 @@ pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
         .collect()
 }
 
-/// A function that a statement was compiled from.
+/// A function from which a statement was compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame<'a> {
     /// The function's name, with type arguments if it is generic. `None` if unknown.
@@ -141,8 +145,8 @@ pub struct Frame<'a> {
 pub struct Position<'a> {
     /// The file, line and column.
     pub column: (&'a str, u32, u32),
-    /// The functions that the statement was compiled from: the innermost inlined function first,
-    /// and the function that the module defines last.
+    /// The functions from which the statement was compiled. The innermost inlined function is
+    /// first, and the function that the module defines is last.
     pub frames: Rc<[Frame<'a>]>,
 }
 
@@ -158,13 +162,13 @@ impl Position<'_> {
         self.column == other.column && frames.all(same)
     }
 
-    /// The file and line.
+    /// Returns the file and line.
     fn line(&self) -> (&str, u32) {
         (self.column.0, self.column.1)
     }
 }
 
-/// The positions of a version's statements, or `None` where unknown. O(statements).
+/// Returns the positions of a version's statements, or `None` where unknown. O(statements).
 fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
     let index = OperatorIndex::new(side.program, side.module);
     let files = side.source.files();
@@ -215,22 +219,22 @@ pub struct Judged<'a> {
     pub counterparts: Vec<u32>,
     /// Whether the statement is matched with one from the same position.
     pub correct: bool,
-    /// Whether the match is correct, or did exactly the same as a true counterpart. If an optimiser
-    /// finds a common subexpression, it keeps only one of several positions.
+    /// Whether the matched statement is at the same position, or did exactly the same as a true
+    /// counterpart. Optimisers that merge common subexpressions keep only one of several positions.
     pub equivalent: bool,
     /// Whether the statement is matched with one from the same line.
     pub same_line: bool,
 }
 
 /// Compares each match with the line tables. Yields `None` for statements of functions that are the
-/// same in both versions. O(statements × those of a position).
+/// same in both versions. O(statements × statements of a position).
 pub fn judge<'a>(a: Side<'a>, b: Side<'a>, matching: &Matching) -> Vec<Option<Judged<'a>>> {
     let of_a = positions(a);
     let of_b = positions(b);
     let statements_of_a = &a.sketched.version.statements;
     let mut there: HashMap<(&str, u32, u32), Vec<u32>> = HashMap::new();
     // Code inlined into a function that was not recompiled belongs to that function in both
-    // versions. It is not a counterpart of any other statement.
+    // versions. So it is not a counterpart of any other statement.
     let anew = recompiled(b, a);
     for ((at, position), place) in (0..).zip(&of_a).zip(&a.sketched.places) {
         if let Some(position) = position
@@ -275,7 +279,7 @@ pub fn judge<'a>(a: Side<'a>, b: Side<'a>, matching: &Matching) -> Vec<Option<Ju
     judged.collect()
 }
 
-/// Compares a matching with the line tables. O(statements × those of a position).
+/// Compares a matching with the line tables. O(statements × statements of a position).
 pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
     let mut found = Accuracy::default();
     for (at, judged) in judge(a, b, matching).into_iter().enumerate() {
@@ -330,9 +334,9 @@ pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
     found
 }
 
-/// Counts the wrong matches with a copy of a true counterpart: a statement with the same values in
-/// the same order, through the same calls if the second version inlined them. No comparison of
-/// values can distinguish them. O(statements × those of a position).
+/// Counts the wrong matches with a copy of a true counterpart. A copy has the same values in the
+/// same order, through the same calls if the second version inlined them. No comparison of values
+/// can distinguish a copy from its original. O(statements × statements of a position).
 pub fn copies(a: Side<'_>, b: Side<'_>, matched: &Matched) -> u64 {
     let apart = &matched.apart;
     let mut there: HashMap<StatementSite, Vec<u32>> = HashMap::new();
@@ -358,9 +362,9 @@ pub fn copies(a: Side<'_>, b: Side<'_>, matched: &Matched) -> u64 {
     judged.filter(is_copy).count() as u64
 }
 
-/// Whether statements from the same position are counterparts: they have the same operator (for
-/// loads, stores and calls, the same kind), and share some value or some difference between
-/// consecutive values.
+/// Whether statements from the same position are counterparts. They must have the same operator
+/// (for loads, stores and calls, the same kind), and some value or some difference between
+/// consecutive values in common.
 fn is_counterpart(a: &Statement, b: &Statement) -> bool {
     let same = match b.class {
         Class::Compute | Class::Test | Class::Other => a.operator == b.operator,
@@ -376,8 +380,8 @@ fn is_counterpart(a: &Statement, b: &Statement) -> bool {
     same && (values || steps)
 }
 
-/// Whether two statements of a version did exactly the same: the same operator, every value and
-/// every address, in the same parts of the run.
+/// Whether two statements of a version did exactly the same, with the same operator, values and
+/// addresses in the same parts of the run.
 fn did_the_same(x: &Statement, y: &Statement) -> bool {
     x.exact == y.exact
         && x.values == y.values

@@ -1,4 +1,4 @@
-//! Follows a run and reports what its statements do.
+//! Follows a run and reports the values and accesses of its statements.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use super::take::Listen;
 use super::template::{Template, make};
 use afterimage_replay::steps::{Follower, Plans, Run, StepsError};
 
-/// Translates the machine's actions into events of statements.
+/// An observer of the machine that translates its actions into events of statements.
 struct Telling<L> {
     listener: L,
     template: Rc<Template>,
@@ -71,7 +71,7 @@ impl<L: Listen> Observer for Telling<L> {
     }
 }
 
-/// Notes only which activations end.
+/// An observer that records only which activations end.
 struct Leaving<'c>(&'c mut Contexts);
 
 impl Observer for Leaving<'_> {
@@ -82,7 +82,7 @@ impl Observer for Leaving<'_> {
     }
 }
 
-/// Follows a run and reports to a listener what its statements do.
+/// Follows a run and reports the values and accesses of its statements to a listener.
 pub(crate) struct Walk<'a, S: Segments, L> {
     follower: Follower<'a, S>,
     plans: Plans<'a, S>,
@@ -98,7 +98,7 @@ pub(crate) struct Walk<'a, S: Segments, L> {
 
 /// The data left after following a run.
 pub(crate) struct Walked<L> {
-    /// The listener.
+    /// The listener to which the run was reported.
     pub listener: L,
     pub(super) contexts: Contexts,
     /// Facts about the operators of the executed functions.
@@ -120,7 +120,8 @@ impl<L> Walked<L> {
     }
 }
 
-/// Returns the start of the stack: LLVM's linker keeps the stack pointer in the first global.
+/// Returns the start of the stack, which is the initial value of the first global. LLVM's linker
+/// keeps the stack pointer there.
 fn stack_of<S: Segments>(run: &Run<'_, S>, follower: &Follower<'_, S>) -> u64 {
     let is_pointer = run.program.globals.first() == Some(&ValType::I32);
     let first = follower.machine.state.globals.first();
@@ -131,13 +132,13 @@ impl<'a, S: Segments, L: Listen> Walk<'a, S, L>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// A walk in which all functions stand alone.
+    /// Creates a walk in which all functions stand alone.
     pub fn new(run: Run<'a, S>, log: LogReader, listener: L) -> Result<Self, StepsError<S::Error>> {
         Self::within(run, log, listener, None)
     }
 
-    /// A walk in which the functions in `standing` stand alone. If `standing` is `None`, all
-    /// functions do.
+    /// Creates a walk in which the functions in `standing` stand alone. If `standing` is `None`,
+    /// all functions do.
     pub(super) fn within(
         run: Run<'a, S>,
         log: LogReader,
@@ -195,7 +196,7 @@ where
         })
     }
 
-    /// Notes the activation that a node begins, if any.
+    /// Records the activation that a node begins, if any.
     fn enter(&mut self, visit: Visit) {
         if !self.follower.machine.begins_activation() {
             return;

@@ -3,8 +3,9 @@
 use afterimage_machine::{Labels, Range};
 use rustc_hash::FxHashMap;
 
-/// The number of words in a chunk, the number of chunks stored together, and the number of these
-/// open at once: 16 MiB of memory. The tests have few words, so the numbers are small there.
+/// The number of words in a chunk, the number of chunks stored together, and the number of chunks
+/// open at once. The open chunks cover 16 MiB of memory. Tests have few words, so they use small
+/// numbers.
 const CHUNK: usize = if cfg!(test) { 2 } else { 256 };
 const CHUNKS: usize = if cfg!(test) { 2 } else { 256 };
 const OPEN: usize = if cfg!(test) { 2 } else { 1 << 14 };
@@ -14,14 +15,14 @@ const KEPT: usize = 16;
 type Words = Labels<CHUNK, CHUNKS>;
 
 /// Holds the last writer of each word of the first memory while a run is followed. For each
-/// statement, also holds the writers of the first word that it read. One word is enough as evidence
+/// statement, also holds the writers of the first word that it read. One word is enough evidence
 /// for a match.
 #[derive(Debug)]
 pub(super) struct Written {
     /// The number of the statement that last wrote each word, plus one. It is 0 if no statement
     /// did.
     words: Words,
-    /// For each statement, the last writer seen and all writers.
+    /// For each statement, the latest writer found and all writers found.
     of: Vec<(u32, Vec<u32>)>,
 }
 
@@ -80,7 +81,7 @@ impl Written {
             return;
         }
         let (first, last) = (to.address / 4, (to.address + to.length - 1) / 4);
-        // The first byte of the copied word decides which writer it has.
+        // The first byte of the copied word determines its writer.
         let source = |word: u64| {
             let inside = (4 * word).max(to.address) - to.address;
             (from.address + inside) / 4
@@ -112,7 +113,7 @@ impl Written {
         }
     }
 
-    /// The writers by reader. Both are renumbered.
+    /// Returns the writers by reader. Both are renumbered.
     pub fn by_number(&self, numbers: &FxHashMap<u32, u32>) -> FxHashMap<u32, Vec<u32>> {
         let of = (0..).zip(&self.of);
         let of = of.filter_map(|(statement, (_, all))| {
@@ -189,8 +190,8 @@ mod tests {
                     Step::Copy(from, to, length) => {
                         written.copy(range(from, length), range(to, length));
                         let before = words.clone();
-                        // Byte by byte, from the last to the first: a word has the writer of the
-                        // byte from which its first byte is copied.
+                        // Goes byte by byte, from the last to the first. A word gets the writer of
+                        // the byte from which its first byte is copied.
                         for byte in (0..length).rev() {
                             let word = (to + byte) / 4;
                             match before.get(&((from + byte) / 4)) {

@@ -1,4 +1,4 @@
-//! The results of searching for redundant loads and expressions.
+//! Defines the results of searching for redundant loads and expressions.
 
 use afterimage_ids::NodeId;
 
@@ -7,17 +7,17 @@ use afterimage_replay::steps::AccessSite;
 /// The number of redundant executions of an operator.
 ///
 /// *An execution of a load* is redundant if an earlier load or store of a single value covered all
-/// its bytes, and none of them was written since by a store, a bulk operation or the host. Its
-/// source is the latest such access.
+/// its bytes, and no store, bulk operation or host call has written any of them since. Its source
+/// is the latest access of this kind.
 ///
 /// *An execution of a pure operator* is redundant if the last computation of its expression in the
-/// same call had the same operands, bit by bit. Its source is the operator that did so. Two
+/// same call had the same operands, bit by bit. Its source is the operator of that computation. Two
 /// operators of a function have the same expression if they are equal, including immediates, and
-/// their operands are the same values, constants or expressions, in the same order. (An operator
+/// their operands are the same values, constants or expressions in the same order. (An operator
 /// with more than eight distinct leaves has an expression of its own.)
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorRedundancy {
-    /// The operator.
+    /// The operator with redundant executions.
     pub site: AccessSite,
     /// The number of executions, at least one. An execution that traps does not count.
     pub executions: u64,
@@ -29,17 +29,17 @@ pub struct OperatorRedundancy {
     pub within: u64,
     /// The sources, most frequent first.
     pub sources: Vec<OperatorSource>,
-    /// The paths from source to operator, most frequent first.
+    /// The ways of the value from source to operator, most frequent first.
     pub ways: Vec<Way>,
-    /// The paths in which the operator was executed. Those in which it was most often redundant
-    /// come first.
+    /// The paths in which the operator was executed, sorted by the number of redundant executions,
+    /// largest first.
     pub paths: Vec<InPath>,
 }
 
-/// An operator from which another operator's value was already available.
+/// An operator that made another operator's value available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperatorSource {
-    /// The operator.
+    /// The operator that is a source.
     pub site: AccessSite,
     /// Whether the source is a store.
     pub is_store: bool,
@@ -47,26 +47,26 @@ pub struct OperatorSource {
     pub times: u64,
 }
 
-/// The way of a value to an operator, from a Ball–Larus path of its source to a path of the
+/// The way of a value to an operator, from a Ball–Larus path of the source to a path of the
 /// operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// The path in which the operator was executed.
     pub path: NodeId,
-    /// The source.
+    /// The operator that made the value available.
     pub source: AccessSite,
     /// The path in which the source was executed.
     pub from: NodeId,
-    /// Whether both were executed in the same execution of the path.
+    /// Whether source and operator were executed in the same execution of the path.
     pub same: bool,
-    /// The number of times this happened.
+    /// The number of times that the value took this way.
     pub times: u64,
 }
 
 /// The counts of an operator in one Ball–Larus path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InPath {
-    /// The path.
+    /// The path that the counts are about.
     pub path: NodeId,
     /// The number of the operator's executions in the path.
     pub executions: u64,

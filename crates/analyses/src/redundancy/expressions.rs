@@ -1,4 +1,5 @@
-//! Exact redundancy of expressions over the whole run, by the values of their operands.
+//! Computes the exact redundancy of expressions over the whole run from the values of their
+//! operands.
 
 use std::rc::Rc;
 
@@ -18,7 +19,7 @@ use crate::dataflow::expression_numbers;
 use afterimage_replay::steps::{Follower, Run, StepsError};
 use afterimage_replay::values::Types;
 
-/// Whether an instruction is pure, that is, only computes.
+/// Whether an instruction is pure, that is, computes a value without side effects.
 fn is_pure(code: Code) -> bool {
     matches!(
         code,

@@ -1,7 +1,7 @@
-//! The operands of each expression when it was last computed, call by call.
+//! Records the operands with which each expression was last computed, call by call.
 
-/// The words of an expression's operands: the lower halves of three operands, then their upper
-/// halves, for vectors.
+/// The words of an expression's operands. The lower halves of three operands are followed by their
+/// upper halves, which only vectors use.
 pub(super) type Operands = [u64; 6];
 
 /// The last computation of an expression.
@@ -25,8 +25,8 @@ pub(super) struct Computed {
     pub same: bool,
 }
 
-/// For each expression, the last computation in the innermost call of its function, and the entries
-/// of callers that may be needed again.
+/// The last computation of each expression in the innermost call to its function. Also holds the
+/// entries of callers that may be needed again.
 ///
 /// Invariant: an expression's entry for an open call is either in the expression's slot or in
 /// `before`, which is in the order of the calls.
@@ -54,13 +54,13 @@ impl Table {
         self.latest.len() as u32 - 1
     }
 
-    /// A call begins.
+    /// Begins a call.
     pub fn enter(&mut self) {
         self.calls += 1;
         self.open.push((self.calls, self.before.len()));
     }
 
-    /// The innermost call ends.
+    /// Ends the innermost call.
     pub fn leave(&mut self) {
         let Some((_, mark)) = self.open.pop() else {
             return;
@@ -78,8 +78,8 @@ impl Table {
         self.paths += 1;
     }
 
-    /// Records the computation of an expression. Returns the place from which its value is already
-    /// available, if any.
+    /// Records the computation of an expression. Returns the place from which the value is already
+    /// available, if there is one.
     #[inline]
     pub fn computed(
         &mut self,
@@ -111,7 +111,7 @@ impl Table {
     }
 }
 
-/// Compares operands inline: a call would cost too much for so few words.
+/// Compares operands inline, because a call would cost too much for so few words.
 #[inline(always)]
 fn same(a: &Operands, b: &Operands) -> bool {
     a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
@@ -152,8 +152,8 @@ mod tests {
             let numbers: Vec<u32> = (0..3).map(|_| table.add()).collect();
             prop_assert_eq!(numbers, [0, 1, 2]);
             table.enter();
-            // For each open call, everything that it has computed: expression, place, operand, and
-            // the execution of the path.
+            // For each open call, all its computations, each with the expression, place, operand,
+            // and execution of the path.
             let mut calls: Vec<Vec<(u32, u32, u64, usize)>> = vec![Vec::new()];
             let mut path = 0;
             for (k, &event) in events.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Exact redundancy of loads over the whole run, by addresses.
+//! Computes the exact redundancy of loads over the whole run from their addresses.
 
 use std::rc::Rc;
 
@@ -16,7 +16,8 @@ use afterimage_replay::steps::{Follower, Run, StepsError, is_access};
 /// Finds how redundant the loads of a run are, by following it.
 ///
 /// Time is linear in the run. Memory is linear in the memory that the guest touches. Up to 16 MiB
-/// of it take eight bytes for each byte. The rest is packed, which saves memory if it is regular.
+/// of it take eight bytes per byte. The rest is stored in packed form, which is smaller if accesses
+/// are regular.
 ///
 /// # Errors
 /// If the run cannot be followed.

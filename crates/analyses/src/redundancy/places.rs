@@ -1,4 +1,4 @@
-//! The counted operators, path by path.
+//! Numbers the counted operators, path by path.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ pub(super) struct PathOperator {
     pub is_store: bool,
 }
 
-/// Places by number.
+/// The operators and their paths, by place number.
 pub(super) struct Places {
     pub all: Vec<PathOperator>,
     wanted: fn(Code) -> bool,
@@ -31,7 +31,7 @@ pub(super) struct OfNode {
 }
 
 impl OfNode {
-    /// The number of an instruction's place.
+    /// Returns the number of an instruction's place.
     #[inline]
     pub fn get(&self, inst: usize) -> Option<u32> {
         self.numbers[inst].checked_sub(1)

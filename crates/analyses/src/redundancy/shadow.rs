@@ -2,15 +2,15 @@
 
 use afterimage_machine::{Labels, Range};
 
-/// The limit of place numbers: all are below this.
+/// The upper bound of place numbers. All place numbers are smaller.
 pub(super) const MOST_PLACES: u32 = 1 << 26;
-/// Larger accesses count as this many bytes, because no load reads more.
+/// The largest number of bytes of an access. Larger accesses are cut, because no load reads more.
 const LONGEST: u64 = 16;
 /// The number of bytes whose records are stored together.
 const CHUNK: u64 = 256;
-/// The number of these chunks that are open at once: 16 MiB of memory.
+/// The number of chunks that are open at once. They cover 16 MiB of memory.
 const OPEN: usize = if cfg!(test) { 4 } else { 1 << 16 };
-/// The largest number of records for a byte: one for each possible reach.
+/// The largest number of records for a byte. There is at most one for each possible reach.
 const LAYERS: usize = LONGEST as usize;
 
 /// An access that makes a byte available: `when << 32 | place << 6 | reach << 1 | more`.
@@ -51,12 +51,12 @@ impl Available {
     }
 }
 
-/// For each byte of the memories, the latest access and those older accesses that reach further
-/// than all later ones. So the latest access that covers all bytes of a load is among those of its
-/// first byte. A byte nearly always has only one access.
+/// For each byte of the memories, the latest access and the older accesses that reach further than
+/// all later accesses. So the latest access that covers all bytes of a load is recorded at the
+/// load's first byte. A byte nearly always has only one access.
 ///
-/// Invariant: an access is recorded at each byte it covered. So the longest reach of a byte is at
-/// most one more than that of the next byte.
+/// Invariant: an access is recorded at each byte that it covered. So the longest reach of a byte is
+/// at most one more than the longest reach of the next byte.
 #[derive(Debug)]
 pub(super) struct Shadow {
     /// The records. Each memory has one layer for the latest accesses and one for each older
@@ -75,8 +75,8 @@ impl Default for Shadow {
 }
 
 impl Shadow {
-    /// Notes a load of at most 16 bytes, from which these bytes are then available. Returns the
-    /// latest access from which it could have taken its value.
+    /// Records a load of at most 16 bytes, which makes these bytes available. Returns the latest
+    /// access from which the load could have taken its value.
     #[inline]
     pub fn load(&mut self, range: Range, place: u32, now: u32) -> Option<Available> {
         let (address, length) = (range.address, range.length);
@@ -87,8 +87,7 @@ impl Shadow {
         let chunk = self.records.chunk(layer(range, 0), address / CHUNK);
         let records = &mut chunk[at..at + length as usize];
         let first = records[0];
-        // In the usual case, each record reaches as far as this access, or less far without any
-        // older records.
+        // In the usual case, each record reaches as far as this access, or has no older records.
         let mut plain = true;
         for (k, &known) in records.iter().enumerate() {
             let (here, new) = (reach(known), length - k as u64);
@@ -123,7 +122,7 @@ impl Shadow {
         found.map(Available::of)
     }
 
-    /// Notes a store of at most 16 bytes. Afterwards these bytes are available only from this
+    /// Records a store of at most 16 bytes. Afterwards these bytes are available only from this
     /// store.
     #[inline]
     pub fn store(&mut self, range: Range, place: u32, now: u32) {
@@ -151,14 +150,14 @@ impl Shadow {
         }
     }
 
-    /// Notes a write that is not a source. Afterwards no access makes the bytes available.
+    /// Records a write that cannot be a source. Afterwards no access makes the bytes available.
     pub fn write(&mut self, range: Range) {
         if range.length == 0 {
             return;
         }
         let (first, end) = (range.address, range.address + range.length);
         self.records.fill(layer(range, 0), first, end, 0);
-        // Earlier accesses that reached into these bytes now end where they begin.
+        // Earlier accesses that reached into these bytes now end before them.
         for before in 1..LONGEST.min(first + 1) {
             if !self.shorten(range, first - before, before) {
                 break;
@@ -181,7 +180,8 @@ impl Shadow {
         any
     }
 
-    /// Returns the records of a byte, latest first; each reaches further than the previous record.
+    /// Puts the records of a byte into `list`, latest first. Each reaches further than the previous
+    /// record.
     fn list(&mut self, range: Range, at: u64, list: &mut Vec<Record>) {
         list.clear();
         for older in 0..LAYERS {
@@ -196,7 +196,7 @@ impl Shadow {
         }
     }
 
-    /// Sets the records of a byte. Layers beyond the last record are ignored.
+    /// Sets the records of a byte. Layers after the last record are ignored.
     fn put(&mut self, range: Range, at: u64, list: &[Record]) {
         for (older, &known) in list.iter().enumerate() {
             let more = u64::from(older + 1 < list.len());
@@ -213,7 +213,8 @@ impl Shadow {
     }
 }
 
-/// The layer that holds a byte's record preceded by `older` newer records, in a range's memory.
+/// Returns the layer that holds a byte's record preceded by `older` newer records, in a range's
+/// memory.
 #[inline(always)]
 fn layer(range: Range, older: usize) -> usize {
     range.memory as usize * LAYERS + older

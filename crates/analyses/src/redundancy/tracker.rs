@@ -7,7 +7,8 @@ use super::places::PathOperator;
 use super::shadow::Shadow;
 use super::ways::Ways;
 
-/// Receives, in order, a run's effects on memory, its executions of paths and its calls.
+/// Counts redundant loads. It receives, in order, the run's memory accesses, executions of paths,
+/// and calls.
 pub(super) struct Tracker {
     memories: Shadow,
     ways: Ways,
@@ -20,7 +21,7 @@ pub(super) struct Tracker {
 }
 
 impl Tracker {
-    /// A tracker that renumbers times after `most` paths and activations.
+    /// Creates a tracker that renumbers times after `most` paths and activations.
     pub fn new(most: u32) -> Self {
         Self {
             memories: Shadow::default(),
@@ -36,7 +37,7 @@ impl Tracker {
         self.ways.places(count);
     }
 
-    /// Notes a load.
+    /// Records a load.
     #[inline]
     pub fn load(&mut self, place: u32, range: Range) {
         let found = self.memories.load(range, place, self.now);
@@ -48,18 +49,18 @@ impl Tracker {
         }
     }
 
-    /// Notes a store.
+    /// Records a store.
     #[inline]
     pub fn store(&mut self, place: u32, range: Range) {
         self.memories.store(range, place, self.now);
     }
 
-    /// Notes a write by anything else.
+    /// Records a write by anything other than a store.
     pub fn written(&mut self, range: Range) {
         self.memories.write(range);
     }
 
-    /// An execution of a path begins.
+    /// Begins an execution of a path.
     #[inline]
     pub fn path(&mut self) {
         if self.now >= self.most {
@@ -68,21 +69,21 @@ impl Tracker {
         self.now += 1;
     }
 
-    /// An activation begins.
+    /// Begins an activation.
     #[inline]
     pub fn enter(&mut self) {
         self.path();
         self.open.push(self.now);
     }
 
-    /// The innermost activation ends.
+    /// Ends the innermost activation.
     #[inline]
     pub fn leave(&mut self) {
         self.open.pop();
     }
 
-    /// Renumbers times. At the beginning of a path, only the open activations that began before an
-    /// access matter, so few numbers are needed.
+    /// Renumbers times at the beginning of a path. It matters only which open activations began
+    /// before an access, so a few numbers are enough.
     #[cold]
     fn renumber(&mut self) {
         let open = &self.open;
@@ -138,9 +139,9 @@ mod tests {
         ]
     }
 
-    /// The counts for a load: all executions, redundant executions, and redundant executions within
-    /// the activation. Then the counts by source, and by whether both were in the same execution of
-    /// a path.
+    /// The counts for a load, which are all executions, redundant executions, and redundant
+    /// executions within the activation. Then the counts by source, and by whether both were in the
+    /// same execution of a path.
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Count {
         sums: (u64, u64, u64),
@@ -148,7 +149,7 @@ mod tests {
         /// By the load's place, the source's place, and whether both were in the same execution of
         /// a path.
         by_way: BTreeMap<(usize, usize, bool), u64>,
-        /// By place: the numbers of executions and of redundant executions.
+        /// For each place, the numbers of executions and of redundant executions.
         by_path: BTreeMap<usize, (u64, u64)>,
     }
     type Counts = BTreeMap<usize, Count>;
@@ -271,7 +272,7 @@ mod tests {
         fn counts_are_those_of_a_search(events in proptest::collection::vec(event(), 1..150)) {
             let expected = naive(&events);
             prop_assert_eq!(&tracked(&events, u32::MAX), &expected);
-            // This renumbers times again and again.
+            // The low limit makes the tracker renumber times often.
             prop_assert_eq!(&tracked(&events, 3), &expected);
         }
     }

@@ -10,15 +10,15 @@ use super::answer::{InPath, OperatorRedundancy, OperatorSource, Way};
 use super::places::PathOperator;
 use afterimage_replay::steps::AccessSite;
 
-/// The counts.
+/// The counts by place and source.
 #[derive(Debug, Default)]
 pub(super) struct Ways {
     sums: Vec<Sum>,
-    /// How many times a place had its value from each source.
+    /// The number of times that a place got its value from each source.
     from: FxHashMap<(u32, Source), u64>,
 }
 
-/// A source of a value: its place, and whether it was executed in the same execution of the path.
+/// A source of a value, as its place and whether it was executed in the same execution of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Source {
     place: u32,

@@ -1,17 +1,17 @@
-//! Why a run cannot be simulated.
+//! Defines the errors of simulating a run.
 
 use std::error::Error;
 
 use afterimage_profile::ProfileError;
 use afterimage_replay::steps::StepsError;
 
-/// Why a run cannot be simulated. `E` says why a segment of its path cannot be loaded.
+/// The reason why a run cannot be simulated. `E` says why a segment of its path cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulateError<E: Error + 'static> {
     /// The run cannot be followed.
     #[error(transparent)]
     Steps(#[from] StepsError<E>),
-    /// The module's bytes are not those of the program.
+    /// The module's bytes do not belong to the program.
     #[error(transparent)]
     Module(#[from] ProfileError),
     /// The receiver of histories failed.

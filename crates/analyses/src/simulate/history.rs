@@ -1,4 +1,4 @@
-//! The history of one site, execution by execution.
+//! Reads the history of one site, execution by execution.
 
 use std::ops::ControlFlow;
 
@@ -23,13 +23,13 @@ pub enum Outcome {
 pub struct OutcomeRun {
     /// The number of the first execution, from 1.
     pub first: u64,
-    /// The number of executions.
+    /// The number of executions in the run.
     pub count: u64,
     /// The outcome of these executions.
     pub outcome: Outcome,
 }
 
-/// The outcome of one execution, with its neighbours that missed.
+/// The outcome of one execution, with the nearest misses before and after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneOutcome {
     /// The outcome of the execution.
@@ -42,7 +42,7 @@ pub struct OneOutcome {
     pub after: Option<u64>,
 }
 
-/// Why the iteration ended.
+/// The reason why the iteration ended.
 enum Ended {
     Enough,
     Error(StoredError),
@@ -62,8 +62,8 @@ fn unless_enough(ended: Result<(), Ended>) -> Result<(), StoredError> {
 }
 
 impl StoredSimulation {
-    /// Passes the history of a site, by its number in the summary, to `each` in runs as long as
-    /// possible, until `each` returns a break. Memory holds the misses of one epoch.
+    /// Passes the history of a site to `each`, in the longest possible runs, until `each` returns a
+    /// break. `site` is the site's number in the summary. Memory holds the misses of one epoch.
     ///
     /// # Errors
     /// If the history is damaged.

@@ -1,12 +1,12 @@
-//! Simulates branch predictors and caches: feeds them a run's branches and memory accesses by
-//! following the run on the machine.
+//! Simulates branch predictors and caches. It follows a run on the machine and feeds its branches
+//! and memory accesses to the models.
 //!
-//! There are three kinds of *branch*. A `br_if` or an `if` has a direction: whether the condition
-//! was true. A `br_table` has a target. A call through a table or a reference has a callee. (An
-//! `if` whose two directions lead to the same place does not count.) An *access* is a load, a store
-//! or a bulk operator of linear memory. Locals, globals and the operand stack count as registers,
-//! which they mostly are in compiled code. Accesses by the host are left out. The place of a branch
-//! is its operator's offset in the module.
+//! There are three kinds of *branch*. A `br_if` or an `if` has a direction, which says whether the
+//! condition was true. A `br_table` has a target. A call through a table or a reference has a
+//! callee. (An `if` whose two directions lead to the same place does not count.) An *access* is a
+//! load, a store or a bulk operator of linear memory. Locals, globals and the operand stack count
+//! as registers, because compiled code mostly keeps them there. Accesses by the host are left out.
+//! The place of a branch is its operator's offset in the module.
 //!
 //! ```no_run
 //! use afterimage_analyses::simulate::{SiteKind, Spec, stored_simulation};

@@ -24,7 +24,7 @@ pub(super) struct Branch {
     pub way: Way,
 }
 
-/// Where a branch goes.
+/// The outcome of a branch.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
     /// Whether the branch's condition is true.
@@ -38,16 +38,17 @@ pub(super) enum Way {
 pub(super) struct NodePlan {
     /// The branches, in order.
     pub branches: Box<[Branch]>,
-    /// The site's number and the place of the final call, if it is a call through a table.
+    /// The site number and the place of the final call, if that call goes through a table.
     pub call: Option<(u32, u64)>,
-    /// For each instruction, the number of its access among the sites plus one; 0 for none. Empty
-    /// if there are no accesses.
+    /// For each instruction, the site number of its access plus one, or 0 if it has none. Empty if
+    /// there are no accesses.
     pub accesses: Box<[u32]>,
     /// The number of instructions in the node's blocks.
     pub instructions: u64,
 }
 
-/// Sites, numbered as they are met. Branches and accesses are numbered separately.
+/// Sites, numbered in the order in which they are first planned. Branches and accesses are numbered
+/// separately.
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     pub branches: Vec<Site>,
@@ -97,7 +98,7 @@ impl<'a> NodePlans<'a> {
         self.plans[node.index()].as_ref()
     }
 
-    /// The operators of a defined function.
+    /// Returns the operators of a defined function.
     pub fn body(&mut self, function: FuncId) -> Result<Rc<[Decoded]>, ProfileError> {
         if let Some(known) = self.bodies.get(&function) {
             return Ok(Rc::clone(known));
@@ -111,14 +112,14 @@ impl<'a> NodePlans<'a> {
         Ok(body)
     }
 
-    /// The number one past the last operator of the block in which a run ended.
+    /// Returns the number one past the last operator of the block in which a run ended.
     pub fn block_end(&self, stop: &Stop) -> usize {
         let function = self.program.function(stop.function);
         let block = function.and_then(|function| function.cfg.blocks.get(stop.block));
         block.map_or(0, |block| block.ops.end.index())
     }
 
-    /// Makes the plan of a new node. O(the node's operators · log of its blocks).
+    /// Makes the plan of a new node. O(operators · log blocks) in the node.
     pub fn add(
         &mut self,
         id: NodeId,

@@ -1,5 +1,5 @@
-//! Finds the direct dependences of accesses and branches: the operators that computed the addresses
-//! and the conditions.
+//! Finds the direct dependences of accesses and branches, that is, the operators that computed the
+//! addresses and the conditions.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::Program;

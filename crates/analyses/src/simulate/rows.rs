@@ -1,4 +1,4 @@
-//! Misses by place.
+//! Sums misses by place.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use afterimage_profile::{Line, ProfileError};
 use afterimage_replay::steps::{OperatorPlace, Operators};
 use serde::{Deserialize, Serialize};
 
-/// The kind of rows.
+/// The kind of place that each row stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissesBy {
@@ -47,14 +47,14 @@ pub enum MissesPlace {
 /// The misses at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissesRow {
-    /// The place.
+    /// The place that the row is about.
     pub place: MissesPlace,
-    /// Executions and misses of all sites at the place.
+    /// The executions and misses of all sites at the place.
     pub tally: Tally,
 }
 
 /// Returns misses by place. Rows with the most misses come first, then rows with the most
-/// executions; equal rows are in program order. Places that were not executed have no row. O(sites
+/// executions. Equal rows are in program order. Places that were not executed have no row. O(sites
 /// · log sites), plus the bodies of their functions.
 ///
 /// # Errors
@@ -113,7 +113,7 @@ pub fn miss_rows(
         });
         rows[at].tally = rows[at].tally.plus(*tally);
     }
-    // The sort is stable: equal rows stay in the order of the program.
+    // The sort is stable, so equal rows stay in program order.
     rows.sort_by_key(|row| Reverse((row.tally.missed, row.tally.executions)));
     Ok(rows)
 }

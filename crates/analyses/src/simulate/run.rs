@@ -15,14 +15,14 @@ use super::watch::{Model, Watch};
 use afterimage_profile::Stop;
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
-/// Receives an epoch of a model's history: the model's position among the specs, the number of
-/// blocks executed before the epoch, and its bytes.
+/// A receiver of the epochs of histories. It gets the model's position among the specs, the number
+/// of blocks executed before the epoch, and the epoch's bytes.
 pub type Keep<'k> = dyn FnMut(usize, u64, &[u8]) -> Result<(), Box<dyn Error + Send + Sync>> + 'k;
 
-/// Simulates a run for all specs at once, and passes on histories as they come. `stops` says where
-/// each open activation stood at the end of the run. If the recording was cut off, the simulation
-/// goes as far as the log. The summaries state the number of blocks. Memory does not depend on the
-/// length of the run.
+/// Simulates a run for all specs at once, and passes on histories as they come. `stops` gives the
+/// position of each open activation at the end of the run. If the recording was cut off, the
+/// simulation goes as far as the log. The summaries contain the number of blocks reached. Memory
+/// does not depend on the length of the run.
 ///
 /// # Errors
 /// If the run cannot be followed, or `keep` fails.

@@ -1,4 +1,4 @@
-//! Simulations stored in a file.
+//! Reads and writes simulations in a file.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -8,7 +8,7 @@ use afterimage_trace::{
     Kind, SectionInfo, SectionReader, SectionWriter, TraceError, TraceFile, TraceWriter,
 };
 
-/// Why the simulations of a file cannot be read.
+/// The reason why the simulations of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredError {
     /// The file cannot be read.
@@ -32,7 +32,7 @@ pub enum StoredError {
     },
 }
 
-/// Appends simulations to a file: first epochs as they come, then summaries.
+/// Appends simulations to a file. Epochs come first, as they are produced, and then the summaries.
 pub struct SimulationWriter {
     sections: Vec<SectionWriter>,
 }
@@ -62,7 +62,7 @@ impl SimulationWriter {
         Ok(self.sections[simulation].put(before, epoch)?)
     }
 
-    /// Ends the sections. They take effect with the commit.
+    /// Ends the sections. They become part of the file with the commit.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -99,7 +99,7 @@ pub struct StoredSimulations {
 pub struct DamagedSimulation {
     /// The simulation's specification, if it can be read.
     pub spec: Option<Spec>,
-    /// Why the simulation cannot be read.
+    /// The reason why the simulation cannot be read.
     pub error: StoredError,
 }
 
@@ -140,16 +140,16 @@ pub fn stored_simulation(
     found.transpose()
 }
 
-/// The complete sections of simulations, by position. If several share a name, only the last one
-/// counts.
+/// Returns the complete sections of simulations, by position. If several share a name, only the
+/// last one counts.
 pub(super) fn simulation_sections(file: &TraceFile) -> Result<Vec<usize>, TraceError> {
     let found = named_sections(file)?.into_iter();
     Ok(found.map(|(position, _)| position).collect())
 }
 
-/// The complete sections of simulations, with their names. If the first chunk of a section is
-/// damaged, its name is doubtful. Such a section replaces no other, but a sound section of the same
-/// name replaces it.
+/// Returns the complete sections of simulations, with their names. If the first chunk of a section
+/// is damaged, the section's name is doubtful. Then it replaces no other section, but a sound
+/// section of the same name replaces it.
 fn named_sections(file: &TraceFile) -> Result<Vec<(usize, Option<String>)>, TraceError> {
     let sections = file.sections()?;
     let mut taken: HashSet<String> = HashSet::new();
@@ -196,7 +196,7 @@ impl StoredSimulation {
         })
     }
 
-    /// The simulation's size in the file in bytes, without the headers of chunks.
+    /// Returns the simulation's size in the file in bytes, without the headers of chunks.
     pub fn stored_bytes(&self) -> u64 {
         self.reader().map_or(0, |section| section.stored())
     }
@@ -222,9 +222,10 @@ impl StoredSimulation {
         Ok(())
     }
 
-    /// Passes the misses of a site to `each`, epoch by epoch: the number of earlier executions, the
-    /// counts in the epoch, and the executions that missed, numbered from the beginning of the run.
-    /// Epochs without executions of the site are skipped. Memory holds the misses of one epoch.
+    /// Passes the misses of a site to `each`, epoch by epoch. `each` receives the number of earlier
+    /// executions, the counts in the epoch, and the executions that missed, numbered from the
+    /// beginning of the run. Epochs without executions of the site are skipped. Memory holds the
+    /// misses of one epoch.
     ///
     /// # Errors
     /// If the history is damaged, or `each` fails.
@@ -250,7 +251,8 @@ impl StoredSimulation {
             let read = found.misses(before, &mut misses);
             read.map_err(|error| self.damaged(error))?;
             sum = sum.plus(found.tally);
-            // Keeps the numbers of executions within the numbers in the summary, which are bounded.
+            // Bounds the number of executions by the number in the summary, which is itself
+            // bounded.
             if sum.executions > expected.executions {
                 return Err(inconsistent().into());
             }

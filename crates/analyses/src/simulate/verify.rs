@@ -23,7 +23,7 @@ pub struct SimulationsReport {
 /// Repeats the simulations in a file, one after another, and compares every execution. Returns
 /// `None` if the file has no simulations. `progress` receives the number of blocks executed so far.
 ///
-/// Takes as long as simulating.
+/// Takes as long as simulating again.
 pub fn verify_simulations(
     file: &TraceFile,
     program: &Program,
@@ -65,14 +65,13 @@ pub enum Followed {
     Whole,
     /// The run was not followed, because of a limit. This is not a fault of the recording.
     Refused(String),
-    /// A violated law.
+    /// A law was violated.
     Wrong(String),
 }
 
-/// Follows a run along the path in the file, unless another check does so for something stored
-/// there. Compares every branch with the path and every host call with the log. Returns the
-/// violated law, if any. Returns `None` if the file has no path, or only the path of a part of the
-/// run.
+/// Follows a run along the path in the file, and compares every branch with the path and every host
+/// call with the log. Returns `None` if the file has no path, or if the path covers only a part of
+/// the run. Not needed if another check follows the run.
 pub fn verify_followed(
     file: &TraceFile,
     program: &Program,

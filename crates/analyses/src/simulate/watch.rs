@@ -20,7 +20,7 @@ enum Engine {
     Caches(Box<Caches>),
 }
 
-/// Separates the address ranges of different memories. No memory is this large.
+/// The number of bits reserved for an address. Higher bits distinguish the memories.
 const MEMORY: u32 = 48;
 
 impl Model {
@@ -43,7 +43,7 @@ impl Model {
     }
 }
 
-/// Watches the machine for models.
+/// Watches the machine and feeds the models.
 pub(super) struct Watch {
     pub models: Vec<Model>,
     pub plan: Rc<NodePlan>,
@@ -60,7 +60,7 @@ impl Watch {
         }
     }
 
-    /// Makes room for this many sites.
+    /// Makes room for these numbers of sites.
     pub fn expect(&mut self, branches: usize, accesses: usize) {
         for model in &mut self.models {
             model.recorder.expect(match model.engine {

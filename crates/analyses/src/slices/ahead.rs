@@ -1,4 +1,4 @@
-//! Follows a run on one thread while another processes the stretches.
+//! Follows a run on one thread while another thread processes its stretches.
 
 use std::error::Error;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -15,7 +15,7 @@ use afterimage_replay::steps::{Follower, Run, StepsError};
 #[derive(Default)]
 pub(super) struct Followed {
     pub stretch: Stretch,
-    /// The nodes that were in no earlier stretch.
+    /// The nodes that occur in no earlier stretch, with their code.
     pub codes: Vec<(NodeId, NodeCode)>,
     /// The number of blocks executed before the stretch.
     pub before: u64,
@@ -25,7 +25,7 @@ pub(super) struct Followed {
 }
 
 impl Followed {
-    /// Passes the stretch to a forward slicer. If the slicer has not `begun`, this is its first
+    /// Passes the stretch to a forward slicer. If `begun` is false, this is the slicer's first
     /// stretch.
     pub fn go_over(&self, slicer: &mut Forward<'_>, begun: &mut bool) {
         for (node, code) in &self.codes {
@@ -44,7 +44,7 @@ impl Followed {
 pub(super) struct Stretches<'a, S: Segments> {
     pub follower: Follower<'a, S>,
     given: SyncSender<Followed>,
-    /// Processed stretches, to be filled again.
+    /// Processed stretches, which are filled again.
     back: Receiver<Followed>,
     /// For each node, whether its code was sent.
     known: Vec<bool>,
@@ -57,16 +57,16 @@ pub(super) enum Wanted {
     Enough,
 }
 
-/// The number of stretches that exist at once: one is processed while the other is filled. They
-/// take most of the memory of a slice.
+/// The number of stretches that exist at once. One is processed while the other is filled. They
+/// take most of a slice's memory.
 const AT_ONCE: usize = 2;
 
 impl<S: Segments> Stretches<'_, S>
 where
     S::Error: Error + 'static,
 {
-    /// Fills a stretch and sends it. Executes nodes while `goes_on` returns true. Its arguments are
-    /// the number of nodes in the stretch and the number of blocks executed.
+    /// Fills a stretch and sends it. Executes nodes while `goes_on` returns true. The arguments of
+    /// `goes_on` are the number of nodes in the stretch and the number of blocks executed.
     pub fn give(
         &mut self,
         goes_on: impl Fn(usize, u64) -> bool,
@@ -121,7 +121,7 @@ impl Coming {
             if pass(&followed) == Wanted::Enough {
                 break;
             }
-            // If sending fails, the following thread has ended.
+            // If sending fails, the thread that follows the run has ended.
             let _ = self.gone_over.send(followed);
         }
     }
@@ -146,7 +146,7 @@ where
     let (given, stretches) = sync_channel(AT_ONCE);
     let (gone_over, back) = channel();
     for _ in 0..AT_ONCE {
-        // The receiver is alive: this function holds it.
+        // The receiver is alive, because this function holds it.
         let _ = gone_over.send(Followed::default());
     }
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Backward slices of recorded runs.
+//! Computes backward slices of recorded runs.
 
 use std::error::Error;
 
@@ -9,24 +9,24 @@ use afterimage_wpp::Segments;
 use super::ahead::{Wanted, ahead};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// Returns how many of the remaining intervals to follow at once: a sixteenth of them, but at least
-/// 8 and at most 16.
+/// Returns the number of remaining intervals to follow at once. It is a sixteenth of them, but at
+/// least 8 and at most 16.
 ///
-/// A sixteenth keeps the two threads from waiting for each other more than a sixteenth of the time.
-/// With fewer than 8, restoring memory would take most of the time. More than 16 would take too
-/// much memory.
+/// With a sixteenth, the two threads wait for each other for at most a sixteenth of the time. With
+/// fewer than 8, restoring memory would take most of the time. More than 16 would take too much
+/// memory.
 fn most(left: u64) -> u64 {
     (left / 16).clamp(8, 16)
 }
 
 /// Computes the backward dynamic slice from criteria.
 ///
-/// Follows the run from checkpoint to checkpoint, the last stretch first, and processes each
+/// Follows the run in stretches between checkpoints, the last stretch first, and processes each
 /// stretch backward until nothing more is wanted. In long runs, stretches grow from one interval to
-/// 16: near dependences are found soon, and memory is restored less often for distant ones.
+/// 16. So near dependences are found soon, and memory is restored less often for distant ones.
 ///
-/// Time is linear in the blocks executed before the last criterion. Memory is the guest's, plus
-/// that of a few intervals and of the checkpoints. Without checkpoints, the whole run is one
+/// Time is linear in the blocks executed before the last criterion. Needs the guest's memory, and
+/// memory for a few intervals and for the checkpoints. Without checkpoints, the whole run is one
 /// stretch.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Chops: the executions between two places of a run.
+//! Computes chops, that is, the executions through which one place of a run influenced another.
 
 use std::error::Error;
 
@@ -15,10 +15,10 @@ use afterimage_replay::steps::{Run, StepsError};
 /// of the run's log.
 ///
 /// The chop is empty if no path of dependences leads from `from` to `to`. Otherwise it may also
-/// include calls and throws through which unrelated values passed between the two.
+/// include calls and throws that passed unrelated values between the two.
 ///
-/// Time is linear in the blocks executed before the last of `to`. Memory is the guest's, plus one
-/// bit for each instruction executed between the two.
+/// Time is linear in the blocks executed before the last criterion of `to`. Needs the guest's
+/// memory, plus one bit for each instruction executed between the two.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -1,4 +1,4 @@
-//! Slice criteria, made from executions of statements and from moments.
+//! Makes slice criteria from executions of statements and from moments.
 
 use afterimage_machine::{NodeCode, Operand, Range, Taker};
 use afterimage_slice::{Criterion, Reach, Want};
@@ -7,8 +7,8 @@ use afterimage_variables::{Piece, Place};
 use afterimage_replay::state::Activation;
 use afterimage_replay::values::{Execution, Kind};
 
-/// The execution of a statement: all of its operands, and the fact that it was executed. Returns
-/// `None` if the execution is not one of a statement.
+/// Returns the criterion for the execution of a statement, which covers all of its operands and the
+/// fact that it was executed. Returns `None` if the execution is not one of a statement.
 pub fn of_execution(execution: &Execution) -> Option<Criterion> {
     let statement = execution.statement?;
     let want = match statement.kind {
@@ -22,8 +22,9 @@ pub fn of_execution(execution: &Execution) -> Option<Criterion> {
     })
 }
 
-/// One operand of a statement's execution, by its number from 0. For a constant, the criterion is
-/// the place to which it was moved. Returns `None` if there is no such operand.
+/// Returns the criterion for one operand of a statement's execution, by its number from 0. For a
+/// constant, the criterion is the place to which it was moved. Returns `None` if there is no such
+/// operand.
 pub fn of_operand(execution: &Execution, code: &NodeCode, number: usize) -> Option<Criterion> {
     let statement = execution.statement?;
     let operands = statement.operands(code);
@@ -38,7 +39,7 @@ pub fn of_operand(execution: &Execution, code: &NodeCode, number: usize) -> Opti
 }
 
 /// Returns all criteria that a question about an execution may have: all operands, one operand, or
-/// only that it was reached.
+/// only the fact that it was reached.
 pub(super) fn all_of(execution: &Execution, code: &NodeCode) -> impl Iterator<Item = Vec<Want>> {
     let statement = execution.statement;
     let operands = statement.map_or(0, |statement| statement.operands(code).len());
@@ -49,7 +50,7 @@ pub(super) fn all_of(execution: &Execution, code: &NodeCode) -> impl Iterator<It
         .chain([vec![Want::Block(block)]])
 }
 
-/// Bytes of memory at a moment.
+/// Returns the criterion for bytes of memory at a moment.
 pub fn of_bytes(activation: &Activation<'_>, range: Range) -> Criterion {
     Criterion {
         start: activation.instance.time,
@@ -58,7 +59,7 @@ pub fn of_bytes(activation: &Activation<'_>, range: Range) -> Criterion {
     }
 }
 
-/// Bytes of memory at the end of the node that contains a moment.
+/// Returns the criterion for bytes of memory at the end of the node that contains a moment.
 pub fn of_bytes_behind(activation: &Activation<'_>, range: Range) -> Criterion {
     Criterion {
         start: activation.instance.time,
@@ -67,15 +68,15 @@ pub fn of_bytes_behind(activation: &Activation<'_>, range: Range) -> Criterion {
     }
 }
 
-/// A variable's places in memory and globals, when its function has ended. They are taken at the
-/// end of the node that contains a moment.
+/// Returns the criterion for a variable's places in memory and globals, when its function has
+/// ended. The criterion applies to the end of the node that contains a moment.
 pub fn of_pieces_behind(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
     let lasting = |piece: &&Piece| matches!(piece.place, Place::Global(_) | Place::Memory(_));
     let lasting = Vec::from_iter(pieces.iter().filter(lasting).cloned());
     of_pieces_after(activation, &lasting, usize::MAX)
 }
 
-/// The places of a variable at a moment.
+/// Returns the criterion for the places of a variable at a moment.
 pub fn of_pieces(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
     of_pieces_after(activation, pieces, activation.instructions())
 }
@@ -113,7 +114,7 @@ fn of_pieces_after(activation: &Activation<'_>, pieces: &[Piece], behind: usize)
     }
 }
 
-/// The blocks through which a value was moved before its use.
+/// Returns the blocks through which a value was moved before its use.
 fn moved(code: &NodeCode, taker: Taker) -> impl Iterator<Item = Want> {
     let all = code.moved(taker).iter();
     all.map(|moved| Want::Block(moved.block as usize))

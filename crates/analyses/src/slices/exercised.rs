@@ -1,4 +1,4 @@
-//! Slices over the dependences between statements that some execution exercised.
+//! Computes slices over the dependences between statements that some execution exercised.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::error::Error;
@@ -14,9 +14,10 @@ use afterimage_replay::steps::{Run, StepsError};
 /// The number of nodes to follow before they are processed.
 const NODES: usize = 1 << 19;
 
-/// Finds which operators depended on which others up to a time. Follows the run from its beginning.
+/// Finds the dependences between operators that were exercised up to a time. Follows the run from
+/// its beginning.
 ///
-/// Time is linear in the executed statements. Memory is the guest's, plus the edges.
+/// Time is linear in the executed statements. Needs the guest's memory, plus memory for the edges.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -61,7 +62,7 @@ where
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// From users to their dependences.
+    /// From users of values to their dependences.
     Backward,
     /// From dependences to their users.
     Forward,

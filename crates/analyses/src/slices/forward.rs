@@ -1,4 +1,4 @@
-//! Forward slices of recorded runs.
+//! Computes forward slices of recorded runs.
 
 use std::error::Error;
 
@@ -12,10 +12,11 @@ use afterimage_replay::steps::{Run, StepsError};
 /// The number of nodes to follow before they are processed.
 const NODES: usize = 1 << 19;
 
-/// Computes the forward dynamic slice from criteria: the executions whose backward slices contain a
-/// criterion. Follows the run from the checkpoint before the first criterion to its end.
+/// Computes the forward dynamic slice from criteria, that is, the executions with backward slices
+/// that contain a criterion. Follows the run from the checkpoint before the first criterion to its
+/// end.
 ///
-/// Time is linear in the blocks executed after that. Memory is the guest's.
+/// Time is linear in the blocks executed after that checkpoint. Needs the guest's memory.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -31,8 +32,8 @@ where
     Ok(influence(run, log, follows, criteria)?.0)
 }
 
-/// Like [`forward`], but also returns, in order, the data that depends on the criteria and was read
-/// by the host, such as output.
+/// Like [`forward`], but also returns, in order, the data read by the host that depends on the
+/// criteria, such as output.
 ///
 /// # Errors
 /// As for [`forward`].

@@ -1,9 +1,9 @@
-//! Slices: the dependences and the dependents of an execution.
+//! Computes slices, that is, the dependences or the dependents of an execution.
 //!
-//! A slice consists of executions, not of statements. Only this run decides what belongs to it
+//! A slice consists of executions, not of statements, and only this run decides what belongs to it
 //! (Agrawal and Horgan 1990, the third approach; Zhang and Gupta 2005, section 6.1). To compute a
-//! slice, the run is followed from checkpoint to checkpoint. This needs its path and its log.
-//! Values are needed only to find executions by number.
+//! slice, the analysis follows the run from checkpoint to checkpoint, which needs the path and the
+//! log. Values are needed only to find executions by number.
 //!
 //! ```no_run
 //! use afterimage_ids::{FuncId, OpId};

@@ -1,11 +1,10 @@
-//! Slices of a few dependences, read from the stored values. For these, the run need not be
-//! followed.
+//! Reads slices of a few dependences from the stored values, without following the run.
 //!
-//! A [slice](super::backward) of limited depth must follow the run back to wherever a wanted value
-//! was made, however few steps away. Here each step is looked up individually, so time depends only
-//! on the size of the slice. Three cases are left to the followers, because slices describe them
-//! differently from the stored values: bytes moved by `memory.copy`, tables that are written, and
-//! exceptions.
+//! A [slice](super::backward) of limited depth must follow the run back to the place where a wanted
+//! value was made, even if it is only a few steps away. Here each step is looked up individually,
+//! so time depends only on the size of the slice. Three cases still require following the run,
+//! because slices describe them differently from the stored values. They are bytes moved by
+//! `memory.copy`, tables that are written, and exceptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -29,21 +28,21 @@ pub(super) enum Point {
     /// An instruction of the execution that begins at this time.
     Inst(u64, usize),
     /// The end of the node whose execution begins at this time. With `true`, all operands of the
-    /// end are wanted. Otherwise only the fact that it was reached is wanted.
+    /// end are wanted. With `false`, only the fact that it was reached is wanted.
     End(u64, bool),
     /// A block of the node whose execution begins at this time, by its position.
     Block(u64, usize),
 }
 
 impl Point {
-    /// The time at which the point's execution begins.
+    /// Returns the time at which the point's execution begins.
     pub(super) fn start(self) -> u64 {
         let (Self::Inst(start, _) | Self::End(start, _) | Self::Block(start, _)) = self;
         start
     }
 }
 
-/// How one point depends on another.
+/// The kind of dependence of one point on another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dependence {
     /// The point uses a value that the other point produced.
@@ -56,7 +55,7 @@ pub(super) enum Dependence {
     Control,
 }
 
-/// Finds what a point depends on directly.
+/// Finds the points on which a point depends directly.
 pub(super) struct Steps<'n, 'a> {
     values: &'n RecordedValues<'a>,
     host: &'n HostReads<'n, 'a>,
@@ -74,17 +73,17 @@ pub(super) struct Steps<'n, 'a> {
 /// A slice that grows from its criteria.
 struct Near<'n, 'a> {
     steps: Steps<'n, 'a>,
-    /// The points that are still to be examined, by remaining depth.
+    /// The points that still have to be examined, by remaining depth.
     waiting: BTreeMap<u8, Vec<Point>>,
     seen: HashSet<Point>,
-    /// Executions of operators in the slice: instructions and the ends of nodes.
+    /// Executions of operators in the slice, which are instructions and ends of nodes.
     marked: BTreeSet<(u64, Option<usize>)>,
 }
 
 /// The stored values do not describe this case as slices do, so the run must be followed.
 pub(super) struct Left;
 
-/// Why a step was not taken.
+/// The reason why a step was not taken.
 pub(super) enum Stop {
     Left,
     Error(HostReadsError),
@@ -158,7 +157,7 @@ impl Near<'_, '_> {
         self.slice()
     }
 
-    /// Adds a wanted point with its reach.
+    /// Adds a wanted point, with the reach that remains for it.
     fn want(&mut self, point: Point, reach: Reach) -> Result<(), Stop> {
         if reach.is_some() && !self.seen.contains(&point) {
             let left = reach.depth().ok_or(Left)?;
@@ -203,8 +202,8 @@ impl Near<'_, '_> {
                 Some(inst) => code.insts.get(inst).ok_or(Left)?.op,
                 None => {
                     let op = end_of(self.steps.values, instance)?;
-                    // The last instruction of a function may also be its end, which is then no
-                    // statement of its own.
+                    // The last instruction of a function may also be its end, which is then not a
+                    // separate statement.
                     if code.insts.iter().any(|inst| inst.op == op) {
                         continue;
                     }
@@ -222,7 +221,7 @@ impl Near<'_, '_> {
 }
 
 impl<'n, 'a> Steps<'n, 'a> {
-    /// Starts without any points.
+    /// Creates a finder without any points.
     pub(super) fn new(host: &'n HostReads<'n, 'a>, module: &'a [u8], follows: Follows) -> Self {
         Self {
             values: host.values(),
@@ -237,7 +236,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         }
     }
 
-    /// The points that a criterion wants.
+    /// Returns the points that a criterion wants.
     pub(super) fn of_criterion(
         &mut self,
         criterion: &Criterion,
@@ -306,8 +305,8 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(std::mem::take(&mut self.found))
     }
 
-    /// The operator of a point. Returns `None` if the point is only a block, or an end that is not
-    /// a statement.
+    /// Returns the operator of a point. Returns `None` if the point is only a block, or an end that
+    /// is not a statement.
     pub(super) fn operator(&mut self, point: Point) -> Result<Option<(FuncId, OpId)>, Stop> {
         let instance = self.instance(point.start())?;
         let compiled = self.values.compiled(instance.node)?;
@@ -319,8 +318,8 @@ impl<'n, 'a> Steps<'n, 'a> {
             Point::End(..) => end_of(self.values, instance)?,
             Point::Block(..) => return Ok(None),
         };
-        // The last instruction of a function may also be its end, which is then no statement of its
-        // own.
+        // The last instruction of a function may also be its end, which is then not a separate
+        // statement.
         let is_end = matches!(point, Point::End(..));
         if is_end && compiled.code.insts.iter().any(|inst| inst.op == op) {
             return Ok(None);
@@ -328,8 +327,8 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(Some((compiled.code.function, op)))
     }
 
-    /// The operator of a point, as [`operator`](Self::operator) returns it, with the time of its
-    /// block.
+    /// Returns the operator of a point, as [`operator`](Self::operator) returns it, with the time
+    /// of its block.
     pub(super) fn spot(&mut self, point: Point) -> Result<Option<(FuncId, OpId, u64)>, Stop> {
         let Some((function, op)) = self.operator(point)? else {
             return Ok(None);
@@ -366,7 +365,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         }
     }
 
-    /// Whether the end of an execution is a statement of its own: a call or a return.
+    /// Whether the end of an execution is a separate statement, namely a call or a return.
     fn is_statement(&mut self, start: u64) -> Result<bool, Stop> {
         let instance = self.instance(start)?;
         let compiled = self.values.compiled(instance.node)?;
@@ -407,9 +406,9 @@ impl<'n, 'a> Steps<'n, 'a> {
         self.control(instance, last)
     }
 
-    /// Marks the data that a statement takes and reads as wanted. The first `where_to` operands are
-    /// addresses. The arguments that the statement passes on are wanted only if it `takes` all
-    /// operands.
+    /// Marks the operands of a statement and the data that it reads as wanted. The first `where_to`
+    /// operands are addresses. The arguments that the statement passes on are wanted only if
+    /// `takes` is true.
     fn data(
         &mut self,
         instance: Instance,
@@ -454,7 +453,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(())
     }
 
-    /// Marks a part of the bytes that a load reads as wanted: `length` of them, or all if it is 0.
+    /// Marks a part of the bytes that a load reads as wanted. A `length` of 0 means all bytes.
     fn read(
         &self,
         instance: Instance,
@@ -590,7 +589,7 @@ fn where_to(code: Code) -> usize {
     }
 }
 
-/// Whether the first of these operands is the address that the operator writes to.
+/// Whether the operator writes to the address in its first operand.
 fn writes(code: Code) -> bool {
     matches!(
         code,
@@ -617,7 +616,7 @@ fn is_left(code: Code) -> bool {
     )
 }
 
-/// Joins ranges: the same bytes, in order and without duplicates.
+/// Joins ranges. The result covers the same bytes, in order and without duplicates.
 fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.sort_unstable_by_key(|range| (range.memory, range.address));
     let mut all: Vec<Range> = Vec::new();

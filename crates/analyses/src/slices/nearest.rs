@@ -1,4 +1,4 @@
-//! The lines nearest to an execution, among those on which it depends.
+//! Finds the lines nearest to an execution among the lines on which it depends.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -17,8 +17,7 @@ pub enum Place<L> {
     Line(L),
     /// The operator belongs to code that is not shown. The search passes through it.
     Elsewhere,
-    /// The operator's value says nothing about the program's data, so the search does not follow
-    /// it.
+    /// The operator's value says nothing about the program's data, so the search ends here.
     Origin,
 }
 
@@ -29,27 +28,27 @@ pub enum Through {
     Values,
     /// Some execution uses a value as an address to read or write.
     Addresses,
-    /// Some execution happened only because of a branch or call.
+    /// Some execution occurred only because of a branch or call.
     Control,
 }
 
-/// A place that something depends on.
+/// A line on which an execution depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nearby<L> {
-    /// The line.
+    /// The line that was reached.
     pub line: L,
     /// The nearest execution of the line, with the time of its block.
     pub spot: (FuncId, OpId, u64),
-    /// The total length of the dependences on the shortest chain.
+    /// The sum of the lengths of all dependences on the shortest chain.
     pub distance: u32,
     /// The kind of the shortest chain.
     pub through: Through,
 }
 
-/// The places nearest to an execution, the nearest first.
+/// The lines nearest to an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest<L> {
-    /// The lines.
+    /// The lines, nearest first.
     pub lines: Vec<Nearby<L>>,
     /// Whether executions were left out because the largest number had been examined.
     pub cut: bool,
@@ -57,11 +56,11 @@ pub struct Nearest<L> {
 
 /// Finds the lines of the executions on which some executions depend, by distance.
 ///
-/// A data dependence within a line counts 1 and between lines 3, an address 10, a branch 30, and
-/// the address of a write 60. Values thus come before addresses, and these before branches, as in
-/// thin slices (Sridharan, Fink and Bodík 2007). The distance of a line is the shortest over all
-/// its executions (Dijkstra 1959). At most `most` executions are examined, each in about 10 µs. So
-/// time is bounded, whatever the size of the slice.
+/// A data dependence has length 1 within a line and 3 between lines. An address has length 10, a
+/// branch 30, and the address of a write 60. So values come before addresses, and addresses before
+/// branches, as in thin slices (Sridharan, Fink and Bodík 2007). The distance of a line is the
+/// shortest over all its executions (Dijkstra 1959). At most `most` executions are examined, each
+/// in about 10 µs. So time does not depend on the size of the slice.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -145,7 +144,7 @@ fn kind(how: Dependence) -> Through {
     }
 }
 
-/// The length of a dependence. `same` says that both ends are on the same line.
+/// Returns the length of a dependence. `same` means that both ends are on the same line.
 fn weight(how: Dependence, same: bool) -> u32 {
     match (how, same) {
         (Dependence::Data, true) => 1,

@@ -1,4 +1,4 @@
-//! A slice, as a user requests it.
+//! Defines requests for slices, as made by users.
 
 use afterimage_slice::{Follows, Reach};
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,11 @@ pub struct SliceQuery {
     pub algorithm: Algorithm,
     /// The dependences to follow.
     pub along: SliceAlong,
-    /// For a chop, the place on which everything must also depend. Backward only.
+    /// For a chop, the place on which everything in the slice must also depend. Allowed only for
+    /// backward slices.
     pub chop: Option<String>,
-    /// The largest number of dependences to follow, from 1 to [`DEEPEST`](Self::DEEPEST). Not with
-    /// a chop.
+    /// The largest number of dependences to follow, from 1 to [`DEEPEST`](Self::DEEPEST). Not
+    /// allowed with a chop.
     pub depth: Option<u8>,
 }
 
@@ -27,40 +28,40 @@ pub struct SliceQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SliceAbout {
-    /// The statements of an execution of a place: `parser.c:42#7`, `@0x1f3#last`.
+    /// The statements of an execution of a place, such as `parser.c:42#7` or `@0x1f3#last`.
     Statement {
-        /// The place.
+        /// The place, with the number of its execution.
         at: String,
     },
     /// One operand of a statement.
     Operand {
-        /// The statement.
+        /// The execution of the statement.
         at: String,
-        /// The operand: `left`, `address`, or its number from 1.
+        /// The operand, written as `left`, `address`, or its number from 1.
         operand: String,
     },
     /// The value of a source variable at a moment, or of an expression such as `p->next`.
     Variable {
-        /// The moment.
+        /// The moment at which the variable has the value.
         at: String,
-        /// The variable.
+        /// The variable or expression.
         name: String,
     },
     /// Bytes of memory 0 at a moment.
     Bytes {
-        /// The moment.
+        /// The moment at which the memory has these bytes.
         at: String,
         /// The address of the first byte.
         address: u64,
         /// The number of bytes.
         length: u64,
     },
-    /// The trap that ended the program. Backward and by executions only.
+    /// The trap that ended the program. Allowed only for backward slices by executions.
     Trap,
 }
 
 impl SliceAbout {
-    /// The place or the moment.
+    /// Returns the place or the moment.
     pub fn at(&self) -> Option<&str> {
         match self {
             Self::Statement { at }
@@ -88,7 +89,7 @@ pub enum SliceAlong {
 }
 
 impl SliceAlong {
-    /// The dependences to follow.
+    /// Returns the dependences to follow.
     pub fn follows(self) -> Follows {
         Follows {
             control: matches!(self, Self::All | Self::Control),
@@ -99,10 +100,11 @@ impl SliceAlong {
 }
 
 impl SliceQuery {
-    /// The largest depth that a slice may be limited to.
+    /// The largest value of `depth`.
     pub const DEEPEST: u8 = Reach::DEEPEST;
 
-    /// A backward slice with default settings: by executions, along all dependences.
+    /// Creates a request for a backward slice with the default settings, by executions and along
+    /// all dependences.
     pub fn new(about: SliceAbout) -> Self {
         Self {
             about,
@@ -119,7 +121,7 @@ impl SliceQuery {
         matches!(self.about, SliceAbout::Statement { .. } | SliceAbout::Trap)
     }
 
-    /// Why the parts of the question contradict each other, if they do.
+    /// Returns the reason why the parts of the question contradict each other, if they do.
     pub fn refusal(&self) -> Option<&'static str> {
         let is_forward = self.direction == Direction::Forward;
         let is_full = self.algorithm == Algorithm::Full;

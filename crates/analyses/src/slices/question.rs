@@ -1,4 +1,4 @@
-//! Questions about slices, and their answers.
+//! Answers questions about slices.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -18,12 +18,13 @@ use afterimage_replay::steps::{Follower, Run, StepsError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
-    /// By statements, over the dependences that the code allows between executed statements
-    /// (Agrawal and Horgan 1990, the first approach).
+    /// Consists of statements. Follows the dependences that the code allows between executed
+    /// statements (Agrawal and Horgan 1990, the first approach).
     Nodes,
-    /// By statements, over the dependences that some execution exercised (the second approach).
+    /// Consists of statements. Follows the dependences that some execution exercised (the second
+    /// approach).
     Edges,
-    /// By executions (the third approach; Zhang and Gupta 2005, section 6.1).
+    /// Consists of executions (the third approach; Zhang and Gupta 2005, section 6.1).
     Full,
 }
 
@@ -32,30 +33,30 @@ pub enum Algorithm {
 pub struct Question {
     /// The precision of the slice.
     pub algorithm: Algorithm,
-    /// The direction.
+    /// The direction in which dependences are followed.
     pub direction: Direction,
     /// The dependences to follow.
     pub follows: Follows,
     /// The starting criteria of the slice. Their reach also limits slices by statements.
     pub criteria: Vec<Criterion>,
     /// The starting statements of a slice by statements. They are the statements that the criteria
-    /// executed, or those that [produced](by_statements) the value in question.
+    /// executed, or the statements that [produced](by_statements) the value in question.
     pub operators: Vec<Operator>,
-    /// For a chop, what everything in the slice must also depend on.
+    /// For a chop, the executions on which everything in the slice must also depend.
     pub from: Option<Origin>,
 }
 
-/// The source of the influence that a chop shows.
+/// The executions at which a chop begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The executions.
+    /// The criteria for these executions.
     pub criteria: Vec<Criterion>,
     /// The statements of these executions.
     pub operators: Vec<Operator>,
 }
 
 impl Question {
-    /// The last time up to which exercised dependences count.
+    /// Returns the time up to which exercised dependences count.
     fn until(&self) -> u64 {
         let starts = self.criteria.iter().map(|criterion| criterion.start);
         match self.direction {
@@ -72,8 +73,8 @@ impl Question {
 }
 
 /// Converts a question about something other than a statement, such as the value of a variable, for
-/// slices by statements. The new question begins with the statements at most one dependence away:
-/// the producers of the value or, forward, its users. Its reach shrinks accordingly.
+/// slices by statements. The new question begins with the statements at most one dependence away,
+/// which are the producers of the value or, forward, its users. Its reach shrinks accordingly.
 ///
 /// Takes as long as [`backward`] or [`forward`].
 ///
@@ -115,7 +116,7 @@ where
     Ok(found.operators.into_keys().collect())
 }
 
-/// A question's criteria, with their reach limited to `depth`.
+/// Returns a question's criteria, with their reach limited to `depth`.
 fn limited(question: &Question, depth: u8) -> Vec<Criterion> {
     let reach = Reach::of_depth(depth).unwrap_or(Reach::ALL);
     let mut criteria = question.criteria.clone();
@@ -124,10 +125,10 @@ fn limited(question: &Question, depth: u8) -> Vec<Criterion> {
 }
 
 /// Computes the slice. A slice by statements contains all executions of each statement. `logs` are
-/// two readers of the run's log; only a chop needs the second.
+/// two readers of the run's log. Only a chop needs the second.
 ///
-/// Takes as long as [`backward`], [`forward`], [`chop`] or [`exercised`]. By nodes, time is linear
-/// in the executed code, and the run is not followed.
+/// Takes as long as [`backward`], [`forward`], [`chop`] or [`exercised`]. With
+/// [`Algorithm::Nodes`], time is linear in the executed code, and the run is not followed.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -170,8 +171,7 @@ where
     }
 }
 
-/// The operators reachable from a question's statements; for a chop, those reachable from both
-/// ends.
+/// Returns the operators reachable from a question's statements or, for a chop, from both ends.
 fn from_statements(
     question: &Question,
     mut reached: impl FnMut(&[Operator], Direction, Reach) -> BTreeSet<Operator>,
@@ -184,8 +184,8 @@ fn from_statements(
     found
 }
 
-/// The exercised dependences between statements that a question follows, until the last criterion
-/// or in the whole run.
+/// Returns the exercised dependences between statements that a question follows, up to the last
+/// criterion or in the whole run.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -202,7 +202,7 @@ where
     Ok(edges)
 }
 
-/// The dependences that the code allows between the executed statements.
+/// Returns the dependences that the code allows between the executed statements.
 fn potential<'a, S: Segments>(
     run: Run<'a, S>,
     log: LogReader,

@@ -22,7 +22,8 @@ pub struct SliceCounts {
     pub executions: u64,
     /// The number of lines that the run executed, wholly or in part.
     pub executed_lines: usize,
-    /// The number of bytes of initial memory on which the slice depends, from the module or zero.
+    /// The number of bytes of initial memory on which the slice depends. The module sets these
+    /// bytes, or they are zero.
     pub initial: u64,
 }
 
@@ -46,7 +47,7 @@ pub struct SlicedOperator {
 /// A source line of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlicedLine {
-    /// The line.
+    /// The file and number of the line.
     pub line: Line,
     /// The number of the line's operators in the slice.
     pub operators: usize,
@@ -57,11 +58,11 @@ pub struct SlicedLine {
 }
 
 impl SliceCounts {
-    /// Counts a slice of the run with this path. Linear in the path's nodes and in the operators of
-    /// the executed functions.
+    /// Counts a slice of the run with this path. Takes time linear in the path's nodes and in the
+    /// operators of the executed functions.
     ///
     /// # Errors
-    /// If the module is not the program's.
+    /// If the module does not match the program.
     pub fn new<S: Segments>(
         slice: &Slice,
         program: &Program,

@@ -1,4 +1,4 @@
-//! Slices stored in a recording.
+//! Reads and writes slices in a recording.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::question::{Algorithm, Origin, Question};
 
 /// The largest size of a stored slice, in bytes.
 const LARGEST: u64 = 1 << 28;
-/// The largest number of bytes of memory that a stored question may cover, and the limit of the
+/// The largest number of bytes of memory that a stored question may cover. `LAST_BYTE` limits the
 /// addresses of these bytes.
 const MOST_BYTES: u64 = 1 << 24;
 const LAST_BYTE: u64 = 1 << 34;
@@ -24,21 +24,21 @@ const VERSION: u32 = 3;
 /// A slice, with its question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedSlice {
-    /// The question.
+    /// The question that the slice answers.
     pub question: Question,
-    /// The question in words. For a stored slice, these are [made](in_words) from the question. The
-    /// words in the file are only for people who inspect the file.
+    /// The question in words. For a stored slice, they are [made](in_words) from the question. The
+    /// words in the file are only for people who inspect it.
     pub about: String,
-    /// The operators in question, or those at the place in question.
+    /// The offsets of the operators in question, or of the operators at the place in question.
     pub offsets: Vec<OrigOffset>,
     /// The number of blocks that the run executed, and the number of different paths. They identify
     /// the path that the question is about.
     pub path: (u64, u64),
-    /// The slice.
+    /// The answer to the question.
     pub slice: Slice,
 }
 
-/// Why a slice cannot be stored or read.
+/// The reason why a slice cannot be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum SavedError {
     /// The file cannot be read or written.
@@ -47,12 +47,12 @@ pub enum SavedError {
     /// The stored text is damaged.
     #[error("{0}; keep it again under the same name")]
     Damaged(String),
-    /// The question is about more than can be stored.
+    /// The question is about more bytes than can be stored.
     #[error("a kept slice can be of at most {MOST_BYTES} bytes of memory, below 0x{LAST_BYTE:x}")]
     TooLarge,
 }
 
-/// Appends a slice to a file. It takes effect with the commit.
+/// Appends a slice to a file. The slice becomes part of the file with the commit.
 ///
 /// # Errors
 /// If the file cannot be written, the name is longer than 255 bytes, or the question is about more
@@ -103,7 +103,7 @@ pub fn saved_slices(
     Ok(all.collect())
 }
 
-/// The positions of the complete sections, by name.
+/// Returns the positions of the complete sections, by name.
 fn named(file: &TraceFile) -> Result<BTreeMap<String, usize>, TraceError> {
     let sections = file.sections()?.into_iter().enumerate();
     let own = sections.filter(|(_, section)| section.kind == Kind::SLICE && section.complete);
@@ -166,8 +166,8 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
     Ok(saved)
 }
 
-/// Expresses a question in words that depend on the question alone. `offsets` are the operators in
-/// question.
+/// Expresses a question in words that depend on the question alone. `offsets` contains the offsets
+/// of the operators in question.
 pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
     let is_full = question.algorithm == Algorithm::Full;
     let to = subject(question, &question.criteria, offsets);
@@ -261,7 +261,7 @@ struct Stored {
     nodes: u64,
     /// Function, operator and number of executions.
     slice: Vec<(u32, u32, u64)>,
-    /// Memory, address and length.
+    /// The memory, address and length of each range of initial bytes.
     initial: Vec<(u32, u64, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! Checks the slices stored in a file.
+//! Checks the slices that are stored in a file.
 
 use std::collections::BTreeSet;
 
@@ -24,9 +24,9 @@ pub struct SlicesReport {
     pub slices: Vec<(String, u64)>,
 }
 
-/// Computes the slices stored in a file again and compares them. Returns `None` if the file has no
-/// slices. Slices of a path other than the file's present one are skipped. `progress` receives the
-/// number of blocks processed so far.
+/// Computes the slices stored in a file again and compares the results. Returns `None` if the file
+/// has no slices. Slices of a path other than the file's present one are skipped. `progress`
+/// receives the number of blocks processed so far.
 ///
 /// Takes as long as computing them.
 pub fn verify_slices(
@@ -47,7 +47,7 @@ pub fn verify_slices(
     // Other checks report faults in the path.
     let path = recorded_path(file, program).ok()??;
     let identity = (path.length(), path.nodes().len() as u64);
-    // No report shows slices of a path with gaps.
+    // Reports show no slices of a path with gaps.
     let is_whole = path.nodes().values().all(|node| node.left_out == 0);
     for (name, saved) in saved {
         let again = match &saved {
@@ -123,7 +123,7 @@ fn message(error: impl ToString) -> String {
 }
 
 /// Whether the offsets match the statements in question. A question about memory or a variable has
-/// neither offsets nor statements.
+/// neither.
 fn are_of(offsets: &[OrigOffset], question: &Question, program: &Program, module: &[u8]) -> bool {
     let index = OperatorIndex::new(program, module);
     let places = offsets.iter().map(|&offset| index.find(offset));
@@ -174,7 +174,7 @@ fn begin(
                 statement: Statement::find(run.program, code, position, op, is_last),
             };
             let begins = criteria::all_of(&execution, code).any(|wants| wants == criterion.wants);
-            // An operator that is not a statement may appear with the statements of its line.
+            // An operator that is not a statement may be listed with the statements of its line.
             if begins || execution.statement.is_none() {
                 left.remove(operator);
             }

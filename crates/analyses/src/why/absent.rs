@@ -1,4 +1,5 @@
-//! Why a block was not executed: its control dependences, up to something that was executed.
+//! Finds out why a block was not executed, by following its control dependences back to something
+//! that was executed.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -27,7 +28,7 @@ pub enum Hop {
     Call(CodeBlock),
 }
 
-/// Why a block was not executed.
+/// The reason why a block was not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A branch was executed, but never in the direction of the code.
@@ -40,11 +41,11 @@ pub enum Cause {
         times: u64,
         /// The number of executions in the whole run.
         executions: u64,
-        /// The execution to report: the last one, or the first after the given time.
+        /// The execution to report, which is the last one, or the first after the given time.
         execution: BranchOutcome,
     },
-    /// A branch did go in the direction of the code, or the function was entered, but the
-    /// activation ended before it reached the code.
+    /// A branch went in the direction of the code, or the function was entered, but the activation
+    /// ended before it reached the code.
     Ended {
         /// The block that was executed.
         place: CodeBlock,
@@ -88,7 +89,7 @@ pub struct BranchOutcome {
     pub to: Option<BlockId>,
 }
 
-/// Why a place was not executed, and how the place depends on the cause.
+/// The reason why a place was not executed, and the dependences between place and reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absent {
     /// The steps from the place to the cause.
@@ -100,10 +101,10 @@ pub struct Absent {
 /// Finds out why blocks were not executed after a time.
 ///
 /// A block depends on edges of the control-flow graph (Ferrante, Ottenstein and Warren 1987). If
-/// the block where such an edge begins was executed, the edge is a cause. Otherwise, the search
-/// continues with that block. Some blocks are reached whenever their function is entered, such as
-/// the body of a loop that depends only on its own end. For these, the question continues with the
-/// calls of the function.
+/// the block where one of these edges begins was executed, the edge is a cause. Otherwise, the
+/// search continues with that block. Some blocks are reached whenever their function is entered.
+/// One example is the body of a loop that depends only on the loop's own end. For these blocks, the
+/// search continues with the calls to the function.
 pub struct Absence<'v, 'a> {
     walk: Walk<'v, 'a>,
     after: u64,
@@ -132,7 +133,8 @@ struct Callers {
 struct PlaceQuery {
     place: CodeBlock,
     depth: usize,
-    /// How the previous place in the queue depends on this one.
+    /// The step to this place from the place that depends on it, and that place's index in the
+    /// queue.
     hop: Option<(Hop, usize)>,
 }
 
@@ -151,10 +153,10 @@ fn way(queue: &[PlaceQuery], mut this: usize) -> Vec<Hop> {
 const TOLD: usize = 10;
 
 impl<'v, 'a> Absence<'v, 'a> {
-    /// Asks about the time after block T began. With 0, asks about the whole run. The end of block
-    /// T itself counts, since control may have gone the other way there. `stopped` is where the
-    /// innermost activation stood at the end of the run, if one was open. O(blocks of the path's
-    /// nodes).
+    /// Asks about the time after block `after` began. With 0, asks about the whole run. The end of
+    /// block `after` itself counts, since control may have gone the other way there. `stopped` is
+    /// the position of the innermost activation at the end of the run, if one was open. O(blocks of
+    /// the path's nodes).
     pub fn new(walk: Walk<'v, 'a>, after: u64, stopped: Option<Stop>) -> Self {
         let mut nodes: HashMap<CodeBlock, Vec<(NodeId, u64)>> = HashMap::new();
         for (id, node) in walk.values.path().nodes() {
@@ -173,7 +175,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         }
     }
 
-    /// The executions of a block in the whole run.
+    /// Returns the executions of a block in the whole run.
     ///
     /// # Errors
     /// If the executions cannot be counted.
@@ -190,7 +192,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         found.map_err(|error| WhyError::Values(error.into()))
     }
 
-    /// Returns the number of times a block was begun after the time.
+    /// Returns the number of times that a block was begun after the time in question.
     ///
     /// # Errors
     /// If the executions cannot be counted.
@@ -200,8 +202,8 @@ impl<'v, 'a> Absence<'v, 'a> {
         Ok(all.count() - before)
     }
 
-    /// Returns the number of executions of a block after the time, including an execution that was
-    /// in progress then.
+    /// Returns the number of executions of a block after the time in question, including an
+    /// execution in progress at that time.
     fn executed(&self, place: CodeBlock) -> Result<u64, WhyError> {
         if self.nodes.contains_key(&place) {
             self.later(&self.runs(place)?)
@@ -220,7 +222,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         both.any(|(stop, end)| stop.next < end.ops.end)
     }
 
-    /// Returns the number of times a block was executed to its end after the time.
+    /// Returns the number of times that a block was executed to its end after the time in question.
     fn times_to_end(&self, place: CodeBlock) -> Result<u64, WhyError> {
         let times = self.executed(place)?;
         Ok(times - u64::from(times > 0 && self.is_cut(place)))
@@ -231,12 +233,12 @@ impl<'v, 'a> Absence<'v, 'a> {
         Ok(all.count() - before)
     }
 
-    /// The number of blocks that had ended by the time in question.
+    /// Returns the number of blocks that had ended by the time in question.
     fn began_before(&self) -> u64 {
         self.after.saturating_sub(1)
     }
 
-    /// Returns the nearest causes for which places were not executed: all causes at the smallest
+    /// Returns the nearest causes why places were not executed, that is, all causes at the smallest
     /// number of steps. Examines each block once.
     ///
     /// # Errors
@@ -348,7 +350,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         if found.is_empty() {
             found = rest;
         }
-        // The latest execution says most.
+        // The latest execution is the most informative, so it comes first.
         found.sort_by_key(|absent| {
             std::cmp::Reverse(match absent.cause {
                 Cause::Branch { execution, .. } | Cause::Table { execution, .. } => execution.time,
@@ -357,7 +359,7 @@ impl<'v, 'a> Absence<'v, 'a> {
                 _ => 0,
             })
         });
-        // A branch or function that leads to the place in several ways is reported once.
+        // Reports a branch or function once, even if it leads to the place in several ways.
         let mut told = HashSet::new();
         let mut functions = HashSet::new();
         found.retain(|absent| match absent.cause {
@@ -400,7 +402,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         })
     }
 
-    /// The cause that the outcome of an executed branch shows.
+    /// Returns the cause that the outcome of an executed branch shows.
     fn branch_cause(&self, cfg: &Cfg, place: CodeBlock, edge: EdgeId) -> Result<Cause, WhyError> {
         let to = cfg.graph.to(edge);
         let throws = matches!(cfg.edges[edge].kind, EdgeKind::CallThrow | EdgeKind::Throw);

@@ -1,5 +1,5 @@
-//! Tracks which bits of a value are followed back: those of a member that shares its bytes with
-//! others, or those kept by a mask or a shift.
+//! Tracks which bits of a value are followed back. They may be the bits of a member that shares its
+//! bytes with others, or the bits that a mask or shift keeps.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use afterimage_replay::values::Instance;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BitsQuery {
     pub at: At,
-    /// The bits, if not all bytes are in question. In a register, they are counted from its lowest
-    /// bit; in written bytes, from the first byte on.
+    /// The bits, unless all bytes are in question. In a register, bits are counted from the lowest.
+    /// In written bytes, they are counted from the first byte on.
     bits: Option<u64>,
 }
 
@@ -26,7 +26,7 @@ impl From<At> for BitsQuery {
 }
 
 impl BitsQuery {
-    /// A question about some bits of a value, or about all of it if `bits` is 0.
+    /// Creates a question about some bits of a value, or about all of it if `bits` is 0.
     pub fn bits(at: At, bits: u64) -> Self {
         match at {
             _ if bits == 0 => at.into(),
@@ -55,13 +55,13 @@ impl BitsQuery {
         }
     }
 
-    /// Goes one link back.
+    /// Follows the value back by one link, with the bits in question.
     pub fn back(self, walk: &Walk<'_, '_>) -> Result<StepBack, WhyError> {
         walk.back_from(self.at, self.bits)
     }
 
-    /// The bits of a register. `None` stands for all bits, and is also returned if any lies beyond
-    /// the lowest 64.
+    /// Returns the bits of a register. `None` stands for all bits. It is also returned if any bit
+    /// is not among the lowest 64.
     pub fn mask(self) -> Option<u64> {
         self.bits.or(match self.at {
             At::Part(_, _, part) if part.first + part.length <= 8 => {
@@ -72,7 +72,7 @@ impl BitsQuery {
     }
 }
 
-/// A mask with the lowest `count` bits set.
+/// Returns a mask with the lowest `count` bits set.
 fn low(count: u64) -> u64 {
     match count {
         0 => 0,
@@ -80,12 +80,12 @@ fn low(count: u64) -> u64 {
     }
 }
 
-/// All bits up to the highest of these bits.
+/// Returns all bits up to the highest of these bits.
 fn up_to(bits: u64) -> u64 {
     low(64 - u64::from(bits.leading_zeros()))
 }
 
-/// The bytes that contain these bits.
+/// Returns the bytes that contain these bits.
 fn around(bits: u64) -> Bytes {
     let first = u64::from(bits.trailing_zeros() / 8);
     let end = (64 - u64::from(bits.leading_zeros())).div_ceil(8);
@@ -105,10 +105,10 @@ fn shifted_up(bits: u64, count: u64) -> u64 {
         .unwrap_or(0)
 }
 
-/// The bits of memory that a load read to produce these bits of its result.
+/// Returns the bits of memory that a load read to produce these bits of its result.
 pub(super) fn read(load: Load, bits: u64) -> u64 {
     let all = low(8 * u64::from(load.bytes));
-    // Bits above those that were read repeat the highest bit that was read.
+    // The bits above the bits that were read repeat the highest of those bits.
     let is_sign = load.sign != 0 && bits & !all != 0;
     if is_sign {
         bits & all | all ^ (all >> 1)
@@ -117,7 +117,7 @@ pub(super) fn read(load: Load, bits: u64) -> u64 {
     }
 }
 
-/// The part of the bits that lies in these bytes, counted from the first of the bytes.
+/// Returns the part of the bits that lies in these bytes, counted from the first of the bytes.
 pub(super) fn within(bits: u64, bytes: Range<u64>) -> u64 {
     shifted_down(bits, 8 * bytes.start) & low(8 * (bytes.end - bytes.start))
 }
@@ -126,7 +126,7 @@ pub(super) fn within(bits: u64, bytes: Range<u64>) -> u64 {
 const ASKED: u32 = 12;
 
 impl Walk<'_, '_> {
-    /// The question about a value before it was moved.
+    /// Returns the question about a value before it was moved.
     pub(super) fn before(
         &self,
         asked: BitsQuery,
@@ -159,8 +159,8 @@ impl Walk<'_, '_> {
         Ok(BitsQuery::bits(next, bits))
     }
 
-    /// The non-constant operands from which the bits in question were computed, with their bits.
-    /// Returns all operands if they cannot be separated.
+    /// Returns the non-constant operands from which the bits in question were computed, with their
+    /// bits. Returns all operands if they cannot be separated.
     pub(super) fn open(
         &self,
         computed: Computed,
@@ -189,8 +189,8 @@ impl Walk<'_, '_> {
         Ok(if found.is_empty() { all() } else { found })
     }
 
-    /// For each operand, the bits from which those in question were computed, and the operand's
-    /// width. Empty if the operator does not tell.
+    /// Returns, for each operand, its width and the bits from which the bits in question were
+    /// computed. Empty if the operator does not determine them.
     fn parts(
         &self,
         instance: Instance,
@@ -203,13 +203,13 @@ impl Walk<'_, '_> {
         };
         let (name, all) = (plain(scalar), low(width));
         let wanted = match asked.mask().unwrap_or(all) & all {
-            // All bits in question lie above the value, where they extend the sign.
+            // All bits in question lie above the value and extend its sign.
             0 => all,
             wanted => wanted,
         };
         let same = |bits| Ok(vec![(bits, width); 2]);
         let one = |bits, width| Ok(vec![(bits, width)]);
-        // Bits above the first `from` repeat the highest of these.
+        // The higher bits repeat the highest of the lowest `from` bits.
         let extended = |from: u64, width| {
             let sign = u64::from(wanted & !low(from) != 0) << (from - 1);
             one(wanted & low(from) | sign, width)
@@ -223,14 +223,15 @@ impl Walk<'_, '_> {
                     *zeros = if operand.constant {
                         !operand.value.0
                     } else if any_constant || wanted == all {
-                        // In these cases zeros would not help to choose an operand.
+                        // In these cases, knowing which bits are zero would not help to choose an
+                        // operand.
                         0
                     } else {
                         self.zeros(instance, operand.register, &mut left)?
                     };
                 }
                 let [a, b] = zeros;
-                // A sum carries no bit if it never adds two set bits.
+                // A sum has no carry if no position is set in both operands.
                 let bits = if name == "add" && up_to(wanted) & !(a | b) != 0 {
                     up_to(wanted)
                 } else {
@@ -268,8 +269,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The bits of a register that are zero for any operands, because of how the register was
-    /// computed.
+    /// Returns the bits of a register that are zero for any operands, because of the operators that
+    /// computed the register.
     fn zeros(
         &self,
         instance: Instance,
@@ -316,7 +317,7 @@ impl Walk<'_, '_> {
                     return Ok(!all);
                 };
                 let count = bits.0 % width;
-                // Bits that are shifted in are zero, too.
+                // Bits that are shifted in are also zero.
                 let others = all & !self.zeros(instance, one.a, left)?;
                 match name {
                     "shl" => !(others << count & all),
@@ -343,7 +344,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// An operator's name without its type.
+/// Returns an operator's name without its type.
 fn plain(scalar: Scalar) -> &'static str {
     let name = scalar.name();
     name.split_once('.').map_or(name, |(_, plain)| plain)
@@ -354,7 +355,7 @@ fn is_comparison(name: &str) -> bool {
     ["eqz", "eq", "ne", "lt", "gt", "le", "ge"].contains(&kind)
 }
 
-/// The number of an integer's bits. Floats are not followed bit by bit.
+/// Returns the number of an integer's bits. Floats are not followed bit by bit.
 fn width(ty: ValType) -> Option<u64> {
     match ty {
         ValType::I32 => Some(32),

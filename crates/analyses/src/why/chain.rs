@@ -1,4 +1,4 @@
-//! The chain from a value back to its origin. At each computation, the chain follows one operand.
+//! Follows a value back to its origin. At each computation, the chain follows one operand.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ const MOVES: usize = 64;
 pub struct Spot {
     /// The function that contains the operator.
     pub function: FuncId,
-    /// The operator.
+    /// The operator that was executed.
     pub op: OpId,
     /// The time of the operator's block.
     pub time: u64,
@@ -31,7 +31,7 @@ pub struct Spot {
     pub instance: Instance,
 }
 
-/// A step: how a value was made, and how it was moved afterwards.
+/// A step, which describes how a value was made and how it was moved afterwards.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// The moves since the value was made, latest first.
@@ -62,7 +62,7 @@ pub struct Moved {
 pub enum Link {
     /// An operator.
     Made(Made),
-    /// An end: the value has no earlier origin.
+    /// The value has no earlier origin.
     End(End),
     /// The value comes from further back than requested.
     Cut,
@@ -84,7 +84,7 @@ pub struct Made {
     pub lookup: bool,
 }
 
-/// An operand.
+/// An operand of a computation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Operand {
     /// The role of the operand in the operator.
@@ -100,29 +100,30 @@ pub struct Operand {
     pub register: Register,
 }
 
-/// How much more of the run's values may be built.
+/// The limit on how much more of the run's values may be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// Enough to continue, and also to search for operands that lead to host input.
     Looking,
     /// Enough to continue.
     GoingOn,
-    /// Nothing more: the last step is cut.
+    /// Not enough to continue, so the last step is cut.
     Nothing,
 }
 
 /// Goes back from a value, step by step.
 ///
-/// Among several operands, it follows the first of these that exists:
+/// Among several operands, it follows the first in this list that exists:
 ///
-/// 1. Among operands that lead to host input within a thousand links: the one on the shortest way
-///    to it, counted in computing operators.
-/// 2. Among computed operands: the one that was computed first.
+/// 1. Among the operands that lead to host input within a thousand links, the operand on the
+///    shortest way to it. Ways are measured in computing operators.
+/// 2. Among computed operands, the operand that was computed first.
 /// 3. An operand that is not a constant.
 ///
 /// Constants are not followed if there are other operands. If only some bits are in question, such
-/// as those kept by a mask, only operands that these bits depend on are followed. On the way to
-/// host input, a read from a table that nothing ever wrote counts as computed from its address.
+/// as the bits kept by a mask, only operands on which these bits depend are followed. On the way to
+/// host input, a value read from a table that nothing ever wrote counts as computed from its
+/// address.
 pub struct Chain<'v, 'a> {
     walk: Walk<'v, 'a>,
     controllers: &'v Controllers<'a>,
@@ -136,7 +137,7 @@ pub struct Chain<'v, 'a> {
 }
 
 impl<'v, 'a> Chain<'v, 'a> {
-    /// A chain that starts at a value.
+    /// Creates a chain that starts at a value.
     pub fn new(walk: Walk<'v, 'a>, controllers: &'v Controllers<'a>, at: At) -> Self {
         Self {
             walk,
@@ -158,7 +159,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Self { most, ..self }
     }
 
-    /// Goes back as far as `room` allows. `room` is called now and then.
+    /// Goes back as far as `room` allows. The chain calls `room` from time to time.
     #[must_use]
     pub fn within(self, room: impl Fn() -> Room + 'v) -> Self {
         Self {
@@ -167,8 +168,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         }
     }
 
-    /// Follows only some bits of the value: in a register, counted from its lowest bit; in written
-    /// bytes, from the first byte on.
+    /// Follows only some bits of the value. In a register, bits are counted from the lowest. In
+    /// written bytes, they are counted from the first byte on.
     #[must_use]
     pub fn only(self, bits: u64) -> Self {
         let asked = self.asked.map(|asked| BitsQuery::bits(asked.at, bits));
@@ -180,7 +181,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         self.links
     }
 
-    /// The next step back; `None` after the end.
+    /// Returns the next step back; `None` after the end.
     ///
     /// # Errors
     /// If the trace is damaged or incomplete.
@@ -203,7 +204,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(Some(step))
     }
 
-    /// The link of a step. Adds the moves on the way to the step.
+    /// Returns the link of a step, and adds the moves before it to the step.
     fn link(&mut self, mut asked: BitsQuery, step: &mut Step) -> Result<Link, WhyError> {
         loop {
             let found = asked.back(&self.walk)?;
@@ -260,7 +261,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         self.is_search_cut
     }
 
-    /// The shortest way to host input from operands of a computed value.
+    /// Finds the shortest way to host input from operands of a computed value.
     fn nearest(
         &mut self,
         of: Part,
@@ -290,7 +291,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(self.choices.get(&read) == Some(&Choice::Address))
     }
 
-    /// The value at the place of a move.
+    /// Returns the value at the place of a move.
     fn moved(&self, how: Move, instance: Instance, inst: usize) -> Result<Option<Bits>, WhyError> {
         let values = self.walk.values;
         let compiled = values.compiled(instance.node)?;
@@ -307,7 +308,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(Some(values.value(instance, register)?))
     }
 
-    /// How something was computed, and where to continue.
+    /// Returns how something was computed, and where to continue.
     fn made(
         &mut self,
         computed: Computed,
@@ -340,7 +341,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok((made, from))
     }
 
-    /// Among constants, chooses one that was passed, returned, or set in another block, because a
+    /// Chooses a constant operand that was passed, returned, or set in another block, because a
     /// decision led to it. Constants with a branch of their own come first, then returned
     /// constants.
     fn chosen_before(
@@ -378,8 +379,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(best.map(|(_, operand)| operand))
     }
 
-    /// The time at which the branch that led to an operator of its activation was executed. `None`
-    /// if only the call led there.
+    /// Returns the time at which the branch that led to an operator of its activation was executed.
+    /// `None` if only the call led there.
     fn branch_to(&self, spot: Spot) -> Result<Option<u64>, WhyError> {
         let execution = Execution {
             number: 0,
@@ -428,8 +429,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(best.map(|(_, operand)| operand))
     }
 
-    /// The time at which a value was computed. Values that were not computed come after all others,
-    /// and constants last.
+    /// Returns the time at which a value was computed. Values that were not computed come after all
+    /// others, and constants last.
     fn age(&self, mut at: At) -> Result<(Age, u64), WhyError> {
         for _ in 0..MOVES {
             match self.walk.back(at) {
@@ -449,12 +450,12 @@ impl<'v, 'a> Chain<'v, 'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Age {
     Computed,
-    /// The operand comes from something that was not computed, or from too far away.
+    /// The operand was not computed, or its computation is too far away.
     InputSource,
     Constant,
 }
 
-/// How a constant became an operand in another block.
+/// The reason for choosing a constant as the operand to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Chosen {
     /// The constant has a branch of its own that led to it.

@@ -1,4 +1,4 @@
-//! The contents of memory before the run, from data segments.
+//! Finds the contents of memory before the run in data segments.
 
 use afterimage_machine::{MachineError, Range, State};
 use afterimage_program::Program;
@@ -7,7 +7,7 @@ use wasmparser::{KnownCustom, Name, Parser, Payload};
 /// A part of a data segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataPart {
-    /// The segment.
+    /// The number of the data segment.
     pub segment: u32,
     /// The segment's name in the module, if it has one.
     pub name: Option<String>,
@@ -48,7 +48,7 @@ pub fn data_of(
     Ok(None)
 }
 
-/// A part of a data segment.
+/// Returns a part of a data segment.
 ///
 /// # Errors
 /// If the module cannot be read.

@@ -10,7 +10,7 @@ use wasmparser::ValType;
 use super::chain::{Room, Spot};
 use super::{At, Computed, End, Move, StepBack, Walk, WhyError};
 
-/// A number as it appears in a text: `-41`, `3.14`, `1.5e+10`, `0x1f`.
+/// A number as it appears in a text, such as `-41`, `3.14`, `1.5e+10` or `0x1f`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Digits {
     /// The range of the number's characters in the text.
@@ -26,7 +26,7 @@ enum Number {
         magnitude: u64,
         is_negative: bool,
     },
-    /// The number of digits of the significand after the point, and the exponent, if any.
+    /// A decimal number. Contains the number of digits after the point and the exponent, if any.
     Decimal {
         places: usize,
         exponent: Option<i32>,
@@ -42,13 +42,13 @@ pub struct Printed {
     pub register: Register,
     /// The type of the value.
     pub ty: ValType,
-    /// The value.
+    /// The value, as bits.
     pub bits: Bits,
     /// The operator that produces or uses the value.
     pub spot: Spot,
 }
 
-/// How well a value agrees with the digits.
+/// The degree to which a value agrees with the digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Agrees {
     /// The magnitudes agree. The sign may have been printed before.
@@ -57,7 +57,7 @@ enum Agrees {
 }
 
 impl Digits {
-    /// The number with a digit, sign or point at `position` in a text. O(text).
+    /// Returns the number with a digit, sign or point at `position` in a text. O(text).
     pub fn around(text: &[u8], position: usize) -> Option<Self> {
         let mut at = 0;
         // Looks one byte further, since a sign at the position precedes its digits.
@@ -224,9 +224,9 @@ fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
 /// The number of links back to examine.
 const LOOKED_AT: u32 = 20_000;
 
-/// Finds the value that the digits show. It is the nearest matching value, by links, among those
-/// from which the digits were made. Constants of the code are skipped, since they may match by
-/// chance. Returns `None` if there is no matching value nearby.
+/// Finds the value that the digits show. It is the matching value that is the fewest links away,
+/// among the values from which the digits were made. Constants of the code are skipped, since they
+/// may match by chance. Returns `None` if there is no matching value nearby.
 ///
 /// # Errors
 /// If the trace is damaged.

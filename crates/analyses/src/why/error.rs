@@ -1,16 +1,16 @@
-//! Why a `why` question cannot be answered.
+//! Defines the errors of `why` questions.
 
 use afterimage_profile::ProfileError;
 use afterimage_replay::values::{HostReadsError, ValuesError};
 use afterimage_wet::EpochFileError;
 
-/// Why the origin of a value cannot be found.
+/// The reason why the origin of a value cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum WhyError {
     /// The whole execution trace cannot be read.
     #[error(transparent)]
     Values(#[from] ValuesError),
-    /// The bytes that the host read cannot be found.
+    /// The bytes that the host read cannot be determined.
     #[error(transparent)]
     Host(#[from] HostReadsError),
     /// The module does not match the program.

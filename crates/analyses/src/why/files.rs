@@ -25,7 +25,7 @@ struct Open {
 #[derive(Clone, Debug)]
 enum Named {
     Stream(Stream),
-    /// An opened file. Contains the place where the call that opened it read its path, which is
+    /// An opened file. The call that opened it read the file's path at this place. The path is
     /// relative to this folder.
     Opened {
         call: u64,
@@ -42,11 +42,11 @@ pub(super) enum Who {
     Opened(u64),
 }
 
-/// The open files, as far as the log shows.
+/// The open files, as far as the log shows them.
 #[derive(Debug)]
 pub(super) struct Files {
     open: HashMap<u32, Open>,
-    /// The number of bytes written so far to the stream in question.
+    /// The number of bytes written to the stream in question so far.
     pub put: u64,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Calls<'p> {
     log: LogReader,
     imports: &'p [Import],
     number: u64,
-    /// The open files. A caller that takes a call must apply it to these.
+    /// The open files. The user of this iterator must apply each call to them.
     pub files: Files,
 }
 
@@ -134,8 +134,8 @@ impl Call<'_> {
         }
     }
 
-    /// The number that the call wrote to the address in this argument. If the call wrote there
-    /// several times, the last write counts.
+    /// Returns the number that the call wrote to the address in this argument. If the call wrote
+    /// there several times, the last write counts.
     pub fn word(&self, argument: usize) -> Option<u64> {
         let at = self.argument(argument);
         let found = self.writes.iter().rev().find(|write| write.address == at)?;
@@ -220,7 +220,7 @@ impl Files {
         open.is_some_and(|open| matches!(&open.named, Named::Stream(found) if found == stream))
     }
 
-    /// The identity of a file descriptor.
+    /// Returns the identity of a file descriptor.
     pub fn who(&self, fd: u32) -> Who {
         match self.open.get(&fd).map(|open| &open.named) {
             Some(Named::Stream(stream)) => Who::Stream(stream.clone()),
@@ -229,7 +229,8 @@ impl Files {
         }
     }
 
-    /// The stream of a file descriptor; `None` for an opened file if `host` cannot supply its path.
+    /// Returns the stream of a file descriptor; `None` for an opened file if `host` cannot supply
+    /// its path.
     pub fn stream_if(
         &self,
         fd: u32,
@@ -242,7 +243,7 @@ impl Files {
         }
     }
 
-    /// The position of the next read of a file, if known.
+    /// Returns the position of the next read of a file, if known.
     pub fn offset(&self, fd: u32) -> Option<u64> {
         self.open.get(&fd)?.offset
     }
@@ -262,7 +263,7 @@ impl Files {
         }
     }
 
-    /// The stream of a file descriptor.
+    /// Returns the stream of a file descriptor.
     pub fn stream(&self, host: &HostReads<'_, '_>, fd: u32) -> Result<Stream, WhyError> {
         match self.open.get(&fd) {
             Some(open) => open.named.stream(host),

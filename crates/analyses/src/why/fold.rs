@@ -1,4 +1,4 @@
-//! Folds repetitions: consecutive iterations of a loop are reported once.
+//! Folds repetitions, so that consecutive iterations of a loop are reported once.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use super::{Link, Step};
 
 /// The longest period, in steps.
 const LONGEST: usize = 32;
-/// The least number of occurrences in total.
+/// The least total number of occurrences.
 const LEAST: usize = 3;
 
 /// An entry in the report.
@@ -22,16 +22,16 @@ pub enum Entry {
         period: usize,
         /// The number of further repetitions.
         times: u64,
-        /// The last of the repeated steps, which is the first one in time.
+        /// The last of the repeated steps, which is the earliest in time.
         last: Step,
     },
 }
 
-/// The key by which steps are compared: the operator that made the value, and the operand that is
-/// followed. Ends are equal to nothing.
+/// The key by which steps are compared. It contains the operator that made the value, and the
+/// operand that is followed. An end has no key, and equals no step.
 type Key = Option<(FuncId, OpId, Option<usize>)>;
 
-/// Folds steps, keeping no more than a few of them.
+/// Folds steps while keeping only a few of them.
 #[derive(Debug, Default)]
 pub struct Folder {
     /// Steps that may begin a repetition.
@@ -51,7 +51,7 @@ struct Again {
 }
 
 impl Folder {
-    /// An empty folder.
+    /// Creates a `Folder` that has received no steps.
     pub fn new() -> Self {
         Self::default()
     }
@@ -111,7 +111,7 @@ impl Folder {
         }
     }
 
-    /// The shortest period with which the last steps repeat.
+    /// Returns the shortest period with which the last steps repeat.
     fn period(&self) -> Option<usize> {
         let all = &self.pending;
         let key = |back: usize| key(&all[all.len() - 1 - back]);

@@ -1,4 +1,5 @@
-//! Finds which host call read a byte of the program's input, and where in memory the byte was put.
+//! Finds the host call that read a byte of the program's input, and the place in memory where it
+//! put the byte.
 
 use afterimage_machine::Range;
 use afterimage_program::Import;
@@ -14,7 +15,7 @@ use afterimage_replay::values::HostReads;
 pub struct Got {
     /// The number of the host call, from 1.
     pub call: u64,
-    /// The byte in memory.
+    /// The place of the byte in memory.
     pub at: Range,
     /// The value of the byte.
     pub byte: u8,

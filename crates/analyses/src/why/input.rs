@@ -1,4 +1,4 @@
-//! Identifies bytes that the host wrote: which byte of which file, or which argument.
+//! Identifies bytes that the host wrote, such as bytes of a file or of an argument.
 
 use afterimage_machine::Range;
 use afterimage_program::Import;
@@ -15,15 +15,15 @@ pub enum InputSource {
     File {
         /// The file.
         file: Stream,
-        /// The offset of the first byte, from 0; `None` if the file was not read from its beginning
-        /// and the starting offset is unknown.
+        /// The offset of the first byte, from 0. `None` if reading did not start at the beginning
+        /// of the file and the starting offset is unknown.
         offset: Option<u64>,
         /// The number of bytes.
         bytes: u64,
     },
     /// Bytes of an argument of the program.
     Argument {
-        /// The number of the argument: 0 is the program's name.
+        /// The number of the argument. Argument 0 is the program's name.
         number: u64,
         /// The whole argument.
         text: Box<[u8]>,

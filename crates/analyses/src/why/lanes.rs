@@ -7,12 +7,12 @@ use afterimage_numeric::{Vector, VectorLoad, VectorStore};
 use super::Bytes;
 
 impl Bytes {
-    /// One past the last byte.
+    /// Returns the position one past the last byte.
     fn end(self) -> u64 {
         self.first + self.length
     }
 
-    /// The bytes of a lane.
+    /// Returns the bytes of a lane.
     fn lane(size: u64, lane: u64) -> Self {
         Self {
             first: size * lane,
@@ -20,7 +20,7 @@ impl Bytes {
         }
     }
 
-    /// The same bytes, counted from `first`.
+    /// Returns the same bytes, counted from `first`.
     fn from(self, first: u64) -> Self {
         Self {
             first: self.first - first,
@@ -28,8 +28,8 @@ impl Bytes {
         }
     }
 
-    /// The same bytes in lane 0, where all lanes are equal. Returns the whole lane if the bytes are
-    /// in several lanes.
+    /// Returns the same bytes in lane 0, where all lanes are equal. Returns the whole lane if the
+    /// bytes are in several lanes.
     fn repeated(self, size: u64) -> Self {
         let first = self.first % size;
         if first + self.length <= size {
@@ -39,8 +39,8 @@ impl Bytes {
         }
     }
 
-    /// The bytes that lie within a value of `size` bytes. Returns the whole value if none does,
-    /// because bytes above the value extend its sign.
+    /// Returns the bytes that lie within a value of `size` bytes. Returns the whole value if none
+    /// does, because bytes above the value extend its sign.
     fn within(self, size: u64) -> Self {
         if self.first < size {
             Self {
@@ -61,9 +61,9 @@ impl Bytes {
     }
 }
 
-/// Finds the operand, 0 or 1, that holds some bytes of an operator's result, and their position in
-/// it. `part` selects the bytes; `None` stands for all. Returns `None` if the bytes are computed,
-/// or come from several places.
+/// Finds the operand, 0 or 1, that holds some bytes of an operator's result, and the position of
+/// these bytes in the operand. `part` selects the bytes; `None` stands for all. Returns `None` if
+/// the bytes are computed, or come from several places.
 pub(super) fn moved(
     operator: Vector,
     immediate: u128,
@@ -179,7 +179,7 @@ pub(super) fn loaded(load: VectorLoad, lane: u64, part: Option<Bytes>) -> Loaded
     Loaded::Memory(found.first..found.end())
 }
 
-/// The bytes in memory from which a vector was loaded, computed from the vector.
+/// Reconstructs the bytes in memory from which a vector was loaded.
 pub(super) fn in_memory(load: VectorLoad, lane: u64, vector: [u8; 16]) -> Vec<u8> {
     let size = load.bytes();
     let at = |byte: usize| match shape(load) {
@@ -190,19 +190,19 @@ pub(super) fn in_memory(load: VectorLoad, lane: u64, vector: [u8; 16]) -> Vec<u8
     (0..size).map(|byte| vector[at(byte)]).collect()
 }
 
-/// The position in the vector of the first byte that a store writes.
+/// Returns the position in the vector of the first byte that a store writes.
 pub(super) fn stored(store: VectorStore, lane: u64) -> u64 {
     let size = store.bytes() as u64;
     lane % (16 / size) * size
 }
 
-/// How a load forms a vector from the bytes it reads.
+/// The way in which a load forms a vector from the bytes that it reads.
 enum Shape {
-    /// The bytes are the lowest of the vector; the others are zero.
+    /// The bytes are the lowest of the vector, and the others are zero.
     Low,
     /// The bytes are repeated in each lane.
     Repeated,
-    /// Each group of this many bytes is extended to twice as many.
+    /// Each group of this many bytes is extended to twice its size.
     Extended(u64),
     /// The bytes form a lane. The other lanes are kept.
     Lane,

@@ -1,4 +1,4 @@
-//! The links of a value's way back to its origin.
+//! Defines the links on a value's way back to its origin.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Range, Register};
@@ -49,11 +49,11 @@ pub enum End {
         /// The operator of the constant.
         op: OpId,
     },
-    /// A local that nothing wrote: zero or null.
+    /// A local that nothing wrote, so it is zero or null.
     Zero,
     /// The host passed the value to the activation that begins with this execution.
     Argument {
-        /// The execution.
+        /// The execution that begins the activation.
         instance: Instance,
         /// The number of the argument, from 0.
         index: u32,
@@ -69,10 +69,10 @@ pub enum End {
     Host {
         /// The number of the host call, from 1.
         call: u64,
-        /// The bytes.
+        /// The bytes that the host wrote.
         range: Range,
     },
-    /// Memory before the run: a data segment, or zeros.
+    /// Memory before the run, from a data segment or zero.
     Memory(Range),
     /// A data segment that was copied to memory later.
     Segment {
@@ -90,7 +90,7 @@ pub enum End {
     Thrown(Instance),
 }
 
-/// How a value was moved.
+/// A way in which a value was moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// The value was read from memory.
@@ -99,9 +99,9 @@ pub enum Move {
     Store(Range),
     /// The value was copied within memory.
     Copy {
-        /// The source.
+        /// The bytes that were copied.
         from: Range,
-        /// The destination.
+        /// The bytes to which they were copied.
         to: Range,
     },
     /// Memory was filled with the value.
@@ -116,7 +116,7 @@ pub enum Move {
     Lanes {
         /// The operand that contains the bytes, from 0.
         operand: usize,
-        /// The bytes of the operand.
+        /// The bytes of that operand which were moved.
         bytes: Bytes,
     },
 }
@@ -126,7 +126,7 @@ pub enum Move {
 pub enum StepBack {
     /// The value was moved.
     Moved {
-        /// How the value was moved.
+        /// The way in which the value was moved.
         how: Move,
         /// The execution of the instruction's node.
         instance: Instance,

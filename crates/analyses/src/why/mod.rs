@@ -1,11 +1,11 @@
-//! Why a value is what it is: follows the run back to the origin of the value, one execution at a
-//! time.
+//! Explains why a value is what it is, by following the run back to the value's origin, one
+//! execution at a time.
 //!
-//! [`Walk`] goes back one link at a time: a value was moved, was computed, or has no earlier
-//! origin. [`Chain`] groups links into steps and follows one operand of each computation, so it is
-//! a chain and not a slice. It follows values, not the addresses that they were read from
-//! (Sridharan, Fink and Bodík 2007, "Thin slicing"), except into constant tables. [`Folder`] folds
-//! repetitions.
+//! [`Walk`] goes back one link at a time. At each link, a value was moved, was computed, or has no
+//! earlier origin. [`Chain`] groups links into steps and follows one operand of each computation,
+//! so it is a chain and not a slice. It follows values, not the addresses from which they were read
+//! (Sridharan, Fink and Bodík 2007, "Thin slicing"). Reads from constant tables are an exception.
+//! [`Folder`] folds repetitions.
 //!
 //! All answers come from the stored trace, in a fraction of a millisecond per link, without
 //! following the run.

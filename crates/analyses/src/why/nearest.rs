@@ -9,7 +9,7 @@ use super::bits::BitsQuery;
 use super::chain::Room;
 use super::{At, Computed, End, StepBack, Walk, WhyError};
 
-/// How the search continues at an instruction.
+/// The direction in which the search continues at an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// The search goes back through this operand.
@@ -50,7 +50,7 @@ const INPUT: [&str; 9] = [
 /// Finds the choices on the shortest way from some operands of an instruction to host input,
 /// counted in computing operators (Dijkstra). Returns `None` if there is no such way.
 ///
-/// `left` is the number of links that may still be examined; `room` is called before each one.
+/// `left` is the number of links that may still be examined. Calls `room` before each of them.
 pub(super) fn nearest(
     walk: &Walk<'_, '_>,
     of: Part,

@@ -8,7 +8,7 @@ use super::{Computed, Move, Operand, Spot, Walk, WhyError};
 use afterimage_replay::values::{Bits, Instance, Kind, Statement, ValuesError, end_of};
 
 impl Walk<'_, '_> {
-    /// The place of an instruction of an execution.
+    /// Returns the place of an instruction of an execution.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -18,7 +18,7 @@ impl Walk<'_, '_> {
         Ok(self.spot_of(instance, op))
     }
 
-    /// The place of an operator of an execution.
+    /// Returns the place of an operator of an execution.
     pub fn spot_of(&self, instance: Instance, op: OpId) -> Spot {
         let node = &self.values.path().nodes()[instance.node];
         let function = self.program.function(node.function);
@@ -32,7 +32,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The place of the operator that ends an execution.
+    /// Returns the place of the operator that ends an execution.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -40,7 +40,7 @@ impl Walk<'_, '_> {
         Ok(self.spot_of(instance, end_of(self.values, instance)?))
     }
 
-    /// The call in the constant's block that takes the constant as an argument, if any.
+    /// Returns the call in the constant's block that takes the constant as an argument, if any.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -75,7 +75,7 @@ impl Walk<'_, '_> {
         Ok(false)
     }
 
-    /// The value that an instruction produced.
+    /// Returns the value that an instruction produced.
     pub(super) fn value(&self, computed: Computed) -> Result<Bits, ValuesError> {
         let compiled = self.values.compiled(computed.instance.node)?;
         let register = compiled.code.first_result() + computed.inst as u32;
@@ -93,7 +93,7 @@ impl Walk<'_, '_> {
         Ok(!matches!(source, Source::Constant(_)))
     }
 
-    /// The operands of an instruction.
+    /// Returns the operands of an instruction.
     pub(super) fn operands(&self, computed: Computed) -> Result<Vec<Operand>, WhyError> {
         let Computed { instance, inst } = computed;
         let compiled = self.values.compiled(instance.node)?;
@@ -102,7 +102,7 @@ impl Walk<'_, '_> {
             block: 0,
         };
         let mut operands = statement.operands(&compiled.code);
-        // For a load, only the address matters. For a copy, only the address of its source does.
+        // For a load, only the address matters. For a copy, only the source address matters.
         match compiled.code.insts[inst].code {
             Code::Load(_) | Code::LoadVector(_) => operands.truncate(1),
             Code::MemoryCopy => operands.retain(|operand| operand.role == "from"),

@@ -1,4 +1,5 @@
-//! Finds which host call wrote a byte of the program's output, and from where in memory.
+//! Finds the host call that wrote a byte of the program's output, and the place in memory from
+//! which it came.
 
 use afterimage_machine::Range;
 use afterimage_program::Import;
@@ -30,7 +31,7 @@ pub struct Put {
 /// The output of a call, as it was in memory.
 pub struct PutBytes {
     call: u64,
-    /// The time of the call and the bytes that the host read, if the file has them.
+    /// The time of the call and the bytes that the host read, if the file contains them.
     read: Option<(u64, Vec<u8>)>,
 }
 
@@ -49,7 +50,7 @@ impl PutBytes {
 }
 
 impl Put {
-    /// Returns the part of the call's output that the file has.
+    /// Returns the call's output, with the bytes that the file contains.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -60,8 +61,8 @@ impl Put {
         })
     }
 
-    /// Returns up to `most` bytes from `first` on. If the file does not have the bytes, follows the
-    /// run from the last checkpoint.
+    /// Returns up to `most` bytes from `first` on. If the file does not contain the bytes, follows
+    /// the run from the last checkpoint.
     ///
     /// # Errors
     /// If the recording is damaged, or the run cannot be followed.
@@ -90,8 +91,8 @@ impl Put {
         Ok(host.bytes(opened.caller(host)?, &ranges)?.concat())
     }
 
-    /// Returns where the bytes from `byte` on were in memory. Returns at most `most` bytes, within
-    /// one of the ranges.
+    /// Returns the place in memory of the output bytes from `byte` on. The result has at most
+    /// `most` bytes and lies within one of the ranges.
     pub fn range(&self, byte: u64, most: u64) -> Option<Range> {
         let mut skip = byte.checked_sub(self.before)?;
         let mut left = self.bytes.checked_sub(skip)?;
@@ -114,7 +115,7 @@ impl Put {
 pub struct Printed<'p>(Calls<'p>);
 
 impl<'p> Printed<'p> {
-    /// The output of a run.
+    /// Opens the output of a run.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -122,7 +123,7 @@ impl<'p> Printed<'p> {
         Calls::new(file, imports).map(Self)
     }
 
-    /// The next call that wrote to a stream.
+    /// Returns the next call that wrote to a stream.
     ///
     /// # Errors
     /// If the log is damaged.

@@ -1,4 +1,4 @@
-//! The start of a chain: a statement's value, or one of its operands.
+//! Finds the start of a chain, which is a statement's value or one of its operands.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, Range};
@@ -56,8 +56,8 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// The statement of an operator in an execution of its node. Returns `None` if the operator is
-    /// not a statement in that node.
+    /// Returns the statement of an operator in an execution of its node. Returns `None` if the
+    /// operator is not a statement in that node.
     pub fn statement(&self, instance: Instance, op: OpId) -> Result<Option<Statement>, WhyError> {
         let node = &self.values.path().nodes()[instance.node];
         let function = self.program.function(node.function);
@@ -78,8 +78,8 @@ impl Walk<'_, '_> {
         ))
     }
 
-    /// The offset that a load or store adds to its address. Returns `None` if the offset is 0, and
-    /// for other operators.
+    /// Returns the offset that a load or store adds to its address. Returns `None` if the offset is
+    /// 0, and for other operators.
     ///
     /// # Errors
     /// If the trace is damaged.

@@ -21,11 +21,11 @@ pub struct Traffic {
     pub written: u64,
 }
 
-/// The number of files whose paths are looked up. Each look-up examines memory once.
+/// The largest number of files for which to look up the path. Each look-up examines memory once.
 const NAMED: usize = 100;
 
-/// The traffic between a run and the host's streams and files, in the order of first use. `host`
-/// supplies the paths of opened files. O(events of the log).
+/// Returns the traffic between a run and the host's streams and files, in the order of first use.
+/// `host` supplies the paths of opened files. O(events of the log).
 ///
 /// # Errors
 /// If the recording is damaged.

@@ -17,7 +17,7 @@ const NOTHING: Range = Range {
     length: 0,
 };
 
-/// Some bytes of a value, and the bits of these that are in question, if not all.
+/// Some bytes of a value, and the bits in question, unless all bits of the bytes are in question.
 #[derive(Clone, Copy)]
 struct Part {
     bytes: Bytes,
@@ -29,7 +29,7 @@ struct Part {
 pub struct Walk<'v, 'a> {
     /// The whole execution trace.
     pub values: &'v RecordedValues<'a>,
-    /// The program.
+    /// The program that ran.
     pub program: &'a Program,
 }
 
@@ -42,7 +42,7 @@ impl Walk<'_, '_> {
         self.back_from(at, None)
     }
 
-    /// Like [`back`](Self::back), for bytes of which some may contain no bit in question.
+    /// Like [`back`](Self::back), but some of the bytes may contain no bit in question.
     pub(super) fn back_from(&self, at: At, bits: Option<u64>) -> Result<StepBack, WhyError> {
         match at {
             At::Register(instance, register) => self.register(instance, register, None),
@@ -99,8 +99,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The only value that an exception carries, if no other value can come from it. Examines each
-    /// place where the exception was rethrown.
+    /// Returns the only value that an exception carries, if no other value can come from it.
+    /// Examines each place where the exception was rethrown.
     fn carried(&self, mut source: Source) -> Result<Option<(Instance, Register)>, WhyError> {
         while let Source::Thrown { instance } = source {
             let compiled = self.values.compiled(instance.node)?;
@@ -149,7 +149,7 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// The result of an instruction, or a part of it.
+    /// Returns the result of an instruction, or a part of it.
     fn result(
         &self,
         instance: Instance,
@@ -232,7 +232,8 @@ impl Walk<'_, '_> {
                 }
             }
             Code::Load(load) => match part.map(|part| part.bytes) {
-                // Bytes that were not in memory extend the sign of a byte that was.
+                // Bytes that were not read from memory extend the sign of the highest byte that
+                // was.
                 Some(part) if part.first < load.bytes.into() => {
                     part.first..(part.first + part.length).min(load.bytes.into())
                 }
@@ -372,7 +373,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// The origin of the bytes that this writer wrote.
+/// Returns the origin of the bytes that this writer wrote.
 fn written_in(writer: Writer, range: Range) -> At {
     match writer {
         Writer::Initial => At::End(End::Memory(range)),
@@ -385,7 +386,7 @@ fn written_in(writer: Writer, range: Range) -> At {
     }
 }
 
-/// The contents of a register, or a part of them.
+/// Returns the contents of a register, or a part of them.
 fn in_register(instance: Instance, register: Register, part: Option<Part>) -> At {
     match part {
         Some(part) => At::Part(instance, register, part.bytes),
@@ -393,8 +394,8 @@ fn in_register(instance: Instance, register: Register, part: Option<Part>) -> At
     }
 }
 
-/// Among parts that were read, chooses the one that says most: the first with a byte other than
-/// zero.
+/// Among the parts that were read, chooses the first with a byte other than zero, because it says
+/// most.
 fn telling(parts: &[(std::ops::Range<u64>, Writer)], bytes: &[u8]) -> usize {
     let tells = |part: &std::ops::Range<u64>| {
         let own = bytes.get(part.start as usize..part.end as usize);

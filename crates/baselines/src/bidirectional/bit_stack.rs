@@ -1,4 +1,4 @@
-//! A stack of bits: last in, first out.
+//! Implements a stack of bits.
 
 /// A stack of bits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

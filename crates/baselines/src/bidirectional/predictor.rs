@@ -1,5 +1,5 @@
-//! The predictors of section 4. Each is reversible: it looks up a value, adds it, and can remove it
-//! again.
+//! Implements the predictors of section 4. Each predictor is reversible, so it can add a value and
+//! remove it again.
 
 /// The base-2 logarithm of the number of entries in the tables of FCM and differential FCM.
 pub const TABLE_LOG: u32 = 12;
@@ -53,7 +53,8 @@ impl Method {
 /// The stored form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// The entry at this index predicted the value. The index is always 0 except in last n.
+    /// The entry at this index predicted the value. The index is always 0 except with the last n
+    /// methods.
     Hit(u64),
     /// No prediction was right. This is the evicted table entry.
     Miss(u64),
@@ -66,7 +67,7 @@ pub(super) struct Predictor {
     /// The mask for numbers, which are taken modulo 2^width.
     mask: u64,
     table: Vec<u64>,
-    /// In last n, the index of the entry that the next miss evicts.
+    /// For the last n methods, the index of the entry that the next miss evicts.
     next: usize,
 }
 
@@ -123,7 +124,7 @@ impl Predictor {
         Token::Miss(std::mem::replace(&mut self.table[place], number))
     }
 
-    /// Undoes [`put`](Self::put): restores the table, and returns the value.
+    /// Undoes [`put`](Self::put) by restoring the table, and returns the value.
     pub(super) fn take(&mut self, token: Token, context: &[u64]) -> u64 {
         let place = match (self.method, token) {
             (Method::Fcm { .. } | Method::DifferentialFcm { .. }, _) => self.place(context),
@@ -146,7 +147,7 @@ impl Predictor {
         }
     }
 
-    /// The table index for a context.
+    /// Returns the table index for a context.
     fn place(&self, context: &[u64]) -> usize {
         let mix = |hash: u64, number: u64| {
             (hash.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -3,7 +3,7 @@
 use super::predictor::Method;
 use super::walk::Bidirectional;
 
-/// The candidates: every kind of method in three sizes.
+/// The candidate methods, each kind in three sizes.
 pub const METHODS: [Method; 12] = [
     Method::Fcm { context: 1 },
     Method::Fcm { context: 2 },

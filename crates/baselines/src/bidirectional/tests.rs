@@ -92,7 +92,7 @@ fn differential_methods_know_strides() {
     assert_eq!(plain.bits(), 32 + 33 * 1999);
 }
 
-/// Figures 9 and 10 as printed, with a context of one value: a miss stores the value itself.
+/// Figures 9 and 10 as printed, with a context of one value. A miss stores the value itself.
 struct Printed {
     stack: Vec<(bool, u64)>,
     table: HashMap<u64, u64>,

@@ -82,9 +82,9 @@ impl Bidirectional {
         self.left.bits() + self.right.bits() + self.window.len() as u64 * u64::from(self.width)
     }
 
-    /// Returns the number of bits to allocate so that the window can go anywhere: the paper's
-    /// `Strm` with its buffer, and the window. This is exactly what is needed. Figure 12 rounds it
-    /// up.
+    /// Returns the number of bits to allocate so that the window can go anywhere. It covers the
+    /// paper's `Strm` with its buffer, and the window. The number is exact, while Figure 12 rounds
+    /// it up.
     pub fn allocated_bits(&self) -> u64 {
         self.peak + self.window.len() as u64 * u64::from(self.width)
     }

@@ -1,4 +1,4 @@
-//! A grammar as a plain file: 32-bit words, little-endian.
+//! Reads and writes a grammar as a plain file of little-endian 32-bit words.
 //!
 //! A terminal is stored as itself, and a use of rule n as 2³¹ + n. The word 2³² − 1 ends a rule.
 //! Rules are in the order of their numbers.

@@ -1,4 +1,4 @@
-//! A grammar that generates one string.
+//! Represents a grammar that generates exactly one string.
 
 mod file;
 mod size;
@@ -16,13 +16,13 @@ pub enum Symbol {
     Rule(u32),
 }
 
-/// A straight-line grammar: it has no choices or cycles, so it generates exactly one string.
+/// A straight-line grammar, which has no choices or cycles and so generates exactly one string.
 ///
 /// Rule 0 is the start rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grammar {
-    /// All right-hand sides, concatenated. Each of them names only rules with larger numbers than
-    /// its own, so there is no cycle.
+    /// All right-hand sides, concatenated. Each right-hand side names only rules with larger
+    /// numbers than its own, so there is no cycle.
     symbols: Vec<Symbol>,
     /// The end of each rule's right-hand side in `symbols`. The next right-hand side begins there.
     ends: Vec<usize>,
@@ -58,11 +58,11 @@ impl Grammar {
     }
 
     /// Returns a grammar for the same string, reduced to the terminals that `keep` accepts. Rules
-    /// that do not generate any of these are dropped. Time is linear in the size of this grammar.
-    /// This extracts one function's trace from a whole program path without expanding all of it
-    /// (Zhang and Gupta 2001, section 3, Table 5: "process").
+    /// that generate no kept terminal are dropped. Time is linear in the size of this grammar. This
+    /// extracts one function's trace from a whole program path without expanding all of it (Zhang
+    /// and Gupta 2001, section 3, Table 5: "process").
     pub fn restricted(&self, mut keep: impl FnMut(u32) -> bool) -> Self {
-        // Visits the last rule first, so that each rule comes before the rules that name it.
+        // Visits the last rule first, so that each rule is visited before the rules that name it.
         let mut generates = vec![false; self.rules()];
         let mut kept = vec![false; self.symbols.len()];
         for rule in (0..self.rules()).rev() {

@@ -1,4 +1,4 @@
-//! The size of a grammar as a file.
+//! Computes the size of a grammar as a file.
 
 use super::{Grammar, Symbol};
 use crate::branch_trace::ceil_log2;
@@ -71,7 +71,7 @@ mod tests {
         let size = grammar.size();
         assert_eq!((size.rules, size.symbols, size.alphabet), (2, 5, 3));
         assert_eq!(size.word_bytes(), 28);
-        // Five codes need 3 bits each; seven symbols take 21 bits.
+        // Five codes need 3 bits each, so seven symbols take 21 bits.
         assert_eq!((size.symbol_bits(), size.packed_bytes()), (3, 3));
     }
 }

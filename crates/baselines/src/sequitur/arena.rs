@@ -1,4 +1,5 @@
-//! Right-hand sides, as doubly linked rings of nodes. The guard of its rule closes each ring.
+//! Stores right-hand sides as doubly linked rings of nodes. The guard of a rule closes the rule's
+//! ring.
 
 /// The index of a node in the arena.
 pub(super) type NodeId = u32;
@@ -6,14 +7,14 @@ pub(super) type NodeId = u32;
 /// Stands for no node, or no rule.
 pub(super) const END: u32 = u32::MAX;
 
-/// The content of a node: a terminal (the number itself), the use of a rule, the guard of a rule,
-/// or nothing.
+/// The content of a node, which is a terminal (the number itself), the use of a rule, the guard of
+/// a rule, or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Code(pub(super) u32);
 
 impl Code {
     pub(super) const MAX_TERMINAL: u32 = USE - 1;
-    /// Marks an unused node. As a guard, it would be that of an impossible rule.
+    /// Marks an unused node. As a guard, it would belong to a rule that cannot exist.
     const FREE: Self = Self(u32::MAX);
 
     pub(super) fn terminal(symbol: u32) -> Option<Self> {
@@ -38,7 +39,7 @@ impl Code {
         (USE..GUARD).contains(&self.0).then(|| self.0 - USE)
     }
 
-    /// Returns the rule whose guard the node is, if any.
+    /// Returns the rule that the node guards, if any.
     pub(super) fn guarded_rule(self) -> Option<u32> {
         (self.0 >= GUARD && self != Self::FREE).then(|| self.0 - GUARD)
     }
@@ -61,7 +62,7 @@ struct Rule {
     uses: u32,
 }
 
-/// All nodes and rules. Released ones are reused, so the memory needed is that of the largest
+/// All nodes and rules. Released nodes and rules are reused, so memory is bounded by the largest
 /// grammar so far.
 #[derive(Clone, Debug)]
 pub(super) struct Arena {

@@ -1,4 +1,4 @@
-//! The index of known pairs of neighbours.
+//! Implements the index of known pairs of neighbours.
 
 use super::arena::{Arena, Code, NodeId};
 use hashbrown::HashTable;
@@ -6,8 +6,8 @@ use hashbrown::hash_table::Entry;
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
 
-/// A hash table of nodes, one for each known pair that begins at the node. The pairs are read from
-/// the nodes, so an entry takes 4 bytes. An entry must be removed before its pair changes.
+/// A hash table with one node for each known pair, which begins at the node. The pairs are read
+/// from the nodes, so an entry takes 4 bytes. An entry must be removed before its pair changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DigramIndex {
     table: HashTable<NodeId>,

@@ -1,4 +1,4 @@
-//! Sequitur: builds a grammar for a string while reading it.
+//! Implements Sequitur, which builds a grammar for a string while reading it.
 //!
 //! Source: C. Nevill-Manning and I. Witten, *Identifying hierarchical structure in sequences: a
 //! linear-time algorithm*, JAIR 7, 1997, sections 2 and 3. J. Larus, *Whole program paths*, PLDI
@@ -22,9 +22,9 @@
 //! - Runs are handled. In `aaa`, the pair `aa` occurs twice with overlap, so only one occurrence is
 //!   in the index. Two things can go wrong. The indexed occurrence may disappear while the other
 //!   one is forgotten. Or the run may grow on the far side of the indexed occurrence, so that two
-//!   separate occurrences each overlap with it. So when a link is removed, its neighbours in a run
-//!   are examined again. A pair that overlaps with the indexed one is examined as a run of up to
-//!   four.
+//!   separate occurrences each overlap with it. Therefore, when a link is removed, its neighbours
+//!   in a run are examined again. A pair that overlaps with the indexed pair is examined as a run
+//!   of up to four.
 //! - Both symbols of a newly matched rule are checked for rules that became underused. Both new
 //!   pairs around a dissolved rule are checked for repetitions.
 
@@ -45,7 +45,7 @@ pub const MAX_TERMINAL: u32 = Code::MAX_TERMINAL;
 /// below the 2³⁰ that a [`Code`] can name.
 const MAX_SYMBOLS: usize = 1 << 30;
 
-/// Why [`Sequitur`] rejected a symbol. The grammar is unchanged.
+/// The reason why [`Sequitur`] rejected a symbol. The grammar is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SequiturError {
     /// The symbol is too large.
@@ -211,9 +211,9 @@ impl Sequitur {
     /// Replaces the equal, non-overlapping pairs that begin at `first` and `second` by a rule.
     ///
     /// Both pairs may be whole rules. In that case, the second rule keeps a single symbol, the
-    /// first rule, and the invariants still hold. This only happens with an order of examining
-    /// pairs that [`Self::push`] does not use. Its grammars of ten million short strings contain no
-    /// such rule.
+    /// first rule, and the invariants still hold. This only happens if pairs are examined in an
+    /// order that [`Self::push`] does not use. The grammars that it built for ten million short
+    /// strings contain no such rule.
     fn merge(&mut self, first: NodeId, second: NodeId) {
         let rule = match (self.whole_rule(first), self.whole_rule(second)) {
             (Some(rule), _) => {
@@ -282,7 +282,7 @@ impl Sequitur {
         self.arena.link(last, after);
         self.arena.release_node(node);
         self.arena.release_rule(rule);
-        // The pair that begins at `before`, if any, is already pending; see `merge`.
+        // The pair that begins at `before`, if any, is already pending (see `merge`).
         self.pending.push(last);
     }
 

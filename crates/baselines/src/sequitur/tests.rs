@@ -192,8 +192,8 @@ fn what_cannot_be_taken_is_refused_and_changes_nothing() {
     assert_eq!(sequitur.len(), 4);
 }
 
-/// Nested repetitions, as loops and calls make them: a list of phrases, each built from earlier
-/// phrases.
+/// Generates nested repetitions, such as loops and calls produce, from a list of phrases. Each
+/// phrase is built from earlier phrases.
 fn nested() -> impl Strategy<Value = Vec<u32>> {
     let phrase = prop::collection::vec((any::<prop::sample::Index>(), 1usize..5), 1..5);
     prop::collection::vec(phrase, 1..7).prop_map(|phrases| {
@@ -210,7 +210,7 @@ fn nested() -> impl Strategy<Value = Vec<u32>> {
     })
 }
 
-/// A string in which a few letters are changed.
+/// Changes a few letters of a string.
 fn disturbed(string: impl Strategy<Value = Vec<u32>>) -> impl Strategy<Value = Vec<u32>> {
     let changes = prop::collection::vec((any::<prop::sample::Index>(), 0u32..4), 0..4);
     (string, changes).prop_map(|(mut string, changes)| {
@@ -224,14 +224,14 @@ fn disturbed(string: impl Strategy<Value = Vec<u32>>) -> impl Strategy<Value = V
     })
 }
 
-/// A short string that is repeated.
+/// Generates a short string that is repeated.
 fn periodic() -> impl Strategy<Value = Vec<u32>> {
     (prop::collection::vec(0u32..3, 1..12), 1usize..60)
         .prop_map(|(period, times)| period.repeat(times))
 }
 
-/// A rule is also reused if the index contains another occurrence of its pair. Reading symbol by
-/// symbol never causes this.
+/// Checks that a rule is also reused if the index contains another occurrence of its pair. Reading
+/// symbol by symbol never causes this.
 #[test]
 fn a_whole_rule_is_used_again_from_either_side() {
     let mut sequitur = build(&[1, 2, 1, 2]);

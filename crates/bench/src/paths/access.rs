@@ -1,4 +1,4 @@
-//! Measures how fast a stored path is read: at any position, forward, backward, and by occurrence.
+//! Measures how fast a stored path is read at any position, forward, backward, and by occurrence.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ pub(crate) struct Access {
     pub seek_ns: f64,
     pub forward_ns: f64,
     pub backward_ns: f64,
-    /// The number of blocks of a node stepped over.
+    /// The mean number of blocks passed in one step over a node.
     blocks_per_step: f64,
     /// Milliseconds for the first question about a node's occurrences, with the segment open.
     first_ms: f64,
@@ -38,7 +38,7 @@ pub(crate) struct Access {
 const COLD: usize = 4;
 /// The largest number of nodes to walk over.
 const STEPS: u64 = 10_000_000;
-/// The time to keep asking questions.
+/// The time for which to repeat a question.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// The number of nodes whose occurrences are requested.
 const ASKED: usize = 5;
@@ -80,7 +80,7 @@ pub(crate) fn measure(subject: &Subject) -> Result<Access> {
     })
 }
 
-/// Nanoseconds for a random position.
+/// Returns the nanoseconds to go to a random position.
 fn seeks(path: &RecordedPath, random: &mut Random) -> Result<f64> {
     let mut cursor = path.cursor();
     nanoseconds(|| {
@@ -94,7 +94,7 @@ fn seeks(path: &RecordedPath, random: &mut Random) -> Result<f64> {
     })
 }
 
-/// Nanoseconds for a question that is repeated until the time is up.
+/// Returns the nanoseconds for a question, which is repeated until the time is up.
 fn nanoseconds(mut question: impl FnMut() -> Result<()>) -> Result<f64> {
     let start = Instant::now();
     let (mut count, mut batch) = (0u32, 1);
@@ -108,7 +108,8 @@ fn nanoseconds(mut question: impl FnMut() -> Result<()>) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(count))
 }
 
-/// Walks from `from` to the end, or [`STEPS`] steps. Returns nanoseconds, nodes and blocks.
+/// Walks from `from` to the end, but at most [`STEPS`] steps. Returns nanoseconds, nodes and
+/// blocks.
 fn walk<'a>(
     path: &'a RecordedPath,
     from: u64,
@@ -128,8 +129,8 @@ fn walk<'a>(
     Ok((start.elapsed().as_secs_f64() * 1e9, nodes, blocks))
 }
 
-/// Milliseconds of a node's first question and nanoseconds of later questions, for nodes from the
-/// most frequent to rare nodes.
+/// Returns the milliseconds of a node's first question and the nanoseconds of later questions, for
+/// nodes from the most frequent to rare nodes.
 fn occurrences(path: &RecordedPath, random: &mut Random) -> Result<(f64, f64, f64)> {
     let mut counts = std::collections::BTreeMap::new();
     for summary in path.segments().summaries() {
@@ -148,7 +149,7 @@ fn occurrences(path: &RecordedPath, random: &mut Random) -> Result<(f64, f64, f6
         let start = Instant::now();
         all.select(1)?;
         first.push(start.elapsed().as_secs_f64() * 1e3);
-        // Also opens every segment in which it occurs.
+        // Also opens every segment in which the node occurs.
         for summary in path.segments().summaries() {
             all.rank(summary.before + 1)?;
         }

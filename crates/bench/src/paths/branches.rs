@@ -1,4 +1,4 @@
-//! The size of one bit for every branch, computed from a run's counts alone.
+//! Computes the size of a trace of all branch outcomes from a run's counts alone.
 
 use afterimage_baselines::branch_entropy_bits;
 use afterimage_ids::Counts;
@@ -7,9 +7,9 @@ use afterimage_program::{BlockEnd, Program};
 /// The bits of all branches of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Branches {
-    /// As many bits for each branch as distinguish its targets.
+    /// The size if each outcome takes the bits needed to distinguish the branch's targets.
     pub packed: u64,
-    /// The remaining size if each branch is coded by the entropy of its own outcomes.
+    /// The size if each branch is coded at the entropy of its own outcomes.
     pub entropy: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Tables with a line for each program, followed by the geometric mean and the worst.
+//! Makes tables with a line for each program, followed by the geometric mean and the worst value.
 
 use crate::statistics::{Sample, geometric};
 use crate::table::Table;
@@ -35,11 +35,11 @@ impl From<Sample> for Cell {
 enum Worse {
     Larger,
     Smaller,
-    /// Neither, because the value has no better or worse.
+    /// Neither, because the value is not a matter of better or worse.
     Neither,
 }
 
-/// A column: its title, its number in each row, and the number of digits after the point.
+/// A column with its title, its number in each row, and the number of digits after the point.
 pub(crate) struct Column<'a, R> {
     pub title: String,
     digits: usize,
@@ -62,7 +62,7 @@ impl<'a, R> Column<'a, R> {
         }
     }
 
-    /// A cost: the worst value is the largest.
+    /// Returns a column for a cost. The worst value is the largest.
     pub(crate) fn cost<C: Into<Cell>>(
         title: impl Into<String>,
         digits: usize,
@@ -71,7 +71,7 @@ impl<'a, R> Column<'a, R> {
         Self::new(title, digits, Worse::Larger, value)
     }
 
-    /// A gain: the worst value is the smallest.
+    /// Returns a column for a gain. The worst value is the smallest.
     pub(crate) fn gain<C: Into<Cell>>(
         title: impl Into<String>,
         digits: usize,
@@ -80,7 +80,7 @@ impl<'a, R> Column<'a, R> {
         Self::new(title, digits, Worse::Smaller, value)
     }
 
-    /// A fact: neither a cost nor a gain, and its mean is meaningless.
+    /// Returns a column for a fact, which is neither a cost nor a gain and has no meaningful mean.
     pub(crate) fn fact<C: Into<Cell>>(
         title: impl Into<String>,
         digits: usize,
@@ -106,12 +106,12 @@ impl<'a, R> Column<'a, R> {
         }
     }
 
-    /// The geometric mean over the rows; empty for a fact.
+    /// Returns the geometric mean over the rows, or an empty text for a fact.
     pub(crate) fn mean(&self, rows: &[R]) -> String {
         self.summary(rows, |values| geometric(values.iter().copied()))
     }
 
-    /// The worst of the rows; empty for a fact.
+    /// Returns the worst value of the rows, or an empty text for a fact.
     pub(crate) fn worst(&self, rows: &[R]) -> String {
         let extreme = match self.worse {
             Worse::Smaller => f64::min,
@@ -132,7 +132,7 @@ impl<'a, R> Column<'a, R> {
     }
 }
 
-/// A table under a heading.
+/// Returns a table under a heading.
 pub(crate) fn table<R>(
     heading: &str,
     rows: &[R],

@@ -1,5 +1,5 @@
-//! Measures how long it takes to extract one function's path traces: the analogue of Table 4 of
-//! Zhang and Gupta 2001.
+//! Measures how long it takes to extract one function's path traces. This is the analogue of Table
+//! 4 of Zhang and Gupta 2001.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ use super::tape::Tape;
 use super::{Row, name};
 use crate::statistics::geometric;
 
-/// Milliseconds for one function: the mean and the maximum.
+/// The mean and the maximum of the milliseconds for one function.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Milliseconds {
     pub mean: f64,
@@ -40,12 +40,12 @@ impl Milliseconds {
 pub(crate) struct Extraction {
     /// Scanning the raw trace in memory.
     pub scan: Milliseconds,
-    /// Reading a function in the compacted file, for all functions that were called: it is found,
-    /// its checksum is verified, and its traces are available in their compacted form.
+    /// Reading a function in the compacted file, for all functions that were called. The function
+    /// is found, its checksum is verified, and its traces are available in compacted form.
     pub file: Milliseconds,
     /// As for [`Self::file`], plus decoding and checking every series of every trace.
     pub checked: Milliseconds,
-    /// The factor by which [`Self::file`] is faster than the scan: the geometric mean over all
+    /// The factor by which [`Self::file`] is faster than the scan, as the geometric mean over all
     /// functions.
     pub faster: f64,
     /// Reading a function in the compacted file, and expanding all its traces to blocks.
@@ -61,11 +61,11 @@ pub(crate) struct Extraction {
 const READ: usize = 20;
 /// The number of functions to search for in the raw trace, which takes the same time for each.
 const SCANNED: usize = 3;
-/// Functions whose unique path traces have more blocks than this in total are skipped: expanded,
-/// they would not fit into memory.
+/// The largest total number of blocks in a function's unique path traces. Functions with more are
+/// skipped, because their expanded traces would not fit into memory.
 const LONGEST: u64 = 1 << 24;
 
-/// Measures, and returns the beginning of the path, which it reads anyway.
+/// Measures extraction. Also returns the beginning of the path, which is read anyway.
 pub(crate) fn measure(
     subject: &Subject,
     twpp: &Twpp,
@@ -97,7 +97,7 @@ pub(crate) fn measure(
         let traces = stored_traces(file, function)?.check()?;
         let blocks = expand(&traces, &numbers)?;
         expanded.push(milliseconds(start));
-        // Segments list their calls on first use. This is not measured, nor is opening the file.
+        // Segments list their calls on first use. Neither this nor opening the file is measured.
         function_paths(&subject.path, function)?;
         let start = Instant::now();
         let paths = function_paths(&subject.path, function)?;
@@ -128,7 +128,7 @@ pub(crate) fn measure(
     Ok((extraction, raw.tape))
 }
 
-/// A function's traces in the compacted file.
+/// Returns a function's traces in the compacted file.
 pub(crate) fn stored_traces(file: &[u8], function: FuncId) -> Result<StoredTraces<'_>> {
     let traces = Reader::open(file)?.function(function)?;
     traces.context("a function that was called is not in the file")
@@ -138,8 +138,8 @@ fn scan_milliseconds(scan: &Scan) -> f64 {
     scan.time.as_secs_f64() * 1e3
 }
 
-/// Functions at equal distances in the order of their numbers of calls, except those with too long
-/// traces.
+/// Returns functions at equal distances in the order of their numbers of calls, except those with
+/// traces that are too long.
 pub(crate) fn sample(twpp: &Twpp) -> Vec<FuncId> {
     let blocks = |f: &FunctionTraces| (0..f.paths.len()).map(|k| f.blocks(k)).sum::<u64>();
     let short = twpp.functions.iter().filter(|f| blocks(f) <= LONGEST);
@@ -152,8 +152,8 @@ pub(crate) fn sample(twpp: &Twpp) -> Vec<FuncId> {
         .collect()
 }
 
-/// All path traces of a function in the form of the raw trace, with the number of calls that took
-/// each.
+/// Returns all path traces of a function in the form of the raw trace, with the number of calls
+/// that took each.
 fn expand(
     traces: &FunctionTraces<&[u8]>,
     numbers: &BlockNumbers,

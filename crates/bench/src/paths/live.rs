@@ -1,4 +1,4 @@
-//! Measures only the cost of a path that is written while the program runs: the part of the
+//! Measures only the cost of a path that is written while the program runs. This is the part of the
 //! benchmark to repeat when only the recorder has changed.
 
 use anyhow::{Context, Result};

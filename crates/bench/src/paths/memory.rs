@@ -95,11 +95,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// Resets the peak memory of the process, so that [`peak_mib`] covers only later work.
 pub(crate) fn forget_peak() {
-    // If this is not possible, the peak also covers what came before, and is no smaller.
+    // If this is not possible, the peak also covers earlier work, so it can only be larger.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The peak resident memory since [`forget_peak`] in MiB; 0 if the system does not report it.
+/// Returns the peak resident memory since [`forget_peak`] in MiB; 0 if the system does not report
+/// it.
 pub(crate) fn peak_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,11 +1,11 @@
-//! The papers' figures next to ours.
+//! Compares the papers' figures with ours.
 
 use super::Row;
 use super::columns::Column;
 use crate::table::Table;
 
-/// A figure from a paper: its name, the table, the values of its programs in the table's order, and
-/// ours.
+/// A figure from a paper, with its table, the values of the paper's programs in the table's order,
+/// and our column.
 type Figure<'a> = (&'static str, &'static [f64], Column<'a, Row>);
 
 fn figures<'a>() -> Vec<Figure<'a>> {

@@ -1,5 +1,4 @@
-//! Compares other forms of the beginning of a run with ours, where the whole run would take too
-//! long.
+//! Compares other forms of the beginning of a run with ours. The whole run would take too long.
 
 mod report;
 
@@ -45,21 +44,22 @@ pub(crate) struct Prefix {
     sequitur_read_ms: f64,
     sequitur_process_ms: f64,
     twpp_ms: f64,
-    /// The raw trace that zstd compressed, and the same part in our form.
+    /// The number of blocks that zstd compressed, followed by their sizes under zstd and in our
+    /// form.
     raw_blocks: u64,
     raw_zstd: u64,
     raw_ours: Ours,
 }
 
 impl Prefix {
-    /// The ratio of the times to extract a function's trace from Sequitur's grammar and from the
-    /// TWPP file.
+    /// Returns the ratio of the times to extract a function's trace from Sequitur's grammar and
+    /// from the TWPP file.
     pub(crate) fn sequitur_to_twpp(&self) -> f64 {
         (self.sequitur_read_ms + self.sequitur_process_ms) / self.twpp_ms
     }
 }
 
-/// Our sizes in bytes.
+/// The sizes of our form in bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Ours {
     segments: u64,
@@ -133,7 +133,8 @@ pub(crate) fn measure(subject: &Subject, tape: &Tape) -> Result<Prefix> {
     })
 }
 
-/// Our form of the beginning: the number of blocks, the number of bytes, and the path.
+/// Compacts the beginning of a path. Returns the number of blocks, the number of bytes, and the
+/// path.
 fn compacted(tape: &Tape, blocks: u64) -> Result<(u64, Ours, WholePath<InMemory>)> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut encoded = 0;
@@ -175,7 +176,7 @@ fn expands(tape: &Tape, path: &WholePath<InMemory>) -> Result<()> {
     Ok(())
 }
 
-/// Checks the same for the file, block by block.
+/// Checks, block by block, that the file contains the original sequence.
 fn same_beginning(subject: &Subject, tape: &Tape) -> Result<()> {
     let mut cursor = subject.path.cursor();
     for (i, node) in tape.executed().enumerate() {
@@ -189,7 +190,7 @@ fn same_beginning(subject: &Subject, tape: &Tape) -> Result<()> {
     Ok(())
 }
 
-/// Collects path traces.
+/// A sink that collects path traces.
 #[derive(Default)]
 struct Traces {
     collector: Collector,
@@ -228,7 +229,7 @@ fn timestamped(tape: &Tape) -> Result<Twpp> {
     }
 }
 
-/// The raw trace of `blocks` blocks, compressed.
+/// Returns the compressed raw trace of the first `blocks` blocks.
 fn zstd(subject: &Subject, tape: &Tape, blocks: u64) -> Result<u64> {
     let numbers = BlockNumbers::new(&subject.program);
     let compressed = std::io::BufWriter::with_capacity(1 << 16, ZstdSize::new(LEVEL)?);

@@ -1,4 +1,4 @@
-//! Reproducible pseudorandom numbers.
+//! Generates reproducible pseudorandom numbers.
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 pub(crate) struct Random(u64);
@@ -8,7 +8,7 @@ impl Random {
         Self(1)
     }
 
-    /// From 1 to `n`, each about equally likely.
+    /// Returns a number from 1 to `n`, each about equally likely.
     pub(crate) fn up_to(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

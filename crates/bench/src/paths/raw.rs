@@ -1,4 +1,4 @@
-//! The raw trace of a run.
+//! Produces the raw trace of a run.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
 use afterimage_paths::{ExecutedPath, Sink};
@@ -7,11 +7,12 @@ use afterimage_program::Program;
 use super::scan::Scan;
 use super::tape::Tape;
 
-/// The first word that is not a block. A function's entry is this word plus the function's number.
+/// The first word that is not a block. The entry of a function is this word plus the function's
+/// number.
 pub(super) const ENTER: u32 = 1 << 31;
 pub(super) const LEAVE: u32 = u32::MAX;
-/// The number of words to produce before scanning them: few enough to stay in the cache, which
-/// favours the scan.
+/// The number of words to produce before scanning them. They stay in the cache, which favours the
+/// scan.
 const CHUNK: usize = 1 << 15;
 
 /// A number for every block of a program.
@@ -76,7 +77,7 @@ impl RawTrace {
         self.chunk.clear();
     }
 
-    /// Ends the run.
+    /// Ends the run for the scanners.
     pub(crate) fn finish(&mut self) {
         self.flush();
         self.scans.iter_mut().for_each(Scan::finish);

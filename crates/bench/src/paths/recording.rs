@@ -1,4 +1,4 @@
-//! Measures what writing the path costs the guest, and how soon a complete file exists.
+//! Measures the cost to the guest of writing the path, and the time until a complete file exists.
 
 mod report;
 mod runs;
@@ -25,18 +25,19 @@ pub(crate) struct Recording {
     /// Wall-clock time with the consumer writing the words to a file, as a ratio to the plain
     /// program's.
     pub kept_wall: Sample,
-    /// The same with the position of the run stored every few words, which makes the file seekable.
+    /// Wall-clock time with the words in a file and the position of the run stored every few words,
+    /// which makes the file seekable.
     pub sought_wall: Sample,
     /// The guest's processor time in a recording that keeps the path for later compaction, as a
     /// ratio to the plain program's.
     pub recorded_cpu: Sample,
-    /// Wall-clock time from the module to the finished recording, as a ratio to that of a recording
-    /// without the path.
+    /// Wall-clock time from the module to the finished recording, as a ratio to the time of a
+    /// recording without the path.
     recorded_wall: Sample,
     /// Wall-clock time with the consumer making a complete path in a file, as a ratio to the plain
     /// program's.
     pub live_wall: Sample,
-    /// The guest's processor time of the same runs, as a ratio.
+    /// The guest's processor time in the runs of `live_wall`, as a ratio to the plain program's.
     live_cpu: Sample,
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct Written {
     /// Processor time of the guest's thread, as a ratio to the plain program's, with a consumer
     /// that drops all words.
     pub cpu: Sample,
-    /// Wall-clock time, as a ratio.
+    /// Wall-clock time of the same runs, as a ratio to the plain program's.
     wall: Sample,
     compile: f64,
     pub bits: u64,
@@ -103,7 +104,7 @@ pub(crate) fn measure(
         recorded.add(round, || record_run(subject, true))?;
         kept.add(round, || keep_words(subject, &prepared[0], round))?;
         sought.add(round, || keep_moments(subject, &prepared[0], round))?;
-        // Once is enough: it takes long, and varies little.
+        // Once is enough, because it takes long and varies little.
         if round == 1 {
             live.add(round, || write_live(subject, &prepared[0]))?;
         }
@@ -144,13 +145,14 @@ pub(crate) struct Live {
     pub dropped_cpu: Sample,
     /// Wall-clock time with the words in a file.
     pub kept_wall: Sample,
-    /// The same with the position of the run stored every few words, which makes the file seekable.
+    /// Wall-clock time with the words in a file and the position of the run stored every few words,
+    /// which makes the file seekable.
     pub sought_wall: Sample,
     /// Processor time of the guest in the runs of `sought_wall`.
     pub sought_cpu: Sample,
 }
 
-/// The part of [`measure`] about paths written live.
+/// Measures the same as [`measure`], but only for paths written live.
 pub(crate) fn measure_live(
     subject: &Subject,
     plain: &Compiled,
@@ -176,8 +178,8 @@ pub(crate) fn measure_live(
 }
 
 impl Recording {
-    /// The bytes per block and the seconds of the scheme that writes every branch's outcome; then
-    /// those of recordings.
+    /// Returns bytes per block and seconds, first for the scheme that writes every branch's
+    /// outcome, then for recordings.
     fn branches_and_ours(&self) -> [(f64, f64); 2] {
         let of = |which: &str| {
             let found = self.schemes.iter().find(|scheme| scheme.name == which);

@@ -7,15 +7,15 @@ use rustc_hash::FxHashMap;
 
 use super::raw::{ENTER, LEAVE};
 
-/// Finds the path traces of one function: the paper's extraction from the uncompacted trace (Zhang
-/// and Gupta 2001, Table 4).
+/// Finds the path traces of one function. This is the paper's extraction from the uncompacted trace
+/// (Zhang and Gupta 2001, Table 4).
 pub(crate) struct Scan {
     pub function: FuncId,
-    /// For each open activation, whether it is of the function.
+    /// For each open activation, whether it belongs to the function.
     open: Vec<bool>,
-    /// For these, the blocks that they have executed.
+    /// For each open activation of the function, the blocks that it has executed.
     own: Vec<Vec<u32>>,
-    /// Whether the innermost activation is one of the function.
+    /// Whether the innermost activation belongs to the function.
     inside: bool,
     /// The traces found, with the number of calls that took each.
     pub found: FxHashMap<Vec<u32>, u64>,
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn own_blocks_are_told_from_those_of_callees_and_of_recursion() {
         let enter = |function: u32| ENTER + function;
-        // 7 executes 1, calls 8 and itself, and executes 2; then it is called again and never
+        // 7 executes 1, calls 8 and itself, and executes 2. Then it is called again and never
         // returns.
         let words = [
             enter(7),

@@ -1,4 +1,4 @@
-//! The ways of recording a run's path, for comparison.
+//! Defines the ways of recording a run's path, for comparison.
 
 use afterimage_ids::{Counts, FuncId};
 use afterimage_paths::witness::{self, WitnessOptions, WitnessPlan};
@@ -26,7 +26,7 @@ enum Plan {
     Witnesses(WitnessPlan),
 }
 
-/// The schemes, of which recordings use the first.
+/// The schemes. Recordings use the first.
 pub(crate) const SCHEMES: [Scheme; 4] = [
     Scheme {
         name: "paths",
@@ -45,7 +45,8 @@ pub(crate) const SCHEMES: [Scheme; 4] = [
     },
     Scheme {
         name: BRANCHES,
-        // If every vertex with more than one path is a start, each branch writes its own outcome.
+        // If paths start at every vertex with more than one path, each branch writes its own
+        // outcome.
         plan: |program, _| {
             let cuts = Cuts {
                 through: 1,
@@ -63,9 +64,9 @@ fn paths(program: &Program, feedback: Option<&Counts>, cuts: Cuts) -> Result<Pla
     PathPlan::new(program, feedback, cuts).map(Plan::Paths)
 }
 
-/// The number of words in each half of the buffer, as in recordings.
+/// The number of words in each half of the buffer, which is the same as in recordings.
 const HALF: u32 = 1 << 17;
-/// Compilations that take longer than this many seconds are not repeated.
+/// The duration, in seconds, above which a compilation is not repeated.
 const LONG_COMPILATION: f64 = 5.0;
 
 /// A program instrumented to write its path by one of the schemes.
@@ -103,7 +104,7 @@ impl Scheme {
 }
 
 impl Prepared {
-    /// Runs it. `words` receives the written words, on another thread.
+    /// Runs the program. `words` receives the written words, on another thread.
     pub(crate) fn run(
         &self,
         command: &Command,
@@ -133,7 +134,8 @@ impl Prepared {
         Ok(counter)
     }
 
-    /// Regenerates the blocks of all words but the last without using them. Returns their number.
+    /// Regenerates the blocks of all words except the last, without using the blocks. Returns the
+    /// number of blocks.
     pub(crate) fn regenerate(&self, program: &Program, words: &[u64]) -> Result<u64> {
         match &self.plan {
             Plan::Paths(_) => {
@@ -172,7 +174,7 @@ impl Plan {
     }
 }
 
-/// Compiles a module twice, unless that takes long: the first time warms up the machine.
+/// Compiles a module twice, unless that takes long. The first time warms up the machine.
 pub(crate) fn warm(module: &[u8]) -> Result<Compiled> {
     let first = compile(Setting::default(), module)?;
     if first.compile_seconds > LONG_COMPILATION {

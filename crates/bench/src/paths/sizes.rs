@@ -11,16 +11,16 @@ use super::{Row, name};
 /// Sizes in bits for the whole run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sizes {
-    /// The data written by the run.
+    /// The data that the run writes.
     pub recorded: u64,
     segments: u64,
     directory: u64,
-    /// The growth of the file due to the path, overhead included.
+    /// The growth of the file caused by the path, including overhead.
     pub file: u64,
-    /// A bit for each branch, and the entropy of each branch's outcomes.
+    /// The sizes of all branch outcomes, packed and at the entropy of each branch.
     branches: u64,
     branch_entropy: f64,
-    /// Seconds to build it from the recording.
+    /// Seconds to build the path from the recording.
     build_seconds: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Measures how fast words become paths, paths a grammar, and the grammar bytes.
+//! Measures how fast words are converted to paths, paths to a grammar, and the grammar to bytes.
 
 use std::time::Instant;
 
@@ -18,13 +18,13 @@ use crate::statistics::Sample;
 /// Speeds in millions of executed blocks per second, on one core.
 #[derive(Debug, Serialize)]
 pub(crate) struct Speed {
-    /// From words to paths, which are dropped.
+    /// The speed of converting words to paths, which are dropped.
     pub regenerate: Sample,
-    /// From words to a grammar.
+    /// The speed of converting words to a grammar.
     build: f64,
-    /// From the grammar to bytes.
+    /// The speed of converting the grammar to bytes.
     encode: f64,
-    /// From words to bytes.
+    /// The speed of converting words to bytes.
     pub compact: f64,
     /// The number of executed paths.
     pub paths: u64,

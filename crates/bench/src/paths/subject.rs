@@ -1,4 +1,5 @@
-//! A program with a recording of its run, its counts, and its whole path in the recording.
+//! Prepares a program for measurement, with a recording of its run, its counts, and its whole path
+//! in the recording.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::Arguments;
 use crate::corpus::Entry;
 use crate::profile::executed_blocks;
 
-/// The memory for open segments. All stay open, so that reading is measured and not opening.
+/// The memory for open segments. All segments stay open, so that only reading is measured.
 const ROOM: usize = 6 << 30;
 
 pub(crate) struct Subject {
@@ -35,7 +36,7 @@ pub(crate) struct Subject {
     pub built: BuiltPaths,
     /// The number of bytes that the path added to the file.
     pub growth: u64,
-    /// Seconds to build it: compiling, re-executing, regenerating, coding and writing.
+    /// Seconds to build the path, that is, to compile, execute again, regenerate, code and write.
     pub build_seconds: f64,
     /// Seconds to open the file and the path.
     pub open_seconds: f64,
@@ -44,8 +45,8 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Records a program, counts, and builds the path. All three must agree on the number of
-    /// executed blocks.
+    /// Records a program, counts its run, and builds the path. All three must agree on the number
+    /// of executed blocks.
     pub(crate) fn new(entry: &Entry, arguments: &Arguments) -> Result<Self> {
         let bytes = entry.module(&arguments.corpus)?;
         let program = Program::parse(&bytes)?;
@@ -189,11 +190,11 @@ pub(crate) fn make_recording(
     Ok(recorded.cpu_seconds)
 }
 
-/// How to record a run.
+/// The settings with which to record a run.
 pub(crate) struct Settings<'a> {
     pub cache: &'a Cache,
     /// Whether to write the path live.
     pub paths: bool,
-    /// NaN canonicalisation, which is measured separately.
+    /// Whether to canonicalise NaNs, which is measured separately.
     pub deterministic: bool,
 }

@@ -1,4 +1,4 @@
-//! A sink that ignores paths.
+//! Implements a sink that only counts.
 
 use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_paths::witness::PathSink;
@@ -9,7 +9,7 @@ use afterimage_paths::{ExecutedPath, Sink};
 pub(crate) struct Tally {
     nodes: u32,
     pub paths: u64,
-    /// 0 if it receives paths.
+    /// The number of blocks; 0 if the sink receives paths.
     pub blocks: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The beginning of a run's path, kept for repetition.
+//! Keeps the beginning of a run's path for repetition.
 
 use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_paths::{ExecutedPath, Sink};
@@ -8,7 +8,7 @@ use afterimage_paths::{ExecutedPath, Sink};
 pub(crate) struct Tape {
     paths: Vec<Path>,
     told: Vec<TapeEvent>,
-    /// How many more executed paths to keep.
+    /// The number of executed paths that may still be added.
     room: usize,
     whole: bool,
 }
@@ -41,13 +41,13 @@ impl Tape {
         }
     }
 
-    /// Whether nothing was left out.
+    /// Whether the tape contains the whole path.
     pub(crate) fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// Passes the tape to a sink: all of it, or only as much as executes at least `blocks` blocks.
-    /// Returns the number of blocks passed.
+    /// Passes the tape to a sink, up to the path with which at least `blocks` blocks have been
+    /// executed. Returns the number of blocks passed.
     pub(crate) fn play(&self, blocks: u64, sink: &mut impl Sink) -> u64 {
         let mut fresh = self.paths.iter();
         let mut names = Vec::new();
@@ -71,7 +71,7 @@ impl Tape {
         executed
     }
 
-    /// The executed paths, in order.
+    /// Returns the executed paths, in order.
     pub(crate) fn executed(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.told.iter().filter_map(|told| match told {
             TapeEvent::Path(node) => Some(*node),
@@ -151,7 +151,8 @@ mod tests {
         }
     }
 
-    /// One path of one block and one of two, executed in turn, five times in total.
+    /// Adds one path of one block and one path of two blocks, executed in turn, five times in
+    /// total.
     fn five(tape: &mut Tape) {
         let blocks = [BlockId::from_u32(1), BlockId::from_u32(2)];
         tape.enter(FuncId::from_u32(3));

@@ -1,5 +1,5 @@
-//! The run as a timestamped whole program path: the analogues of Tables 1, 2, 3 and 6 and of Figure
-//! 8 of Zhang and Gupta 2001.
+//! Measures the run as a timestamped whole program path. These are the analogues of Tables 1, 2, 3
+//! and 6 and of Figure 8 of Zhang and Gupta 2001.
 
 use std::time::Instant;
 
@@ -12,17 +12,19 @@ use super::columns::{Column, table};
 use super::subject::Subject;
 use super::{Row, name};
 
-/// Counts and sizes. Sizes are in bytes, and in words of four bytes as in the paper, except for the
-/// file.
+/// Counts and sizes. Sizes are in bytes, with words of four bytes as in the paper, except for the
+/// size of the file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Traces {
-    /// Seconds from the recording to all path traces and the call graph, and to the compacted form.
+    /// Seconds to collect all path traces and the call graph from the recording, and to compact
+    /// them.
     collect_seconds: f64,
     compact_seconds: f64,
     calls: u64,
     functions: u64,
     paths: u64,
-    /// The dynamic call graph, the path traces, and their sizes after the transformations.
+    /// The sizes of the dynamic call graph and of the path traces, before and after each
+    /// transformation.
     call_graph: u64,
     pub original: u64,
     pub unique: u64,
@@ -47,7 +49,7 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// The call graph and the path traces in their original form.
+    /// Returns the size of the call graph and the path traces in their original form.
     pub(crate) fn original_total(&self) -> u64 {
         self.call_graph + self.original
     }
@@ -56,7 +58,8 @@ impl Traces {
         self.call_graph_compressed + self.timestamped + self.dictionaries
     }
 
-    /// Returns the factor by which the whole is smaller, in words of four bytes.
+    /// Returns the factor by which the compacted form is smaller than the original form, in words
+    /// of four bytes.
     pub(crate) fn factor(&self) -> f64 {
         self.original_total() as f64 / self.compacted_total() as f64
     }
@@ -65,7 +68,7 @@ impl Traces {
 /// The numbers of path traces at which Figure 8 is read.
 const LIMITS: [u64; 8] = [1, 2, 5, 10, 25, 50, 100, 1000];
 
-/// All path traces of the run, their file, and the figures for the tables.
+/// Measures all path traces of the run. Returns them, their file, and the figures for the tables.
 pub(crate) fn measure(subject: &Subject) -> Result<(Traces, Twpp, Vec<u8>)> {
     subject.open_all()?;
     let start = Instant::now();
@@ -135,7 +138,7 @@ fn of(subject: &Subject, twpp: &Twpp, stages: &Stages, sizes: &FileSizes) -> Res
     })
 }
 
-/// A column of megabytes.
+/// Returns a column of megabytes.
 fn megabytes<'a>(title: &str, of: impl Fn(&Traces) -> u64 + 'a) -> Column<'a, Row> {
     Column::fact(title, 2, move |row: &Row| of(&row.traces) as f64 / 1e6)
 }

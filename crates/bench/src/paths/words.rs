@@ -1,13 +1,13 @@
-//! The words of a run as a stream of tokens.
+//! Reads the words of a run as a stream of tokens.
 
 use afterimage_paths::witness::TokenReader;
 
-/// Reads words as the probes write them. Below its highest set bit, a word contains consecutive
-/// tokens, the first on top. No token crosses the end of a word.
+/// A reader of words as the probes write them. Below its highest set bit, a word contains
+/// consecutive tokens, the first in the highest bits. No token crosses the end of a word.
 pub(crate) struct WordReader<'a> {
     rest: &'a [u64],
     word: u64,
-    /// The number of its remaining bits; 0 only at the end.
+    /// The number of remaining bits in the current word; 0 only at the end.
     left: u32,
 }
 
@@ -66,7 +66,7 @@ mod tests {
         let mut reader = WordReader::new(&[0b11_0101, 1, 0b1_0011]);
         assert_eq!((reader.peek(3), reader.peek(5)), (0b101, 0b10101));
         assert!(reader.take(3) && !reader.take(3));
-        // Zeros follow where the word ends.
+        // Zeros follow after the end of the word.
         assert_eq!(reader.peek(4), 0b0100);
         assert!(reader.take(2));
         assert_eq!(reader.peek(4), 0b0011);

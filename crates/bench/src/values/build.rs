@@ -18,7 +18,7 @@ use crate::paths::subject::Subject;
 /// The cost of building.
 #[derive(Debug, Serialize)]
 pub(crate) struct Built {
-    /// Wall-clock seconds on three threads; for writing the path's opened grammars, in proportion
+    /// Wall-clock seconds on three threads. Writing the path's opened grammars counts in proportion
     /// to the traced blocks.
     pub seconds: f64,
     /// Processor time of all threads.
@@ -40,13 +40,13 @@ pub(crate) struct Built {
 pub(crate) struct Grown {
     /// The number of blocks before the epoch.
     pub before: u64,
-    /// The number of bytes until the epoch's end.
+    /// The number of bytes written until the epoch's end.
     pub bytes: u64,
     /// The number of seconds until the epoch's end.
     pub seconds: f64,
 }
 
-/// A run up to a block, of which nothing is decoded yet.
+/// Opens a run up to a block, with nothing decoded yet.
 fn run<'a>(
     subject: &'a Subject,
     path: &'a RecordedPath,
@@ -66,7 +66,7 @@ fn run<'a>(
     }
 }
 
-/// Seconds to follow alone, with the results dropped, with or without checkpoints.
+/// Returns the seconds to follow alone, with the results dropped, with or without checkpoints.
 pub(crate) fn follow_alone(subject: &Subject, last: u64, checkpoints: bool) -> Result<f64> {
     let path = subject.reopened()?;
     let log = subject.file.log()?;
@@ -144,13 +144,13 @@ pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
 }
 
 impl Row {
-    /// The ratio of the time to build to that of the plain program, for the blocks that were built.
+    /// Returns the time to build as a ratio to the plain program's time for the same blocks.
     pub(super) fn building_to_plain(&self) -> f64 {
         self.built.seconds / (self.plain_seconds * self.blocks as f64 / self.run_blocks as f64)
     }
 }
 
-/// Seconds of the plain program: the median of three runs.
+/// Returns the seconds of the plain program, as the median of three runs.
 pub(crate) fn plain_seconds(subject: &Subject) -> Result<f64> {
     let plain = compile(Setting::default(), &subject.bytes)?;
     let mut seconds = Vec::new();
@@ -163,12 +163,13 @@ pub(crate) fn plain_seconds(subject: &Subject) -> Result<f64> {
     Ok(seconds[1])
 }
 
-/// Processor time of this process so far; 0 if the system does not report it.
+/// Returns the processor time that this process has used so far; 0 if the system does not report
+/// it.
 fn processor_seconds() -> f64 {
     /// Linux reports hundredths of a second to programs.
     const TICKS: f64 = 100.0;
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name, in brackets, may contain anything.
+    // The name is in brackets and may contain anything.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks = fields.split_whitespace().skip(11).take(2);
     ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() / TICKS

@@ -17,11 +17,11 @@ struct Row {
     name: String,
     /// The number of traced blocks, from the first.
     blocks: u64,
-    /// The number of executed statements in these.
+    /// The number of executed statements in the traced blocks.
     statements: u64,
     /// Seconds of the plain program for the same number of blocks.
     plain: f64,
-    /// Wall-clock seconds to build it.
+    /// Wall-clock seconds to build the trace.
     seconds: Sample,
     /// Processor time of all threads.
     processor: Sample,

@@ -1,5 +1,5 @@
-//! Counts the dependences that need no label, by reason: the optimizations of section 3, as far as
-//! they apply here.
+//! Counts the dependences that need no label, by reason. The reasons are the optimizations of
+//! section 3, as far as they apply here.
 
 use afterimage_streams::Stream;
 use afterimage_wet::{Content, Epochs, FileEpochs, Index, InputForm, Origin, Part, Role};
@@ -11,10 +11,10 @@ use super::variables::Uses;
 use super::{Row, name};
 use crate::paths::columns::{Column, table};
 
-/// A stream of at most this many bytes is one rule for all of its numbers.
+/// The largest size of a stream that is a single rule for all of its numbers.
 const RULE: usize = 8;
 
-/// The number of dependences on memory and globals, and their bytes.
+/// The number of some dependences on memory and globals, and the bytes that they take.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Group {
     pub count: u64,
@@ -30,7 +30,7 @@ impl Group {
     }
 }
 
-/// Dependences, by the fact that determines them.
+/// The numbers of dependences, by the fact that determines them.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Dependences {
     /// Operands that are results of the same block (OPT-1a).
@@ -41,51 +41,53 @@ pub(crate) struct Dependences {
     again: u64,
     /// The first use of a variable as an operand.
     variables: Uses,
-    /// Explicitly stored definitions of variables: distant definitions, where they change.
+    /// Explicitly stored definitions of variables. A distant definition is stored where it changes.
     far: Group,
     /// Reads of data that the same execution of the node wrote, without exception in the epoch
     /// (OPT-1b).
     same: Group,
     /// Reads of unwritten data, without exception in the epoch.
     initial: Group,
-    /// Reads with one rule for the whole epoch: always the same writer, at a fixed distance or
-    /// execution by execution.
+    /// Reads with one rule for the whole epoch. The writer is always the same, at a fixed distance
+    /// or execution by execution.
     rule: Group,
     /// Reads with the same labels as another read of the node (OPT-3).
     shared: Group,
-    /// Reads with a label each.
+    /// Reads that each have a label.
     explicit: Group,
     /// The part of the labels that selects one of several writers.
     choices: u64,
     /// Runs of elements that memory copies read.
     copies: Group,
-    /// Statements: each depends on one predicate or call, which follows from the path.
+    /// The number of statements. Each depends on one predicate or call, which follows from the
+    /// path.
     control: u64,
-    /// Blocks: the number of control dependences if those of a block count as one.
+    /// The number of blocks, which is the number of control dependences if each block counts as
+    /// one.
     control_blocks: u64,
 }
 
 impl Dependences {
-    /// Data dependences.
+    /// Returns the number of data dependences.
     pub(crate) fn data(&self) -> u64 {
         self.registers() + self.memory()
     }
 
-    /// Operands in registers that depend on something.
+    /// Returns the number of register operands that depend on something.
     fn registers(&self) -> u64 {
         let v = &self.variables;
         let variables = v.path + v.far + v.arguments + v.results + v.host + v.caught;
         self.in_block + self.in_node + self.again + variables
     }
 
-    /// Returns the parts read from memory and globals.
+    /// Returns the number of parts read from memory and globals.
     fn memory(&self) -> u64 {
         let groups = [self.same, self.initial, self.rule, self.shared];
         let known: u64 = groups.iter().map(|group| group.count).sum();
         known + self.explicit.count + self.copies.count
     }
 
-    /// Dependences with a label of their own.
+    /// Returns the number of dependences with a separate label.
     pub(crate) fn explicit(&self) -> u64 {
         self.far.count + self.explicit.count + self.copies.count
     }
@@ -261,7 +263,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
 }
 
 impl Row {
-    /// The share of explicit dependences among all, or among data dependences.
+    /// Returns the share of explicit dependences among all, or among data dependences.
     pub(super) fn explicit_share(&self, with_control: bool) -> f64 {
         let d = &self.dependences;
         let control = if with_control { d.control(false) } else { 0 };

@@ -1,4 +1,5 @@
-//! Static facts about a node's executions: its statements, values and operands.
+//! Collects static facts about a node's executions, that is, about its statements, values and
+//! operands.
 
 use afterimage_ids::{EntityRef, FuncId, NodeId, OpId, PrimaryMap};
 use afterimage_machine::{Code, NodeCode, NodeEnd, Operand};
@@ -18,14 +19,14 @@ use crate::paths::subject::Subject;
 /// The totals of one or many executions of a node.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Totals {
-    /// Instructions of the machine: operators that compute, read, write or decide. Constants,
-    /// moves, calls, returns and jumps do not count.
+    /// The number of instructions of the machine, which are operators that compute, read, write or
+    /// decide. Constants, moves, calls, returns and jumps do not count.
     pub statements: u64,
     pub blocks: u64,
     pub calls: u64,
     pub returns: u64,
     pub jumps: u64,
-    /// Statements that give a value.
+    /// Statements that produce a value.
     pub values: u64,
     /// The true widths of these values, in bytes.
     pub width: u64,
@@ -44,7 +45,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Statements, including calls, returns and jumps.
+    /// Returns the number of statements, including calls, returns and jumps.
     pub(crate) fn all_statements(&self) -> u64 {
         self.statements + self.calls + self.returns + self.jumps
     }
@@ -83,11 +84,11 @@ impl Totals {
 #[derive(Debug, Default)]
 pub(crate) struct OfNode {
     pub totals: Totals,
-    /// The variables that are operands of its statements, without duplicates.
+    /// The variables that are operands of the node's statements, without duplicates.
     pub asked: Vec<u32>,
-    /// The positions of the instructions that give a value.
+    /// The positions of the instructions that produce a value.
     pub giving: Vec<u32>,
-    /// For each instruction, the number of its operator among those of the program that access
+    /// For each instruction, the number of its operator among the program's operators that access
     /// memory; 0 for others.
     pub accesses: Vec<u32>,
 }
@@ -206,7 +207,7 @@ fn of_node(subject: &Subject, code: &NodeCode) -> Result<OfNode> {
     Ok(of)
 }
 
-/// The number of bytes of a value.
+/// Returns the number of bytes of a value.
 fn width(ty: Option<ValType>) -> u64 {
     match ty {
         Some(ValType::V128) => 16,

@@ -1,5 +1,5 @@
-//! Measures the extraction of whole traces: control flow from the path, values of loads and
-//! addresses by following the run on the machine.
+//! Measures the extraction of whole traces. Control flow comes from the path, and values of loads
+//! and addresses from following the run on the machine.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::paths::subject::Subject;
 
 /// The capacity of a buffer of timestamps.
 const TIMES: usize = 1 << 14;
-/// The count of numbers of one instruction that are collected before use.
+/// The number of values of one instruction that are collected before use.
 const COLUMN: usize = 256;
 
 /// Speeds in megabytes (10⁶) per second, with 4 bytes for each time, value and address, as the
@@ -36,7 +36,7 @@ pub(crate) struct Follow {
     machine: f64,
 }
 
-/// A machine at the beginning of the run, with all nodes compiled.
+/// Creates a machine at the beginning of the run, with all nodes compiled.
 pub(crate) fn machine(subject: &Subject) -> Result<Machine<'_>> {
     let mut machine = Machine::new(&subject.program, &subject.bytes, subject.file.log()?)?;
     let continuations = &subject.path.segments().directory().continuations;
@@ -72,8 +72,8 @@ pub(crate) fn measure(subject: &Subject, facts: &Facts, blocks: u64) -> Result<F
     })
 }
 
-/// Walks over the path. Returns seconds, and statements passed. With `write`, stores the time of
-/// each in a buffer.
+/// Walks over the path. Returns the seconds, and the number of statements passed. With `write`,
+/// stores the time of each statement in a buffer.
 fn control(
     subject: &Subject,
     facts: &Facts,
@@ -116,7 +116,7 @@ fn control(
     Ok((seconds, count))
 }
 
-/// Follows the run. Returns seconds, and blocks.
+/// Follows the run. Returns the seconds, and the number of blocks.
 fn follow<O: Observer>(subject: &Subject, blocks: u64, observer: &mut O) -> Result<(f64, u64)> {
     let mut machine = machine(subject)?;
     let mut cursor = subject.path.cursor();

@@ -23,18 +23,19 @@ const QUESTIONS: u64 = 300;
 /// Times of questions, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct LastWriters {
-    /// With the whole execution trace, which shows where executions wrote.
+    /// The times with the whole execution trace, which shows where executions wrote.
     with: Times,
-    /// Without it, by following the run from a checkpoint.
+    /// The times without the trace, by following the run from a checkpoint.
     pub without: Times,
-    /// For times after the last checkpoint, where only following helps. A run that is traced whole
-    /// has none.
+    /// The times for questions after the last checkpoint, which only following can answer. A run
+    /// that is traced whole has no such questions.
     behind: Times,
     /// The percentage of questions after the last checkpoint.
     share: f64,
 }
 
-/// A byte that is written, a later time, and the beginning of the node that last wrote it before.
+/// A written byte, a later time, and the beginning of the node that last wrote the byte before that
+/// time.
 struct Question {
     memory: u32,
     address: u64,
@@ -42,16 +43,16 @@ struct Question {
     node: u64,
 }
 
-/// Records when each byte in question was last written.
+/// An observer that records when each byte in question was last written.
 #[derive(Default)]
 struct Noted {
-    /// When the current node began.
+    /// The time at which the current node began.
     now: u64,
     /// The number of writes between questions.
     every: u64,
     writes: u64,
     chosen: Vec<(u32, u64, u64)>,
-    /// When each byte was written, by memory and address.
+    /// The times at which each byte was written, by memory and address.
     asked: FxHashMap<(u32, u64), Vec<u64>>,
 }
 
@@ -113,7 +114,7 @@ fn follow(subject: &Subject, blocks: u64, noted: &mut Noted) -> Result<()> {
     Ok(())
 }
 
-/// Random writes, and random times after them.
+/// Chooses random writes, and random times after them.
 fn questions(subject: &Subject, blocks: u64) -> Result<Vec<Question>> {
     let mut counted = Noted::default();
     follow(subject, blocks, &mut counted)?;
@@ -134,7 +135,8 @@ fn questions(subject: &Subject, blocks: u64) -> Result<Vec<Question>> {
     for (memory, address, written) in chosen {
         let time = written + random.up_to(blocks - written + 1) - 1;
         let visit = cursor.seek(time)?.context("a time outside of the run")?;
-        // At the beginning of a node, so that writes of earlier nodes come before it.
+        // Asks at the beginning of a node, so that the writes of earlier nodes come before the
+        // question.
         if visit.start <= written {
             continue;
         }

@@ -22,14 +22,14 @@ use crate::paths::subject::Subject;
 pub(crate) struct Memory {
     /// The peak resident memory of the process.
     peak: f64,
-    /// The guest's memories at the end.
+    /// The size of the guest's memories at the end.
     guest: f64,
-    /// The builder's shadow of the guest's memories.
+    /// The size of the builder's shadow of the guest's memories.
     shadow: f64,
 }
 
 impl Memory {
-    /// The memory beyond the guest's and its shadow.
+    /// Returns the memory used in addition to the guest's memories and their shadow.
     pub(crate) fn beyond(&self) -> f64 {
         (self.peak - self.guest - self.shadow).max(0.0)
     }

@@ -1,5 +1,5 @@
-//! Measures the size, speed and use of whole execution traces: the targets of the project, and the
-//! analogues of the tables and figures of Zhang and Gupta 2005.
+//! Measures the size, speed and use of whole execution traces. The results are compared with the
+//! project's targets, and with the tables and figures of Zhang and Gupta 2005.
 
 pub(crate) mod build;
 pub(crate) mod building;
@@ -39,7 +39,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The last traced block.
+    /// Returns the last traced block.
     fn last(&self) -> u64 {
         self.blocks
             .map_or(u64::MAX, |n| n.saturating_mul(1_000_000))
@@ -70,7 +70,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The number of executed statements, as the machine counts them.
+    /// Returns the number of executed statements, as the machine counts them.
     fn statements(&self) -> f64 {
         self.facts.statements as f64
     }
@@ -163,7 +163,7 @@ fn measure(entry: &Entry, arguments: &Options) -> Result<Row> {
         follow,
         questions,
         last_writes,
-        // The first one begins with the run.
+        // The first epoch begins with the run.
         epoch_ends: observed.statements[1.min(observed.statements.len())..].to_vec(),
     })
 }

@@ -17,7 +17,7 @@ use crate::paths::subject::Subject;
 /// The number of values to compare.
 const SAMPLES: u64 = 3_000;
 
-/// The observations.
+/// Everything observed while the run was followed.
 pub(crate) struct Observed {
     /// The number of executions of each node.
     pub counts: Vec<u64>,
@@ -26,7 +26,7 @@ pub(crate) struct Observed {
     pub host_calls: u64,
     /// The size of the guest's memories at the end, in bytes.
     pub guest: u64,
-    /// The builder's shadow of the guest's memories.
+    /// The size of the builder's shadow of the guest's memories.
     pub shadow: u64,
     pub samples: Vec<Sample>,
     /// The number of statements executed until the beginning of each epoch, and until the end.

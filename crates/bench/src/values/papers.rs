@@ -1,21 +1,21 @@
-//! The paper's figures next to ours.
+//! Compares the paper's figures with ours.
 
 use super::{Row, name};
 use crate::paths::columns::{Column, table};
 use crate::statistics::geometric;
 use crate::table::Table;
 
-/// From Table I: original / compressed.
+/// From Table I: the ratio of the original to the compressed size.
 const TOTAL: &[f64] = &[
     18.04, 58.84, 51.22, 18.02, 25.33, 46.34, 83.63, 54.02, 16.49,
 ];
-/// From Table II: timestamps, after both tiers.
+/// From Table II: the factors for timestamps, after both tiers.
 const TIMES: &[f64] = &[
     47.13, 126.63, 105.88, 152.76, 127.09, 101.82, 176.55, 1171.6, 69.49,
 ];
-/// From Table II: values, after both tiers.
+/// From Table II: the factors for values, after both tiers.
 const VALUES: &[f64] = &[6.33, 17.62, 17.33, 4.02, 7.02, 12.45, 23.82, 10.61, 4.36];
-/// From Table III, after both tiers.
+/// From Table III: the factors for dependences, after both tiers.
 const LABELS: &[f64] = &[
     26.00, 118.94, 84.74, 60.37, 46.56, 133.92, 212.35, 455.44, 34.43,
 ];
@@ -32,7 +32,8 @@ const LOADS: &[f64] = &[0.32, 2.28, 1.77, 0.08, 0.05, 1.86, 2.52, 5.55, 0.26];
 /// From Table VII, after both tiers, in MB/s.
 const ADDRESSES: &[f64] = &[0.27, 2.24, 0.97, 0.20, 0.07, 1.57, 2.23, 3.93, 0.35];
 
-/// A figure from the paper: the values of its nine programs in its order, and ours.
+/// A figure from the paper, with the values of its nine programs in the paper's order, and our
+/// column.
 type Figure<'a> = (&'static str, &'static [f64], Column<'a, Row>);
 
 fn figures<'a>() -> Vec<Figure<'a>> {
@@ -160,7 +161,8 @@ pub(crate) fn report(rows: &[Row]) -> String {
     )
 }
 
-/// Figures 15 and 16: ten stretches of about the same number of blocks each.
+/// Makes the analogues of Figures 15 and 16, for ten stretches of about the same number of blocks
+/// each.
 fn intervals(rows: &[Row]) -> String {
     const PARTS: usize = 5;
     let part = |title: &str, value: fn(&Row, usize) -> f64, digits| {
@@ -184,7 +186,7 @@ fn intervals(rows: &[Row]) -> String {
 }
 
 impl Row {
-    /// Bytes per statement, and seconds, until a part of the epochs.
+    /// Returns the bytes per statement, and the seconds, up to a part of the epochs.
     fn grown(&self, part: usize, parts: usize) -> (f64, f64) {
         let epochs = &self.built.epochs;
         let last = (epochs.len() * part).div_ceil(parts);

@@ -52,18 +52,19 @@ impl Times {
 
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Questions {
-    /// Opening the file, its path and its values.
+    /// The times to open the file, its path and its values.
     pub open: Times,
-    /// A value of a random execution of a random statement, in a file that was just opened.
+    /// The times to find a value of a random execution of a random statement, in a file that was
+    /// just opened.
     pub cold: Times,
-    /// A value in an open file, each statement for the first time.
+    /// The times to find a value in an open file, each statement for the first time.
     pub first: Times,
-    /// A value in an open file with the statement's executions already counted, for another part of
-    /// the samples.
+    /// The times to find a value in an open file with the statement's executions already counted,
+    /// for another part of the samples.
     pub warm: Times,
-    /// Direct data dependences.
+    /// The times to find direct data dependences.
     pub data: Times,
-    /// The decision that caused its execution.
+    /// The times to find the decision that caused an execution.
     pub control: Times,
     /// The number of values compared with the machine's. All were equal.
     compared: usize,
@@ -129,7 +130,7 @@ pub(crate) fn measure(subject: &Subject, samples: &[Computed]) -> Result<Questio
         let number = executions.by(block_of(subject, sample)?)?;
         numbers.push(number);
         let start = Instant::now();
-        // Each sample gets only one timed question, so that none profits from another.
+        // Each sample gets only one timed question, so that no question profits from another.
         if numbers.len().is_multiple_of(2) {
             let execution = executions.get(&values, number)?;
             let execution = execution.context("an execution that does not exist")?;
@@ -183,7 +184,7 @@ fn executions<'a>(
     Ok(Executions::of(values, program, sample.function, sample.op)?)
 }
 
-/// The time of the block with the statement.
+/// Returns the time of the block with the statement.
 fn block_of(subject: &Subject, sample: &Computed) -> Result<u64> {
     let function = subject.program.function(sample.function);
     let block = function.and_then(|function| function.block_of(sample.op));

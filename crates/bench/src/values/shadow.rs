@@ -4,11 +4,11 @@ use afterimage_machine::Range;
 
 const PAGE: u64 = 4096;
 const WORD: u64 = 4;
-/// An entry is a definition and a cost.
+/// The size of an entry, which is a definition and a cost, in bytes.
 const ENTRY: u64 = 9;
 
-/// The pages of a memory that were written, and whether only by aligned words. The others also have
-/// entries for bytes.
+/// The pages of a memory that were written, and whether only by aligned words. Pages that were also
+/// written in other ways have entries for bytes as well.
 #[derive(Debug, Default)]
 pub(crate) struct Pages(Vec<Written>);
 
@@ -40,7 +40,7 @@ impl Pages {
         }
     }
 
-    /// The size of the shadow in bytes.
+    /// Returns the size of the shadow in bytes.
     pub(crate) fn shadow(&self) -> u64 {
         let pages = self.0.iter().map(|written| match written {
             Written::Never => 0,
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(shadow(&[]), 0);
         assert_eq!(shadow(&[(8, 4), (12, 8)]), words);
         assert_eq!(shadow(&[(8, 4), (13, 1), (16, 4)]), bytes);
-        // Across the edge of a page, unaligned only in the second.
+        // The write crosses the edge of a page, and only the second part is unaligned.
         assert_eq!(shadow(&[(PAGE - 4, 7)]), words + bytes);
         assert_eq!(shadow(&[(0, 3 * PAGE)]), 3 * words);
     }

@@ -14,8 +14,8 @@ use crate::paths::subject::Subject;
 /// The original size of a statement in the paper's programs, in bytes: 9588.99 MiB for 646.9
 /// million statements (Table I).
 const ORIGINAL: f64 = 9588.99 * MIB / 646.9e6;
-/// The dependences among these: 5390.12 MiB (Table III), which is 1.09 dependences of 8 bytes per
-/// statement.
+/// The part of that size that dependences take. They take 5390.12 MiB (Table III), which is 1.09
+/// dependences of 8 bytes per statement.
 const ORIGINAL_LABELS: f64 = 5390.12 * MIB / 646.9e6;
 const MIB: f64 = (1 << 20) as f64;
 
@@ -29,13 +29,13 @@ pub(crate) struct Sizes {
     directory: u64,
     /// The index and the file's overhead for every chunk.
     frame: u64,
-    /// Memory at a time, and last writers.
+    /// The checkpoints, which contain memory at a time and its last writers.
     checkpoints: u64,
     /// Program output.
     printed: u64,
     /// The path's segments and directory, in proportion to the traced blocks.
     path: f64,
-    /// The path's opened grammars, in the same proportion.
+    /// The path's opened grammars, in proportion to the traced blocks.
     grammars: f64,
     /// The part of the log that was read.
     log: f64,
@@ -48,18 +48,18 @@ impl Sizes {
         path + self.of_values() + self.of_labels() + beside as f64
     }
 
-    /// Returns the size of values: stored values, and values from the host.
+    /// Returns the size of values, both stored and from the host.
     pub(crate) fn of_values(&self) -> f64 {
         self.values as f64 + self.log
     }
 
-    /// Returns the size of dependences: everything except the path, opened or not, the values and
-    /// the checkpoints.
+    /// Returns the size of dependences, which is everything except the path, opened or not, the
+    /// values and the checkpoints.
     pub(crate) fn of_labels(&self) -> f64 {
         (self.labels + self.far + self.copies + self.directory + self.frame) as f64
     }
 
-    /// The size of timestamps.
+    /// Returns the size of the timestamps.
     pub(crate) fn of_times(&self) -> f64 {
         self.path
     }
@@ -95,8 +95,8 @@ pub(crate) fn measure(
     })
 }
 
-/// The share of the log that covers the first `calls` host calls, by the contents of events before
-/// compression.
+/// Returns the share of the log that covers the first `calls` host calls, by the contents of events
+/// before compression.
 fn read_share(subject: &Subject, calls: u64) -> Result<f64> {
     /// The approximate size of an event without its written bytes.
     const EVENT: u64 = 16;
@@ -127,7 +127,7 @@ impl Row {
         8.0 * (d.data() + d.control(by_block)) as f64
     }
 
-    /// The papers' original size, with one control dependence per statement or per block.
+    /// Returns the papers' original size, with one control dependence per statement or per block.
     fn original(&self, by_block: bool) -> f64 {
         self.original_times() + self.original_values() + self.original_labels(by_block)
     }
@@ -146,12 +146,12 @@ impl Row {
         ORIGINAL * self.statements() / self.sizes.total()
     }
 
-    /// The factor by the bytes of dependences per statement in the paper's Table III.
+    /// Returns the factor by the bytes of dependences per statement in the paper's Table III.
     pub(super) fn factor_labels_by_table(&self) -> f64 {
         ORIGINAL_LABELS * self.statements() / self.sizes.of_labels()
     }
 
-    /// The factor with values in their true widths.
+    /// Returns the factor with values in their true widths.
     pub(super) fn factor_true_width(&self) -> f64 {
         let wider = self.facts.width as f64 - self.original_values();
         (self.original(false) + wider) / self.sizes.total()

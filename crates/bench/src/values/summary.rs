@@ -1,10 +1,10 @@
-//! The project's targets, and the results.
+//! Compares the results with the project's targets.
 
 use super::Row;
 use crate::paths::columns::Column;
 use crate::table::Table;
 
-/// A target: its required and its ideal value as text, and the number to compare.
+/// A target, with its required and its ideal value as text, and the number to compare.
 type Target<'a> = (&'static str, &'static str, Column<'a, Row>);
 
 fn targets<'a>() -> Vec<Target<'a>> {

@@ -1,4 +1,5 @@
-//! The streams of the trace: which codecs are used, and how small other coders make a sample.
+//! Analyses the streams of the trace, that is, their codecs, and the size of a sample under other
+//! coders.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -15,13 +16,14 @@ use super::{Row, name};
 use crate::paths::columns::{Column, table};
 use crate::paths::random::Random;
 
-/// About this many numbers are sampled from each class, …
+/// The approximate number of numbers to sample from each class.
 const NUMBERS: u64 = 500_000;
-/// … in at most this many stretches, …
+/// The largest number of stretches in a sample.
 const STRETCHES: usize = 2_000;
-/// … of at most this many numbers: twice the number by which the paper's predictors are chosen.
+/// The largest number of numbers in a stretch. It is twice the number by which the paper's
+/// predictors are chosen.
 const STRETCH: u64 = 20_000;
-/// zstd's usual strong level.
+/// The compression level of zstd, which is its usual strong level.
 const LEVEL: i32 = 19;
 
 /// The size of the streams of a class.
@@ -37,23 +39,23 @@ pub(crate) struct Class {
     sample: Sample,
 }
 
-/// Sizes of a sample in bytes. Ours also codes each stretch separately.
+/// Sizes of a sample in bytes. Our form also codes each stretch separately.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Sample {
     /// The number of short streams, and of parts of long streams.
     stretches: u64,
     numbers: u64,
     ours: u64,
-    /// With the paper's bidirectional predictors, each stretch by the predictor that is best on its
-    /// beginning.
+    /// The size under the paper's bidirectional predictors. Each stretch uses the predictor that is
+    /// best on its beginning.
     bidirectional: u64,
-    /// All in one frame, with 4 or 8 bytes per number, depending on the stretch.
+    /// The size under zstd, in one frame, with 4 or 8 bytes per number, depending on the stretch.
     zstd: u64,
     /// The size of that frame before compression.
     plain: u64,
 }
 
-/// The classes: labels (of reads and of far variables), values, copies.
+/// The classes of streams, which are labels (of reads and of far variables), values, and copies.
 #[derive(Debug, Serialize)]
 pub(crate) struct Tier2 {
     labels: Class,
@@ -106,8 +108,8 @@ fn of_class(epochs: &FileEpochs, number: usize) -> Result<Class> {
     Ok(class)
 }
 
-/// Stretches that contain randomly chosen numbers, so that a stream counts in proportion to its
-/// length.
+/// Compares coders on stretches that contain randomly chosen numbers, so that a stream counts in
+/// proportion to its length.
 fn compare(parts: &[Part<'_>]) -> Result<Sample> {
     let mut random = Random::new();
     let mut sample = Sample::default();

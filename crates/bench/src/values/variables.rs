@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-/// The distance to which the path is searched for a definition; more distant definitions are stored
+/// The distance to which the path is searched for a definition. More distant definitions are stored
 /// explicitly.
 const NEAR: u64 = 64;
 
 /// The last writer of a variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Writer {
-    /// Nothing: it is zero.
+    /// No writer, so the variable is zero.
     #[default]
     Zero,
     Argument,
@@ -23,15 +23,16 @@ enum Writer {
 /// The origins of operands, counting each variable once per execution of a node.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Uses {
-    /// Written by a node of the same activation, at most 64 nodes before: found by the path.
+    /// Written by a node of the same activation, at most 64 nodes before. The path shows the
+    /// writer.
     pub path: u64,
-    /// Written further away.
+    /// Written more than 64 nodes before.
     pub far: u64,
-    /// An argument that the guest passed: found by the call.
+    /// Passed by the guest as an argument. The call shows the writer.
     pub arguments: u64,
-    /// A result of a call to one of the guest's own functions.
+    /// Returned by one of the guest's own functions.
     pub results: u64,
-    /// Passed or returned by the host: found in the log.
+    /// Passed or returned by the host. The log contains the value.
     pub host: u64,
     /// Caught with an exception.
     pub caught: u64,
@@ -44,7 +45,7 @@ struct Frame {
     base: usize,
     variables: usize,
     step: u64,
-    /// The caller that passed its arguments.
+    /// The caller that passed the activation's arguments.
     passed: Writer,
     parameters: usize,
 }
@@ -78,7 +79,7 @@ impl Variables {
         self.frames.pop();
     }
 
-    /// Begins a node with `variables` variables, whose statements take the `asked` ones.
+    /// Begins a node with `variables` variables. Its statements use the variables in `asked`.
     pub(crate) fn node(&mut self, variables: usize, asked: &[u32]) {
         let Some(frame) = self.frames.last_mut() else {
             return;
@@ -118,12 +119,12 @@ impl Variables {
         }
     }
 
-    /// The node wrote a variable.
+    /// Records that the node wrote a variable.
     pub(crate) fn write(&mut self, variable: u32) {
         self.set(variable, Writer::Node);
     }
 
-    /// A call gave these variables their values: a call of the host, or of the guest.
+    /// Records that a call to the host or to the guest gave these variables their values.
     pub(crate) fn give(&mut self, first: u32, count: u32, by_host: bool) {
         let writer = if by_host {
             Writer::HostResult
@@ -133,7 +134,7 @@ impl Variables {
         (first..first + count).for_each(|variable| self.set(variable, writer));
     }
 
-    /// A handler received the values of these variables.
+    /// Records that a handler received the values of these variables.
     pub(crate) fn catch(&mut self, first: u32, count: u32) {
         (first..first + count).for_each(|variable| self.set(variable, Writer::Caught));
     }

@@ -1,4 +1,5 @@
-//! The ends of nodes, and the events between them: calls, returns, exceptions, and the host.
+//! Processes the ends of nodes and the events between them, which are calls, returns, exceptions,
+//! and actions of the host.
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_machine::{Caller, Register, Taker};
@@ -9,22 +10,23 @@ use crate::plan::{End, Plan};
 use crate::reach::Reach;
 use crate::stretch::{Event, Execution};
 
-/// The wants at the end of the next node.
+/// The things wanted at the end of the next node.
 #[derive(Debug, Default)]
 pub(super) struct OfEnd {
     /// The wanted arguments of the node's call.
     pub(super) arguments: Wanted,
-    /// How far the call is wanted, because something in the callee depends on it.
+    /// The depth to which to follow the call, because something in the callee depends on it.
     pub(super) called: Reach,
-    /// How far the host's call is wanted, because the host provided something wanted.
+    /// The depth to which to follow the call to the host, because the host provided something
+    /// wanted.
     pub(super) host: Reach,
     /// The wanted values of the node's exception.
     pub(super) thrown: Wanted,
-    /// How far all values of the node's exception are wanted.
+    /// The depth to which to follow all values of the node's exception.
     pub(super) all_thrown: Reach,
-    /// How far the criterion wants the throw, and therefore all of its operands.
+    /// The depth to which the criterion follows the throw, and therefore all of its operands.
     pub(super) asked: Reach,
-    /// How far the fact that the exception was thrown is wanted.
+    /// The depth to which to follow the fact that the exception was thrown.
     pub(super) threw: Reach,
 }
 
@@ -121,7 +123,7 @@ impl Backward<'_> {
         };
     }
 
-    /// Returns how far anything waits for the decision to execute a handler, whatever raised the
+    /// Returns how far any block waits for the decision to execute a handler, whatever raised the
     /// exception.
     fn handles(&mut self, handler: BlockId) -> Reach {
         let Some(function) = self.top().function else {
@@ -133,7 +135,7 @@ impl Backward<'_> {
         self.top().waits_for(&decided)
     }
 
-    /// Processes a call of the host.
+    /// Processes a call to the host.
     fn host(&mut self, events: &[Event]) {
         let asked = self.asked.as_ref().map(|asked| asked.end);
         let mut wanted = asked.unwrap_or_default();
@@ -158,7 +160,7 @@ impl Backward<'_> {
         self.of_end.host = wanted;
     }
 
-    /// Marks a node's end as in the slice.
+    /// Records that a node's end is in the slice.
     pub(super) fn mark_end(&mut self, execution: Execution) {
         if !std::mem::replace(&mut self.ended, true) {
             let plan = self.plans.get(execution.node);
@@ -169,7 +171,7 @@ impl Backward<'_> {
         }
     }
 
-    /// Marks values that a call takes, or that are returned or thrown, as wanted.
+    /// Marks values that are passed, returned or thrown as wanted.
     pub(super) fn want_given(
         &mut self,
         number: u32,
@@ -237,7 +239,7 @@ impl Backward<'_> {
             }
             End::Rethrow(exception) => {
                 if data {
-                    // A rethrow takes the reference to the exception. The values are those of the
+                    // A rethrow takes the reference to the exception. The values come from the
                     // earlier throw.
                     let thrown = of_end.thrown.iter().map(|(_, reach)| *reach);
                     let carried = thrown.fold(of_end.all_thrown, Reach::max);
@@ -252,7 +254,7 @@ impl Backward<'_> {
         }
     }
 
-    /// Marks the call at a node's end as in the slice.
+    /// Records that the call at a node's end is in the slice.
     pub(super) fn call_happened(
         &mut self,
         plan: &Plan,

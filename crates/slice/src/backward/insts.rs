@@ -1,4 +1,4 @@
-//! Instructions, with their reads and writes of memory.
+//! Processes instructions, with their reads and writes of memory.
 
 use afterimage_machine::Range;
 
@@ -52,7 +52,8 @@ impl Backward<'_> {
             Kind::GlobalSet => wanted = wanted.max(take(&mut self.globals, inst.number)),
             Kind::MemorySize if data => want(&mut self.sizes, inst.memory.into(), wanted.next()),
             Kind::MemorySize => {}
-            // The contents of a table are treated as a whole, and so are sizes.
+            // The contents of a table are treated as a whole, as are the sizes of memories and
+            // tables.
             Kind::MemoryGrow => {
                 wanted = wanted.max(take(&mut self.sizes, inst.memory.into()));
                 if data {
@@ -166,7 +167,7 @@ impl<'a> Accesses<'a> {
     }
 }
 
-/// Returns the last event, if it belongs to this instruction.
+/// Removes and returns the last event, if it belongs to instruction `of`.
 fn pop(events: &mut &[Event], of: usize) -> Option<Event> {
     let (&last, rest) = events.split_last()?;
     match last {

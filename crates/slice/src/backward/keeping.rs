@@ -10,7 +10,7 @@ use crate::plan::{End, Plan};
 use crate::reach::Reach;
 use crate::stretch::Execution;
 
-/// Records how a node is processed, to be memoised.
+/// A record of how a node is processed, which is to be memoised.
 #[derive(Debug)]
 pub(super) struct Keeping {
     key: Key,
@@ -24,8 +24,8 @@ pub(super) struct Keeping {
 }
 
 impl Backward<'_> {
-    /// Reuses the outcome for the same wanted set after the node, if known. Otherwise starts
-    /// recording, unless there is no room.
+    /// Reuses the known outcome for the same wanted set after the node. If there is none, starts
+    /// recording, provided that there is room.
     pub(super) fn as_before(
         &mut self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! Potential dependences.
+//! Finds potential dependences.
 
 use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_machine::{NodeEnd, Operand, Register, Taker};
@@ -185,7 +185,7 @@ impl Executed<'_> {
         };
         let ty = self.program.types.get(known.ty);
         let parameters = ty.map_or(0, |ty| ty.params.len() as u32);
-        // Control has reached the function's beginning.
+        // Where the function begins, the variable may be a parameter.
         if block.as_u32() == 0 && variable < parameters {
             found.push((Why::Data, Vertex::Parameter(function, variable)));
         }
@@ -264,7 +264,7 @@ impl Executed<'_> {
         }
     }
 
-    /// Appends what decides whether a block is executed, or a dispatch reached.
+    /// Appends the vertices that decide whether a block is executed, or a dispatch reached.
     fn decided(&mut self, function: FuncId, block: BlockId, found: &mut FlowEdges) {
         found.push((Why::Control, Vertex::Entry(function)));
         let Some((control, cfg)) = self.control(function) else {

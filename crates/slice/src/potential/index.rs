@@ -1,4 +1,4 @@
-//! Indexes of executed code.
+//! Indexes executed code.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::exercised::Operator;
 use crate::plan::{End, Kind, Plan};
 use crate::plans::Plans;
 
-/// An operator's position in a node: an instruction, or the node's end.
+/// An operator's position in a node, which is an instruction or the node's end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodePosition {
     pub node: usize,
@@ -24,19 +24,19 @@ pub(super) struct NodePosition {
 pub(super) struct One {
     pub code: NodeCode,
     pub plan: Rc<Plan>,
-    /// The variables that it writes, ascending.
+    /// The variables that the node writes, ascending.
     outputs: Box<[(u32, Register)]>,
 }
 
 impl One {
-    /// The final value of a variable, if the node writes it.
+    /// Returns the final value of a variable, if the node writes it.
     pub fn output(&self, variable: u32) -> Option<Register> {
         let found = self.outputs.binary_search_by_key(&variable, |(of, _)| *of);
         found.ok().map(|at| self.outputs[at].1)
     }
 }
 
-/// The nodes from which control may arrive at a block.
+/// The nodes from which control may reach a block.
 pub(super) struct Arrivals {
     pub nodes: Vec<usize>,
     /// Whether the block handles exceptions.
@@ -49,7 +49,8 @@ pub(super) struct Executed<'a> {
     pub nodes: Vec<One>,
     pub of_function: FxHashMap<FuncId, Vec<usize>>,
     pub places: FxHashMap<Operator, Vec<NodePosition>>,
-    /// The nodes that end with calls: direct calls by function, and calls through tables by type.
+    /// The nodes that end with direct calls, by callee. `indirect` has the nodes that end with
+    /// calls through tables, by type.
     pub calls: FxHashMap<FuncId, Vec<usize>>,
     pub indirect: Vec<(TypeId, usize)>,
     /// The nodes that may call the host.
@@ -210,13 +211,13 @@ impl<'a> Executed<'a> {
         self.places.keys().copied()
     }
 
-    /// The operator at a node's end.
+    /// Returns the operator at a node's end.
     pub fn end(&self, node: usize) -> Option<Operator> {
         let plan = &self.nodes[node].plan;
         Some((plan.function, plan.end_op?))
     }
 
-    /// The functions that a call may enter.
+    /// Returns the functions that a call may enter.
     pub fn callees(&self, end: &NodeEnd) -> Vec<FuncId> {
         match callee(end) {
             Some(&Callee::Direct(function)) => vec![function],
@@ -232,7 +233,7 @@ impl<'a> Executed<'a> {
         }
     }
 
-    /// The number of a call's results.
+    /// Returns the number of a call's results.
     pub fn results(&self, end: &NodeEnd) -> u32 {
         let ty = match callee(end) {
             Some(&Callee::Direct(function)) => match self.program.function(function) {
@@ -249,7 +250,7 @@ impl<'a> Executed<'a> {
         ty.map_or(0, |ty| ty.results.len() as u32)
     }
 
-    /// The nodes that may call a function.
+    /// Returns the nodes that may call a function.
     pub fn callers(&self, function: FuncId) -> Vec<usize> {
         let mut found = self.calls.get(&function).cloned().unwrap_or_default();
         if let Some(ty) = self.program.function(function).map(|f| f.ty) {
@@ -259,7 +260,7 @@ impl<'a> Executed<'a> {
         found
     }
 
-    /// The decisions about the execution of blocks.
+    /// Returns the decisions about the execution of blocks.
     pub fn control(&mut self, function: FuncId) -> Option<(&ControlDependence, &'a Cfg)> {
         let cfg = &self.program.function(function)?.cfg;
         let control = self.control.entry(function).or_insert_with(|| {
@@ -276,7 +277,7 @@ pub(super) fn callee(end: &NodeEnd) -> Option<&Callee> {
     }
 }
 
-/// The last operator of a block.
+/// Returns the last operator of a block.
 pub(super) fn terminator(cfg: &Cfg, block: BlockId) -> Option<OpId> {
     let block = cfg.blocks.get(block)?;
     Some(OpId::from_u32(block.ops.end.as_u32().checked_sub(1)?))
@@ -287,7 +288,7 @@ pub(super) fn is_dispatch(cfg: &Cfg, v: BlockId) -> bool {
     block.is_some_and(|block| matches!(block.kind, BlockKind::Dispatch(_)))
 }
 
-/// The vertices where an exception may choose a block as its handler, innermost first.
+/// Returns the vertices where an exception may choose a block as its handler, innermost first.
 fn dispatches_to(cfg: &Cfg, block: BlockId) -> Vec<BlockId> {
     let mut found: Vec<BlockId> = Vec::new();
     let mut of = Some(block);

@@ -1,4 +1,4 @@
-//! Slices over the dependences that the code allows.
+//! Computes slices over the dependences that the code allows.
 
 mod flow;
 mod index;
@@ -25,7 +25,7 @@ enum Vertex {
     Variable(FuncId, BlockId, u32),
     /// The execution of a block.
     Control(FuncId, BlockId),
-    /// The call of a function.
+    /// The call to a function.
     Entry(FuncId),
     /// An argument that the function's callers pass.
     Parameter(FuncId, u32),
@@ -46,9 +46,9 @@ enum Vertex {
 /// part of the static slice (Agrawal and Horgan 1990, section 3.1, the first approach).
 ///
 /// Variables are distinguished by the routes that control may take between the executed paths.
-/// Memory is not: a loaded value may come from every store to the same memory, and from every call
-/// of the host. Every dependence in the run is also a potential one, so these slices contain those
-/// over [exercised](crate::Exercised) dependences.
+/// Memory is not distinguished in this way. A loaded value may come from every store to the same
+/// memory, and from every call to the host. Every dependence in the run is also a potential
+/// dependence, so these slices contain the slices over [exercised](crate::Exercised) dependences.
 pub struct Potential<'a> {
     executed: Executed<'a>,
 }
@@ -88,8 +88,9 @@ impl<'a> Potential<'a> {
         known.map(|&operator| Vertex::Operator(operator)).collect()
     }
 
-    /// Returns the operators that may depend on some operators, over at most `depth` dependences:
-    /// the operators whose own slices contain one of these. Linear in all dependences.
+    /// Returns the operators that may depend on some operators, over at most `depth` dependences.
+    /// The backward slice of each result contains one of the given operators. Linear in all
+    /// dependences.
     pub fn forward(
         &mut self,
         from: &[Operator],
@@ -119,8 +120,8 @@ impl<'a> Potential<'a> {
     }
 }
 
-/// Returns the operators that are reachable over at most this many others. Vertices between two
-/// operators do not count.
+/// Returns the operators that are reachable over at most this many dependences between operators.
+/// Other vertices on the way do not count.
 fn levels(
     from: Vec<Vertex>,
     mut reach: Reach,

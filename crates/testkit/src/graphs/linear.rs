@@ -1,4 +1,4 @@
-//! Determines which frequencies follow from the measured ones, by linear algebra on the flow
+//! Determines which frequencies follow from the measured frequencies, by linear algebra on the flow
 //! equations.
 
 use afterimage_graph::FlowGraph;
@@ -53,8 +53,8 @@ fn inverse(x: i64) -> i64 {
     result
 }
 
-/// The known equations: flow conservation at every vertex, and the measured edges and vertices. The
-/// unknowns are the edges, followed by EXIT→root.
+/// Returns the known equations, which are flow conservation at every vertex, and the measured edges
+/// and vertices. The unknowns are the edges, followed by EXIT→root.
 fn known(graph: &FlowGraph, edges: &[EdgeId], vertices: &[BlockId]) -> Span {
     let unit = |e: EdgeId| {
         let mut row = vec![0; graph.edge_count() + 1];
@@ -95,7 +95,7 @@ fn outflow(graph: &FlowGraph, v: BlockId) -> Vec<i64> {
 }
 
 /// Whether frequencies of these edges and vertices, over any number of activations, determine the
-/// frequency of every edge and of EXIT→root: EFreq of Ball and Larus 1992, section 3.
+/// frequency of every edge and of EXIT→root. This is EFreq of Ball and Larus 1992, section 3.
 pub fn determines_edges(graph: &FlowGraph, edges: &[EdgeId], vertices: &[BlockId]) -> bool {
     let span = known(graph, edges, vertices);
     (0..=graph.edge_count()).all(|i| {
@@ -106,7 +106,7 @@ pub fn determines_edges(graph: &FlowGraph, edges: &[EdgeId], vertices: &[BlockId
 }
 
 /// Whether frequencies of these edges and vertices, over any number of activations, determine the
-/// frequency of every vertex: VFreq of Ball and Larus 1992, section 3.
+/// frequency of every vertex. This is VFreq of Ball and Larus 1992, section 3.
 pub fn determines_vertices(graph: &FlowGraph, edges: &[EdgeId], vertices: &[BlockId]) -> bool {
     let span = known(graph, edges, vertices);
     graph.vertices().all(|v| span.contains(inflow(graph, v)))

@@ -1,4 +1,4 @@
-//! Dominance, control dependence and loops, computed from their definitions.
+//! Computes dominance, control dependence and loops from their definitions.
 
 use afterimage_graph::{DepthFirst, FlowGraph};
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
@@ -52,8 +52,9 @@ pub fn depends_on(completed: &FlowGraph, v: BlockId, edge: EdgeId) -> bool {
     post_dominates(completed, v, to) && (v == from || !post_dominates(completed, v, from))
 }
 
-/// The loop with this header by Havlak's definition: the header's depth-first descendants that
-/// reach it through its descendants. Empty if no edge from a descendant enters the header.
+/// Returns the loop with this header by Havlak's definition. It consists of the header's
+/// depth-first descendants that reach the header through its descendants. The loop is empty if no
+/// edge from a descendant enters the header.
 pub fn havlak_loop(graph: &FlowGraph, search: &DepthFirst, header: BlockId) -> Vec<BlockId> {
     let outside = |v| !search.is_ancestor(header, v);
     let enters = |v| {

@@ -1,4 +1,5 @@
-//! Simple cycles, diamonds and the class G*, by enumeration. Exponential; for small graphs only.
+//! Finds simple cycles, diamonds and graphs of the class G*, by enumeration. Time is exponential,
+//! so this is for small graphs only.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
@@ -45,8 +46,8 @@ fn extend(
     }
 }
 
-/// Whether every simple undirected cycle, EXIT→root included, is a directed cycle or a diamond: the
-/// class G* of Ball and Larus 1992, section 3.3.
+/// Whether every simple undirected cycle, including those with EXIT→root, is a directed cycle or a
+/// diamond. This defines the class G* of Ball and Larus 1992, section 3.3.
 ///
 /// A cycle is directed if no vertex on it is the source of both its edges there. The cycle is a
 /// diamond if exactly one vertex on it is.

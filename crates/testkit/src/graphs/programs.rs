@@ -1,4 +1,4 @@
-//! Random programs without bytes: functions that call each other, possibly recursively.
+//! Generates random programs without bytes. Their functions call each other, possibly recursively.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{
@@ -21,7 +21,8 @@ const FUNCTION: Shape = Shape {
     ..Shape::FUNCTION
 };
 
-/// The ingredients of a function: its graph, the end of each block, and its type and role.
+/// The ingredients of a function, which are its graph, the end of each block, its type and its
+/// role.
 type Recipe = (
     (usize, Vec<(usize, usize)>),
     Vec<(u8, Index)>,
@@ -29,7 +30,7 @@ type Recipe = (
 );
 
 /// Generates programs of up to six functions and two imports. Any function may call any function,
-/// directly or indirectly; two of the three function types are equal. Blocks have any end that the
+/// directly or indirectly. Two of the three function types are equal. Blocks have any end that the
 /// graph allows.
 pub fn programs() -> impl Strategy<Value = Program> {
     let recipe = (
@@ -41,15 +42,15 @@ pub fn programs() -> impl Strategy<Value = Program> {
     (imports, proptest::collection::vec(recipe, 1..=6)).prop_map(|(i, f)| program(&i, &f))
 }
 
-/// A graph: its number of vertices and its edges.
+/// A graph, given as its number of vertices and its edges.
 pub type Edges = (usize, Vec<(usize, usize)>);
 
-/// How a block of [`regular`] ends.
+/// The way in which a block of [`regular`] ends.
 #[derive(Clone, Copy, Debug)]
 pub enum Ending {
-    /// A call of the function with this index. The only import has index 0.
+    /// A call to the function with this index. The only import has index 0.
     Call(usize),
-    /// A tail call of the function with this index; the block must lead to EXIT.
+    /// A tail call to the function with this index. The block must lead to EXIT.
     TailCall(usize),
     /// Any end without a call.
     Plain,
@@ -94,8 +95,8 @@ pub fn regular(
     Program::assemble(types, vec![import], functions, EntitySet::new())
 }
 
-/// Builds a chain of functions, each of which calls the next; the last calls the import. Block 0
-/// branches to block 1, which calls, or directly to block 2, which returns.
+/// Builds a chain of functions, each of which calls the next. The last function calls the import.
+/// Block 0 branches to block 1, which calls, or directly to block 2, which returns.
 pub fn call_chain(functions: usize) -> Program {
     regular(
         functions,
@@ -108,7 +109,7 @@ pub fn call_chain(functions: usize) -> Program {
     )
 }
 
-/// Builds a function whose only block ends in a tail call of itself.
+/// Builds a function with a single block, which ends in a tail call to the function itself.
 pub fn tail_call() -> Program {
     regular(1, |_| (2, vec![(0, 1)]), |_, _| Ending::TailCall(1))
 }

@@ -1,7 +1,7 @@
-//! Optimal placements by exhaustive search.
+//! Finds optimal placements by exhaustive search.
 
-/// Returns the accepted subset of `0..weights.len()` with the least total weight, by trying all
-/// 2^n; `None` if no subset is accepted.
+/// Returns the accepted subset of `0..weights.len()` with the least total weight, by trying all 2^n
+/// subsets. Returns `None` if no subset is accepted.
 pub fn cheapest_subset(
     weights: &[f64],
     mut accepts: impl FnMut(&[usize]) -> bool,

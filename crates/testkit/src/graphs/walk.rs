@@ -1,4 +1,4 @@
-//! Random executions of a program without bytes, counted the slow and obvious way.
+//! Executes programs without bytes at random, and counts the executions in a slow and obvious way.
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId, FunctionCounts};
 use afterimage_placement::{OpenFrame, Plan, RunFacts, Site};
@@ -16,14 +16,14 @@ pub struct Rules {
     pub host_uses_references: bool,
 }
 
-/// A run, counted as it happened.
+/// A run, with the counts taken while it happened.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The true counts.
+    /// The exact counts of the run.
     pub counts: Counts,
     /// The true number of executions of each block, except EXIT.
     pub blocks: Vec<Vec<u64>>,
-    /// The facts that the host saw.
+    /// The facts about the run that the host observed.
     pub facts: RunFacts,
 }
 
@@ -92,7 +92,7 @@ pub fn walk(program: &Program, rules: Rules, seed: u64) -> Option<Run> {
     Some(walker.finish())
 }
 
-/// An activation: the index of its function among the defined functions, and its current block.
+/// An activation, as the index of its function among the defined functions, and its current block.
 type Frame = (usize, BlockId);
 
 struct Walker<'a> {
@@ -217,7 +217,7 @@ impl Walker<'_> {
                 if self.random.one_in(100) {
                     self.end(true);
                 } else if self.random.one_in(10) {
-                    // The host calls back; the call continues when that returns.
+                    // The host calls back. The call continues when the callback returns.
                     self.start_from_host();
                 } else {
                     self.resume();
@@ -226,8 +226,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Continues after the call of the new top frame, if there is one. If that takes the frame to
-    /// EXIT, the frame returns as well.
+    /// Continues the new top frame after its call, if there is a frame. If the frame then reaches
+    /// EXIT, it returns as well.
     fn resume(&mut self) {
         while let Some(&(f, _)) = self.stack.last() {
             self.leave();

@@ -1,7 +1,7 @@
-//! Small modules, each for one feature. Every export named `run…` takes only `i32`s, or nothing,
-//! and returns at most one `i32`.
+//! Contains small modules, each for one feature. Every export named `run…` takes only `i32`s, or
+//! nothing, and returns at most one `i32`.
 
-/// The modules: name and text.
+/// The modules, as pairs of name and text.
 pub const HANDWRITTEN: &[(&str, &str)] = &[
     ("fibonacci", FIBONACCI),
     ("collatz", COLLATZ),
@@ -13,7 +13,7 @@ pub const HANDWRITTEN: &[(&str, &str)] = &[
     ("multi_value", MULTI_VALUE),
 ];
 
-/// Recursion: most blocks run while several activations are open.
+/// Recursion. Most blocks run while several activations are open.
 const FIBONACCI: &str = r#"(module
   (func $fib (export "run") (param $n i32) (result i32)
     (if (i32.lt_u (local.get $n) (i32.const 2)) (then (return (local.get $n))))
@@ -36,7 +36,7 @@ const COLLATZ: &str = r#"(module
           (br $again))))
     (local.get $steps)))"#;
 
-/// Nested loops over memory: counts the primes below n.
+/// Nested loops over memory that count the primes below n.
 const SIEVE: &str = r#"(module
   (memory 1)
   (func $sieve (export "run") (param $n i32) (result i32)
@@ -122,7 +122,7 @@ const TAIL_CALLS: &str = r#"(module
     (return_call_indirect (type $step)
       (i32.sub (local.get $n) (i32.const 1)) (i32.const 0))))"#;
 
-/// Several kinds of traps, a few frames down; the parameter selects the kind.
+/// Several kinds of traps, a few frames down. The parameter selects the kind.
 const TRAPS: &str = r#"(module
   (memory 1)
   (table 1 funcref)
@@ -143,7 +143,7 @@ const TRAPS: &str = r#"(module
     (call $down (local.get $kind) (i32.const 0)))
   (func $forever (export "run_overflow") (call $forever)))"#;
 
-/// Blocks and loops with parameters and several results; branches that carry values.
+/// Blocks and loops with parameters and several results, and branches that carry values.
 const MULTI_VALUE: &str = r#"(module
   (func $swap (param i32 i32) (result i32 i32) (local.get 1) (local.get 0))
   (func (export "run") (param $n i32) (result i32)
@@ -157,9 +157,9 @@ const MULTI_VALUE: &str = r#"(module
       (br_if $again (i32.gt_s (local.get $n) (i32.const 0))))
     (i32.mul (i32.const 100)) i32.add))"#;
 
-/// A module whose export `wander` takes one of two branches at random, as often as its argument
-/// says but at least once. The choice is bit 0 of the states of Marsaglia's xorshift (13, 7, 17),
-/// starting from 88172645463325252. `wander` returns the number of ones.
+/// A module with an export `wander` that takes one of two branches at random, as many times as its
+/// argument says but at least once. The choice is bit 0 of the states of Marsaglia's xorshift (13,
+/// 7, 17), starting from 88172645463325252. `wander` returns the number of ones.
 pub const WANDERER: &str = r#"(module
   (memory (export "memory") 1)
   (func (export "wander") (param $rounds i32) (result i32) (local $state i64) (local $odd i32)

@@ -35,11 +35,12 @@ const TAIL: u32 = 5;
 pub struct Traced {
     /// The encoded module.
     pub module: Vec<u8>,
-    /// The label depths of every `br_table`, by its block; the default comes last.
+    /// The label depths of every `br_table`, by its block. The default label comes last.
     pub(super) tables: BTreeMap<(FuncId, BlockId), Vec<u32>>,
 }
 
-/// Makes a module report everything it does to its host. `bytes` is the source of `program`.
+/// Makes a module report everything it does to its host. `bytes` contains the module from which
+/// `program` was parsed.
 ///
 /// # Panics
 /// If the module cannot be read or rewritten.
@@ -64,7 +65,7 @@ pub fn instrument(bytes: &[u8], program: &Program) -> Traced {
             tracer.types.function(values(hook.2), values(hook.3))
         })
         .collect();
-    // Bodies come first: they need types, and the type section precedes them.
+    // Bodies are made first, because they add types, and the type section precedes the code.
     for function in &program.functions {
         let body = tracer
             .body(bytes, function)
@@ -117,20 +118,20 @@ struct Body<'a> {
     out: wasm_encoder::Function,
     /// The local that holds the activation's number.
     activation: u32,
-    /// For each open block of the original: the number of our blocks directly around it and, for a
-    /// `try_table`, its handlers.
+    /// For each open block of the original, the number of added blocks directly around it and, for
+    /// a `try_table`, its handlers.
     frames: Vec<(u32, Option<Handlers>)>,
 }
 
-/// The clauses of a `try_table`: its operator, and the label of each clause as seen from outside
-/// our blocks.
+/// The clauses of a `try_table`, with its operator and the label of each clause as seen from
+/// outside the added blocks.
 struct Handlers {
     op: OpId,
     labels: Vec<u32>,
 }
 
 impl Body<'_> {
-    /// Converts a label of the original to the numbering here.
+    /// Converts a label of the original to the numbering with the added blocks.
     fn label(&self, depth: u32) -> u32 {
         depth
             + self
@@ -174,8 +175,8 @@ impl Tracer<'_> {
         self.report(&mut body, AT, &[function.cfg.graph.root().as_u32()]);
         let results = self.val_types(self.program.types[function.ty].results.to_vec())?;
         let whole = self.types.function(Vec::new(), results);
-        // The function's own label becomes this block's, so everything except tail calls leaves at
-        // its end.
+        // The function's label becomes the label of this block, so everything except tail calls
+        // leaves at the block's end.
         body.out
             .instruction(&Instruction::Block(BlockType::FunctionType(whole)));
 

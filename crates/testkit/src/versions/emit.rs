@@ -36,7 +36,7 @@ impl Transformations {
     };
 }
 
-/// The address of the array; its elements are numbered 0 to 63.
+/// The address of the array, which has elements 0 to 63.
 const ARRAY: u32 = 256;
 const HEAD: &str = "(module\n  (import \"wasi_snapshot_preview1\" \"proc_exit\" (func $exit (param i32)))\n  (memory (export \"memory\") 1)\n  (global $sp (mut i32) (i32.const 8192))\n";
 
@@ -172,7 +172,7 @@ impl Plain {
         self.body.put(format!("i32.store offset={}", 4 * var));
     }
 
-    /// Leaves a block unless a condition holds; the condition is first reduced to 0 or 1.
+    /// Leaves a block unless a condition holds. The condition is first reduced to 0 or 1.
     fn unless(&mut self, branch: Id) {
         for line in ["i32.const 1", "i32.and", "i32.eqz"] {
             self.body.put(line);
@@ -280,7 +280,7 @@ struct Short<'p> {
 }
 
 impl Short<'_> {
-    /// Assigns locals to a function's variables; parameters already have theirs.
+    /// Assigns locals to a function's variables. Parameters already have locals.
     fn variables(&mut self, function: &Function, params: Vec<usize>) {
         let mut locals: Vec<usize> = (function.params..function.vars)
             .map(|_| self.body.local())
@@ -482,8 +482,8 @@ impl Short<'_> {
     }
 }
 
-/// Whether two statements may be swapped: both only set variables, and neither uses what the other
-/// sets.
+/// Whether two statements may be swapped. Both must only set variables, and neither may use a
+/// variable that the other sets.
 fn independent(a: &Stmt, b: &Stmt) -> bool {
     fn uses(expr: &Expr, var: usize) -> bool {
         match expr {

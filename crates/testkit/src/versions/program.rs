@@ -1,4 +1,5 @@
-//! Random programs in a tiny language with 32-bit numbers, one array, and calls without recursion.
+//! Generates random programs in a tiny language with 32-bit numbers, one array, and calls without
+//! recursion.
 
 /// The number of an operation.
 pub(super) type Id = u32;
@@ -13,7 +14,8 @@ pub(super) enum Expr {
     Element(Index),
 }
 
-/// An array access: the load or store, and the operations that turn any number into an address.
+/// An array access, with the number of the load or store, and the operations that turn any number
+/// into an address.
 #[derive(Clone, Debug)]
 pub(super) struct Index {
     pub access: Id,
@@ -57,7 +59,7 @@ pub(super) struct Function {
     pub result: usize,
 }
 
-/// A program. Functions call only later ones; execution starts with the first.
+/// A random program. Functions call only later functions, and execution starts with the first.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub functions: Vec<Function>,

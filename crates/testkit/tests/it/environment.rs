@@ -34,7 +34,7 @@ fn guests(folder: &Path) {
     );
 }
 
-/// Does nothing on its own; it is a part of the test below.
+/// Does nothing on its own. It is a part of the test below.
 #[test]
 fn guests_for_another_process() {
     if let Some(folder) = env::var_os(OUT) {
@@ -63,7 +63,7 @@ fn guests_are_the_same_whatever_the_environment_says() {
     }
     guests(&at("ours"));
 
-    // Found like Debian's binaryen, this script records the call and fails.
+    // This script is found like the `wasm-opt` of Debian's binaryen. It records the call and fails.
     let called = at("called");
     let script = format!("#!/bin/sh\necho called >'{}'\nexit 1\n", called.display());
     fs::write(at("bin/wasm-opt"), script).unwrap();
@@ -120,7 +120,7 @@ fn guests_are_the_same_whatever_the_environment_says() {
         }
     }
 
-    // The reason for this test: in a single step, clang does call `wasm-opt`.
+    // Shows the reason for this test. In a single step, clang does call `wasm-opt`.
     let mut clang = tools::command("clang-19");
     clang.args(["--target=wasm32-wasi", "-nostdlib", "-O2", "-Wl,--no-entry"]);
     clang.arg("-o").arg(at("one.wasm")).arg(at("c.c"));

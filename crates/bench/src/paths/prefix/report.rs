@@ -1,4 +1,4 @@
-//! The tables that compare other forms with ours.
+//! Makes the tables that compare other forms with ours.
 
 use super::{BLOCKS, LEVEL, PATHS};
 use crate::paths::columns::{Column, table};

@@ -1,4 +1,4 @@
-//! The tables about the cost of recording.
+//! Makes the tables about the cost of recording.
 
 use super::Written;
 use crate::paths::columns::{Column, table};
@@ -94,7 +94,8 @@ pub(crate) fn report(rows: &[Row]) -> String {
     out
 }
 
-/// The 1992 paper's Table 3: every branch's outcome, compared with what recordings write.
+/// Makes the analogue of the 1992 paper's Table 3, which compares every branch's outcome with the
+/// data that recordings write.
 pub(crate) fn branches(rows: &[Row]) -> String {
     let megabytes = |row: &Row, which: usize| {
         row.recording.branches_and_ours()[which].0 * row.blocks as f64 / 8e6

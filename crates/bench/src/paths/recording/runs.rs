@@ -1,4 +1,4 @@
-//! Runs with the consumers to compare.
+//! Runs programs with the consumers to compare.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -75,8 +75,8 @@ pub(super) fn keep_moments(subject: &Subject, scheme: &Prepared, round: usize) -
     Ok(execution.cpu_seconds)
 }
 
-/// Runs with a consumer that regenerates, compacts, codes and writes. Returns the guest's processor
-/// time.
+/// Runs with a consumer that regenerates, compacts, codes and writes the path. Returns the guest's
+/// processor time.
 pub(super) fn write_live(subject: &Subject, scheme: &Prepared) -> Result<f64> {
     let mut file = BufWriter::new(File::create(subject.folder.path().join("live"))?);
     let mut failed = None;
@@ -101,8 +101,8 @@ pub(super) fn write_live(subject: &Subject, scheme: &Prepared) -> Result<f64> {
     }
 }
 
-/// Returns the number of bits that a run writes, the number of blocks in them, and the seconds to
-/// regenerate these.
+/// Returns the number of bits that a run writes, the number of blocks that they represent, and the
+/// seconds to regenerate these blocks.
 pub(super) fn written(subject: &Subject, scheme: &Prepared) -> Result<(u64, u64, f64)> {
     let mut words: Vec<u64> = Vec::new();
     scheme.run(&subject.command, |more| words.extend_from_slice(more))?;
