@@ -7,8 +7,8 @@ use afterimage_present::{ResultValue, bits_text, type_text, value_text, written_
 use afterimage_program::Names;
 use afterimage_replay::paths::At;
 use afterimage_replay::state::{
-    BitField, Bodies, Ended, Limits, Machine, Object, Occasion, Path, PathError, Piece, Place,
-    Rendered, Shape, Unavailable, Variables, Watch, WatchError, Written, follow_to,
+    BitField, Bodies, Ended, Limits, Machine, Object, Occasion, Path, PathError, Piece, Rendered,
+    Shape, Unavailable, VariableLocation, Variables, Watch, WatchError, Written, follow_to,
 };
 use afterimage_replay::steps::follow_to_end;
 use afterimage_replay::values::RecordedValues;
@@ -104,7 +104,7 @@ pub fn held(pieces: &[Piece], machine: &dyn Machine) -> Vec<u8> {
     let Some(piece) = pieces.first().filter(|piece| piece.bytes <= HELD) else {
         return Vec::new();
     };
-    let Place::Memory(address) = piece.place else {
+    let VariableLocation::Memory(address) = piece.place else {
         return Vec::new();
     };
     let mut held = vec![0; piece.bytes as usize];

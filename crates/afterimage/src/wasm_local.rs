@@ -5,7 +5,7 @@ use afterimage_analyses::why::ValType;
 use afterimage_ids::FuncId;
 use afterimage_program::{Module, Names};
 use afterimage_replay::state::{
-    Activation, Bodies, Evaluated, Occasion, Place, StateError, Unavailable, Variables,
+    Activation, Bodies, Evaluated, Occasion, StateError, Unavailable, VariableLocation, Variables,
 };
 use afterimage_replay::values::{Bits, RecordedValues, ValuesError};
 use anyhow::Result;
@@ -40,7 +40,7 @@ impl WasmLocal<'_, '_> {
         let evaluated = |occasion: &Occasion| {
             let &Occasion { number, time, op } = occasion;
             let activation = Activation::at(self.values, self.bodies, time, op)?;
-            let place = Place::Local(self.local);
+            let place = VariableLocation::Local(self.local);
             let unknown = || Unavailable::Unknown(place).into();
             let ty = activation.locals().get(self.local as usize);
             let value = match (ty, activation.recorded(self.values, self.local)) {

@@ -17,7 +17,7 @@ mod slices;
 
 use self::printers::PRINTERS;
 use crate::object::Object;
-use crate::place::{Machine, Piece, Place};
+use crate::place::{Machine, Piece, VariableLocation};
 use crate::sequence::Sequence;
 use crate::types::{Record, TypeKind, TypeRef};
 use crate::{Limits, Variables};
@@ -243,7 +243,7 @@ impl Reader<'_, '_> {
 
     fn at(&self, type_ref: TypeRef, address: u64) -> Option<Object> {
         let piece = Piece {
-            place: Place::Memory(address),
+            place: VariableLocation::Memory(address),
             offset: 0,
             bytes: self.variables.sized(type_ref).ok()?,
         };

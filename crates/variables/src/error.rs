@@ -7,7 +7,7 @@ use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_program::NoDebug;
 use thiserror::Error;
 
-use crate::place::Place;
+use crate::place::VariableLocation;
 
 /// The reason why the debug information does not answer a question.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -175,7 +175,7 @@ pub enum Unavailable {
     },
     /// The value of a place is unknown at this moment of the run.
     #[error("the value of {0} is not known")]
-    Unknown(Place),
+    Unknown(VariableLocation),
     /// The address is outside memory.
     #[error("address 0x{address:x} is outside the memory")]
     OutsideMemory {

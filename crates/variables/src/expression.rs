@@ -16,7 +16,7 @@ use afterimage_ids::OrigOffset;
 use gimli::{Expression, Operation};
 
 use crate::debug::{Debug, EntryId, Slice, local_of};
-use crate::place::{Machine, Piece, Place, Word};
+use crate::place::{Machine, Piece, VariableLocation, Word};
 use crate::prologue::Held;
 use crate::scalar::{Binary, Kind, Scalar, binary};
 use crate::{Unavailable, location};
@@ -41,7 +41,7 @@ pub(crate) struct Context<'m, 'a> {
 #[derive(Clone)]
 enum Item {
     /// The contents of a place, not read yet.
-    Unread(Place),
+    Unread(VariableLocation),
     Known(Scalar),
 }
 
@@ -320,16 +320,16 @@ impl<'m, 'a> Run<'m, 'a> {
         let offset =
             u32::try_from(skip).map_err(|_| Unavailable::Broken("a part beyond its place"))?;
         let (place, offset) = match simple {
-            None => (Place::OptimisedOut, 0),
+            None => (VariableLocation::OptimisedOut, 0),
             Some(Simple::Value(Item::Unread(place))) => (place, offset),
             Some(Simple::Value(Item::Known(scalar))) => {
                 let held = scalar.to_bytes(bytes.saturating_add(skip))?;
-                (Place::Value(held.into()), offset)
+                (VariableLocation::Value(held.into()), offset)
             }
-            Some(Simple::Bytes(bytes)) => (Place::Value(bytes), offset),
+            Some(Simple::Bytes(bytes)) => (VariableLocation::Value(bytes), offset),
             Some(Simple::Memory(item)) => {
                 let address = self.read(item)?.address(self.address_bits)?;
-                (Place::Memory(address.wrapping_add(skip)), 0)
+                (VariableLocation::Memory(address.wrapping_add(skip)), 0)
             }
         };
         Ok(Piece {

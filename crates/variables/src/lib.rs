@@ -71,7 +71,7 @@ pub use located::Located;
 pub use object::Object;
 pub use parts::{Part, Parts};
 pub use path::Path;
-pub use place::{Machine, Nothing, Piece, Place, Word};
+pub use place::{Machine, Nothing, Piece, VariableLocation, Word};
 pub use render::{Limits, Number, NumberType, Rank, Rendered, Shape, quoted};
 pub use scopes::FunctionScopes;
 pub use types::{

@@ -8,7 +8,7 @@ use crate::debug::EntryId;
 use crate::expression::Context;
 use crate::location::{EntryLocation, select};
 use crate::object::Object;
-use crate::place::{Machine, Nothing, Piece, Place};
+use crate::place::{Machine, Nothing, Piece, VariableLocation};
 use crate::prologue::Held;
 use crate::scalar::Scalar;
 use crate::variable::{Variable, VariableKind};
@@ -56,7 +56,7 @@ impl Variables<'_> {
         };
         if pieces
             .iter()
-            .all(|piece| piece.place == Place::OptimisedOut)
+            .all(|piece| piece.place == VariableLocation::OptimisedOut)
         {
             return Err(Unavailable::OptimisedOut);
         }
@@ -125,7 +125,7 @@ impl Variables<'_> {
         };
         let bytes = held.len() as u64;
         Ok(Piece {
-            place: Place::Value(held.into()),
+            place: VariableLocation::Value(held.into()),
             offset: 0,
             bytes,
         })
@@ -134,7 +134,7 @@ impl Variables<'_> {
 
 /// Returns the part of a parameter that an argument holds.
 fn arguments(held: &Held, machine: &dyn Machine) -> Piece {
-    let place = Place::Local(held.argument.local);
+    let place = VariableLocation::Local(held.argument.local);
     let bytes = held.bytes;
     let all = u64::MAX >> (64 - 8 * bytes.clamp(1, 8));
     let word = place.word(machine).ok();
@@ -143,7 +143,7 @@ fn arguments(held: &Held, machine: &dyn Machine) -> Piece {
         // The code stores only a part of the local's contents.
         Some(word) if cleared => {
             let bits = word.bits & u128::from(held.argument.mask);
-            Place::Value(bits.to_le_bytes()[..bytes as usize].into())
+            VariableLocation::Value(bits.to_le_bytes()[..bytes as usize].into())
         }
         _ => place,
     };

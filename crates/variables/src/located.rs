@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use afterimage_ids::OrigOffset;
 
 use crate::object::Object;
-use crate::place::{Machine, Place, Word};
+use crate::place::{Machine, VariableLocation, Word};
 use crate::{Unavailable, Variable, Variables};
 
 /// A variable's location, and the words that were read to find it. For a local, there are no such
@@ -14,7 +14,7 @@ use crate::{Unavailable, Variable, Variables};
 pub struct Located {
     /// The object, or the reason why there is none.
     pub object: Result<Object, Unavailable>,
-    words: Vec<(Place, Option<Word>)>,
+    words: Vec<(VariableLocation, Option<Word>)>,
     /// Whether anything other than these words was read.
     is_momentary: bool,
 }
@@ -51,12 +51,12 @@ impl Variables<'_> {
 /// A moment that notes which words are read.
 struct Noted<'m> {
     machine: &'m dyn Machine,
-    words: RefCell<Vec<(Place, Option<Word>)>>,
+    words: RefCell<Vec<(VariableLocation, Option<Word>)>>,
     is_momentary: Cell<bool>,
 }
 
 impl Noted<'_> {
-    fn word(&self, place: Place) -> Option<Word> {
+    fn word(&self, place: VariableLocation) -> Option<Word> {
         let word = place.word(self.machine).ok();
         self.words.borrow_mut().push((place, word));
         word
@@ -65,15 +65,15 @@ impl Noted<'_> {
 
 impl Machine for Noted<'_> {
     fn local(&self, index: u32) -> Option<Word> {
-        self.word(Place::Local(index))
+        self.word(VariableLocation::Local(index))
     }
 
     fn global(&self, index: u32) -> Option<Word> {
-        self.word(Place::Global(index))
+        self.word(VariableLocation::Global(index))
     }
 
     fn stack(&self, index: u32) -> Option<Word> {
-        self.word(Place::OperandStack(index))
+        self.word(VariableLocation::OperandStack(index))
     }
 
     fn memory(&self, address: u64, into: &mut [u8]) -> bool {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::Variables;
 use crate::debug::EntryId;
-use crate::place::{Piece, Place};
+use crate::place::{Piece, VariableLocation};
 use crate::types::TypeRef;
 
 /// The types of method tables, by the tables' addresses.
@@ -38,7 +38,7 @@ impl Variables<'_> {
             if let (
                 Some(of),
                 Some(Piece {
-                    place: Place::Memory(address),
+                    place: VariableLocation::Memory(address),
                     ..
                 }),
             ) = (of, place)

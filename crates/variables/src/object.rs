@@ -1,7 +1,7 @@
 //! Objects, which have a type and the places of their bytes, and the parts of objects.
 
 use crate::expression::Context;
-use crate::place::{Machine, Piece, Place, part, read};
+use crate::place::{Machine, Piece, VariableLocation, part, read};
 use crate::types::{BitField, Member, MemberOffset, Record, Type, TypeKind, TypeRef, VariantPart};
 use crate::{DebugError, PathError, Unavailable, Variables};
 use std::ops::Range;
@@ -23,7 +23,7 @@ impl Object {
     /// Returns the ranges of memory 0 that hold parts of the object.
     pub fn memory(&self) -> impl Iterator<Item = Range<u64>> {
         self.pieces.iter().filter_map(|piece| match piece.place {
-            Place::Memory(address) => Some(address..address.saturating_add(piece.bytes)),
+            VariableLocation::Memory(address) => Some(address..address.saturating_add(piece.bytes)),
             _ => None,
         })
     }
@@ -34,7 +34,7 @@ impl Object {
             (
                 [
                     Piece {
-                        place: Place::Memory(address),
+                        place: VariableLocation::Memory(address),
                         ..
                     },
                 ],
@@ -256,7 +256,7 @@ impl Variables<'_> {
             _ => address,
         };
         let piece = Piece {
-            place: Place::Memory(address),
+            place: VariableLocation::Memory(address),
             offset: 0,
             bytes,
         };

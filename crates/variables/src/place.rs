@@ -7,7 +7,7 @@ use crate::Unavailable;
 
 /// A place of a WebAssembly program that holds a variable or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum VariableLocation {
     /// A local of the function.
     Local(u32),
     /// A global of the module.
@@ -22,7 +22,7 @@ pub enum Place {
     OptimisedOut,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for VariableLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local(index) => write!(f, "local {index}"),
@@ -39,7 +39,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
     /// The place that holds the bytes.
-    pub place: Place,
+    pub place: VariableLocation,
     /// The position of the piece's first byte in the place, counted from 0 at the least significant
     /// byte. Always 0 for memory, because the address includes the position.
     pub offset: u32,
@@ -127,7 +127,7 @@ impl Machine for Nothing {
     }
 }
 
-impl Place {
+impl VariableLocation {
     /// Returns the value of a local, global or slot.
     pub(crate) fn word(&self, machine: &dyn Machine) -> Result<Word, Unavailable> {
         let word = match self {
@@ -146,18 +146,18 @@ impl Piece {
         let start = usize::try_from(u64::from(self.offset) + from).unwrap_or(usize::MAX);
         let end = start.saturating_add(into.len());
         match &self.place {
-            Place::Memory(address) => {
+            VariableLocation::Memory(address) => {
                 let address = address.wrapping_add(from);
                 if !machine.memory(address, into) {
                     return Err(Unavailable::OutsideMemory { address });
                 }
             }
-            Place::Value(bytes) => {
+            VariableLocation::Value(bytes) => {
                 let bits = 8 * bytes.len() as u32;
                 let found = bytes.get(start..end).ok_or(Unavailable::Narrow { bits })?;
                 into.copy_from_slice(found);
             }
-            Place::OptimisedOut => return Err(Unavailable::OptimisedOut),
+            VariableLocation::OptimisedOut => return Err(Unavailable::OptimisedOut),
             place => {
                 let word = place.word(machine)?;
                 let bytes = word.bits.to_le_bytes();
@@ -177,12 +177,12 @@ impl Piece {
 pub(crate) fn part(pieces: &[Piece], offset: u64, bytes: u64) -> Vec<Piece> {
     if let [
         Piece {
-            place: Place::Memory(address),
+            place: VariableLocation::Memory(address),
             ..
         },
     ] = pieces
     {
-        let place = Place::Memory(address.wrapping_add(offset));
+        let place = VariableLocation::Memory(address.wrapping_add(offset));
         return vec![Piece {
             place,
             offset: 0,
@@ -200,7 +200,7 @@ pub(crate) fn part(pieces: &[Piece], offset: u64, bytes: u64) -> Vec<Piece> {
                 ..piece.clone()
             };
             match &mut own.place {
-                Place::Memory(address) => *address = address.wrapping_add(skip),
+                VariableLocation::Memory(address) => *address = address.wrapping_add(skip),
                 // Only 2³² bytes of a local or a constant can be addressed, so a clamped offset is
                 // still outside the place.
                 _ => {
@@ -216,7 +216,7 @@ pub(crate) fn part(pieces: &[Piece], offset: u64, bytes: u64) -> Vec<Piece> {
     }
     if left > 0 {
         found.push(Piece {
-            place: Place::OptimisedOut,
+            place: VariableLocation::OptimisedOut,
             offset: 0,
             bytes: left,
         });

@@ -3,7 +3,7 @@
 
 use crate::containers::Contents;
 use crate::object::Object;
-use crate::place::{Machine, Piece, Place};
+use crate::place::{Machine, Piece, VariableLocation};
 use crate::types::{Member, Record, TypeKind, TypeRef};
 use crate::{Limits, PathError, Variables};
 
@@ -106,7 +106,7 @@ impl Variables<'_> {
         let elements = (0..sequence.count.min(most)).map(|index| self.nth(&sequence, index));
         let pieces = elements.flat_map(|element| element.map_or(Vec::new(), |one| one.pieces));
         let is_there = |piece: &Piece| match piece.place {
-            Place::Memory(address) => {
+            VariableLocation::Memory(address) => {
                 let last = piece.bytes.checked_sub(1);
                 last.and_then(|last| address.checked_add(last))
                     .is_some_and(|last| machine.memory(last, &mut [0]))
@@ -125,7 +125,8 @@ impl Variables<'_> {
             Some((head, _)) => head + index,
             None => index,
         };
-        let place = Place::Memory(sequence.address.wrapping_add(index.wrapping_mul(bytes)));
+        let place =
+            VariableLocation::Memory(sequence.address.wrapping_add(index.wrapping_mul(bytes)));
         let piece = Piece {
             place,
             offset: 0,

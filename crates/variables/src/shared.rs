@@ -13,7 +13,7 @@ use gimli::{AttributeValue, Expression};
 
 use crate::debug::{EntryId, Slice};
 use crate::expression::Context;
-use crate::place::{Machine, Place, Word};
+use crate::place::{Machine, VariableLocation, Word};
 use crate::scopes::{FunctionScopes, Scope};
 use crate::types::TypeRef;
 use crate::variable::Variable;
@@ -171,7 +171,7 @@ impl<'a> Variables<'a> {
             }
             let read = base.read.take();
             for piece in pieces.unwrap_or_default() {
-                if let Place::Memory(start) = piece.place {
+                if let VariableLocation::Memory(start) = piece.place {
                     stays.push(Stay {
                         base: read.clone(),
                         start,

@@ -14,7 +14,7 @@ use crate::index::{Index, LeftOut};
 use crate::locked;
 use crate::recent::{Loaded, Recent};
 use crate::stretches::{Made, MakeStretch, Standing, StretchError};
-use crate::trace::{DefinedBy, Epochs, HostCalls, Place, Span, VariableBefore};
+use crate::trace::{DefinedBy, Epochs, HostCalls, Span, StorageCell, VariableBefore};
 
 /// The maximum number of an epoch's bytes in one chunk.
 const PART: usize = 15 << 20;
@@ -451,7 +451,7 @@ impl Epochs for FileEpochs {
     fn written_before(
         &self,
         mut position: usize,
-        place: Place,
+        place: StorageCell,
     ) -> Result<Option<(Origin, u64)>, EpochFileError> {
         let Some(made) = &self.made else {
             return Ok(None);
@@ -461,7 +461,7 @@ impl Epochs for FileEpochs {
         let mut missed = false;
         loop {
             let last = match place {
-                Place::Byte { memory, address } if missed => {
+                StorageCell::Byte { memory, address } if missed => {
                     made.wrote_byte(position, memory, address)
                 }
                 _ => made.written_before(position, place),
@@ -475,8 +475,8 @@ impl Epochs for FileEpochs {
             position = earlier;
             let writers = self.writers(position)?;
             let found = match place {
-                Place::Byte { memory, address } => writers.of_byte(memory, address),
-                Place::Global(global) => writers.of_global(global),
+                StorageCell::Byte { memory, address } => writers.of_byte(memory, address),
+                StorageCell::Global(global) => writers.of_global(global),
             };
             if found.is_some() {
                 return Ok(found);

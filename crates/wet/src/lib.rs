@@ -27,8 +27,8 @@ pub use printed::{FilePrinted, MOST_PRINTED, Printed, PrintedError, PrintedWrite
 pub use stretches::{MakeStretch, Standing, StretchError};
 pub use trace::{
     Bits, Compiled, ComputedValues, DefinedBy, Definition, Epochs, Held, Holders, HoldersMark,
-    HostCall, HostCalls, Instance, Place, ReadBy, Readers, Reading, Source, Span, TableOrSize,
-    Taken, TakenBy, Takers, TraceError, VariableBefore, WholeTrace, Writer,
+    HostCall, HostCalls, Instance, ReadBy, Readers, Reading, Source, Span, StorageCell,
+    TableOrSize, Taken, TakenBy, Takers, TraceError, VariableBefore, WholeTrace, Writer,
 };
 
 /// Locks a cache. The cache is sound even after a panic, because each change is a single insertion.

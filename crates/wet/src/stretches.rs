@@ -9,7 +9,7 @@ use crate::build::LastWriters;
 use crate::epoch::Epoch;
 use crate::file::EpochFileError;
 use crate::recent::Loaded;
-use crate::trace::{HostCalls, Place};
+use crate::trace::{HostCalls, StorageCell};
 
 /// The reason why a stretch cannot be built.
 pub type StretchError = Box<dyn Error + Send + Sync>;
@@ -58,7 +58,11 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// If the data about the stretches is damaged.
-    fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError>;
+    fn written_before(
+        &self,
+        position: usize,
+        place: StorageCell,
+    ) -> Result<Option<usize>, StretchError>;
 
     /// Returns the last earlier stretch that wrote exactly this byte, or `None` if there is none.
     /// Also returns the cost, as the number of stretches that could have been built in the same
@@ -181,7 +185,7 @@ impl Made {
     pub(crate) fn written_before(
         &self,
         position: usize,
-        place: Place,
+        place: StorageCell,
     ) -> Result<Option<usize>, EpochFileError> {
         let found = self.maker.written_before(position, place);
         found.map_err(EpochFileError::Made)

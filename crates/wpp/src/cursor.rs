@@ -1,14 +1,14 @@
 //! Moves through a path.
 
 mod calls;
-mod place;
+mod occurrence;
 mod siblings;
 mod stack;
 
 use afterimage_ids::{FuncId, NodeId};
 
 pub use self::calls::{CallEvent, Calls};
-use self::place::Place;
+use self::occurrence::SymbolOccurrence;
 pub use self::stack::Activation;
 use crate::{PathError, Segments, WholePath};
 
@@ -43,7 +43,7 @@ pub struct Cursor<'a, S: Segments> {
 #[derive(Clone)]
 enum At {
     Before,
-    On(Place),
+    On(SymbolOccurrence),
     After,
 }
 
@@ -89,7 +89,7 @@ impl<S: Segments> Cursor<'_, S> {
                     place.locate_in(measured, segment, offset);
                 }
             }
-            _ => self.at = At::On(Place::at(self.path, time)?),
+            _ => self.at = At::On(SymbolOccurrence::at(self.path, time)?),
         }
         Ok(self.visit())
     }
@@ -225,7 +225,7 @@ impl<S: Segments> Cursor<'_, S> {
     }
 }
 
-impl Place {
+impl SymbolOccurrence {
     /// Returns the node that contains block `time`, which must be from 1 to the path's length.
     fn at<S: Segments>(path: &WholePath<S>, time: u64) -> Result<Self, PathError<S::Error>> {
         let segment = path.segment_of(time);

@@ -9,7 +9,7 @@ use afterimage_analyses::why::{At, Computed, End, Spot, StepBack, written_until}
 use afterimage_present::{Assigned, Cause, CurrencyCause, WhyPlace};
 use afterimage_profile::prologue_end;
 use afterimage_program::Location;
-use afterimage_replay::state::{Activation, Path, Place};
+use afterimage_replay::state::{Activation, Path, VariableLocation};
 use afterimage_replay::steps::Range;
 use anyhow::Result;
 
@@ -107,7 +107,10 @@ impl<'c, 'a> Causes<'c, 'a> {
         let cause = match (early, late, &made_a) {
             (Elsewhere::At { first, .. }, _, _) if first >= moment_a => Cause::Early {
                 time: first.0,
-                in_local: matches!(place, Some(Place::Local(_) | Place::OperandStack(_))),
+                in_local: matches!(
+                    place,
+                    Some(VariableLocation::Local(_) | VariableLocation::OperandStack(_))
+                ),
             },
             (_, Elsewhere::At { first, .. }, _) if first >= moment_b => {
                 Cause::Late { time: first.0 }
@@ -123,14 +126,15 @@ impl<'c, 'a> Causes<'c, 'a> {
                         early"
                         .to_owned(),
                 },
-                (Maker::Operator(_), Some(Place::Local(_) | Place::OperandStack(_))) => {
-                    Cause::Unknown {
-                        why: "the optimised program has no code for the assignment and may need \
+                (
+                    Maker::Operator(_),
+                    Some(VariableLocation::Local(_) | VariableLocation::OperandStack(_)),
+                ) => Cause::Unknown {
+                    why: "the optimised program has no code for the assignment and may need \
                         none, as when the call passes a parameter; another variable may use the \
                         place since"
-                            .to_owned(),
-                    }
-                }
+                        .to_owned(),
+                },
                 _ => Cause::Removed,
             },
             (_, Elsewhere::Never, Maker::Operator(spot)) if self.is_parameter(*spot)? => {
@@ -328,12 +332,12 @@ fn maker(side: &Side<'_, '_>, seen: &ReadValue) -> Result<Maker> {
         Ok(At::Register(activation.instance, register))
     };
     let from = match piece.place {
-        Place::Local(index) => of_variable(index)?,
-        Place::OperandStack(slot) => match activation.slot(slot) {
+        VariableLocation::Local(index) => of_variable(index)?,
+        VariableLocation::OperandStack(slot) => match activation.slot(slot) {
             Some((variable, _)) => of_variable(variable)?,
             None => return Ok(Maker::Unknown("it is in a slot that is not in use")),
         },
-        Place::Memory(address) => {
+        VariableLocation::Memory(address) => {
             let range = Range {
                 memory: 0,
                 address,
@@ -343,9 +347,11 @@ fn maker(side: &Side<'_, '_>, seen: &ReadValue) -> Result<Maker> {
             let until = (activation.instance, executed);
             written_until(&walk, &scene.host, until, range, &seen.held)?.0
         }
-        Place::Global(_) => return Ok(Maker::Unknown("it is in a global of WebAssembly")),
-        Place::Value(_) => return Ok(Maker::Computed),
-        Place::OptimisedOut => return Ok(Maker::Unknown("it is optimised out")),
+        VariableLocation::Global(_) => {
+            return Ok(Maker::Unknown("it is in a global of WebAssembly"));
+        }
+        VariableLocation::Value(_) => return Ok(Maker::Computed),
+        VariableLocation::OptimisedOut => return Ok(Maker::Unknown("it is optimised out")),
     };
     if let At::Written { instance, inst, .. } = from {
         let compiled = scene.values.compiled(instance.node)?;

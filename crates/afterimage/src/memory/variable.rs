@@ -8,9 +8,9 @@ use afterimage_present::{CallThere, VariableThere, grouped, shell_word};
 use afterimage_program::{Function, Names};
 use afterimage_replay::paths::{At as When, Window};
 use afterimage_replay::state::{
-    Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Place, Shape,
-    TypeKind, Unavailable, VariableKind, Variables, Watch, WatchError, Watched, Word, Written,
-    follow_to,
+    Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Shape,
+    TypeKind, Unavailable, VariableKind, VariableLocation, Variables, Watch, WatchError, Watched,
+    Word, Written, follow_to,
 };
 use afterimage_replay::steps::{At, LARGEST_RANGE, MemoryAnswer, Range};
 use afterimage_replay::values::RecordedValues;
@@ -438,7 +438,7 @@ fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
         let mut places = Vec::new();
         for piece in &object.pieces {
             let place = match &piece.place {
-                Place::OptimisedOut => "optimised out".to_owned(),
+                VariableLocation::OptimisedOut => "optimised out".to_owned(),
                 place => place.to_string(),
             };
             if !places.contains(&place) {

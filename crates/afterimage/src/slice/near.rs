@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use afterimage_analyses::slices::{self, Nearby, Place, SliceAbout, SliceAlong, Through};
+use afterimage_analyses::slices::{self, Nearby, SliceAbout, SliceAlong, Through, Visibility};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::document::objects::Position;
 use afterimage_profile::Source;
@@ -81,22 +81,22 @@ impl NearQuery {
                 Ok(all) => all,
                 Err(error) => {
                     failed = Some(error);
-                    return Place::Elsewhere;
+                    return Visibility::Elsewhere;
                 }
             };
             let Some(operator) = all.get(op.as_u32() as usize) else {
-                return Place::Elsewhere;
+                return Visibility::Elsewhere;
             };
             let is_frame = |_: &FuncId| lowers_stack(&all);
             let is_frame = *origins.entry(function).or_insert_with_key(is_frame) == Some(op);
             if is_frame || allocates(name) && !operator.name.starts_with("memory.") {
-                return Place::Origin;
+                return Visibility::Origin;
             }
             let own = |at: &Location| scene.folded().shows(at.file);
             let around = || scene.folded().around(operator.offset).into_iter().next();
             match operator.position.filter(own).or_else(around) {
-                Some(Location { file, line, .. }) => Place::Line((file, line)),
-                None => Place::Elsewhere,
+                Some(Location { file, line, .. }) => Visibility::Line((file, line)),
+                None => Visibility::Elsewhere,
             }
         };
         let found = slices::nearest(

@@ -16,7 +16,7 @@ use afterimage_present::{grouped, value_text};
 use afterimage_profile::location::{Occurrence, split_occurrence};
 use afterimage_replay::paths::{At, PathFileError};
 use afterimage_replay::state::{
-    Activation, Bodies, Path, PathError, Piece, Place, Variables, Written,
+    Activation, Bodies, Path, PathError, Piece, VariableLocation, Variables, Written,
 };
 use afterimage_replay::steps::{Operators, Range, StepsError, memory_size};
 use afterimage_replay::values::{Execution, RecordedValues};
@@ -329,7 +329,7 @@ fn of_variable(scene: &Scene<'_, '_>, at: &str, name: &str) -> Result<SliceStart
         written,
         ..
     } = found.map_err(|why| anyhow!("--var {name} at t={}: {why}", grouped(time)))?;
-    let lost = |piece: &Piece| matches!(piece.place, Place::OptimisedOut);
+    let lost = |piece: &Piece| matches!(piece.place, VariableLocation::OptimisedOut);
     if !pieces.is_empty() && pieces.iter().all(lost) {
         bail!("--var {name} at t={}: optimised out", grouped(time));
     }
@@ -363,7 +363,7 @@ fn of_local(
     let ty = *ty.with_context(|| format!("{name} is local {local}, which does not exist"))?;
     let text = value_text(ty, activation.recorded(values, local)?);
     let piece = Piece {
-        place: Place::Local(local),
+        place: VariableLocation::Local(local),
         offset: 0,
         bytes: 1,
     };

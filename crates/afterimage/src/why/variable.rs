@@ -3,7 +3,9 @@
 use afterimage_analyses::why::{At, Bytes, written_until};
 use afterimage_present::{grouped, value_text};
 use afterimage_replay::paths::At as When;
-use afterimage_replay::state::{Activation, Bodies, Path, PathError, Place, Shape, Variables};
+use afterimage_replay::state::{
+    Activation, Bodies, Path, PathError, Shape, VariableLocation, Variables,
+};
 use afterimage_replay::steps::Range;
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -76,8 +78,8 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
         })
     };
     let from = match piece.place {
-        Place::Local(index) => of_local(index)?,
-        Place::OperandStack(slot) => {
+        VariableLocation::Local(index) => of_local(index)?,
+        VariableLocation::OperandStack(slot) => {
             let found = activation.slot(slot);
             of_local(
                 found
@@ -85,7 +87,7 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
                     .0,
             )?
         }
-        Place::Memory(address) => {
+        VariableLocation::Memory(address) => {
             // For a bit-field, uses the bytes that contain its bits.
             let (skipped, length) = match bits {
                 Some(bits) => (
@@ -118,13 +120,13 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
             }
             at
         }
-        Place::Global(index) => bail!(
+        VariableLocation::Global(index) => bail!(
             "{expression} is in global {index} then; ask about the statement that last wrote it"
         ),
-        Place::Value(_) => {
+        VariableLocation::Value(_) => {
             bail!("{expression} is a constant there, {value}: the compiler computed it")
         }
-        Place::OptimisedOut => bail!("{expression} is optimised out there"),
+        VariableLocation::OptimisedOut => bail!("{expression} is optimised out there"),
     };
     let place = scene.place(spot)?;
     let where_ = place.described();
@@ -137,7 +139,7 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
         Some((bits, At::Written { range, .. })) => {
             // The write may begin after the bit-field's first byte.
             let first = match piece.place {
-                Place::Memory(address) => address + u64::from(bits.first / 8),
+                VariableLocation::Memory(address) => address + u64::from(bits.first / 8),
                 _ => range.address,
             };
             let skipped = 8 * range.address.saturating_sub(first);

@@ -2,7 +2,7 @@
 
 use afterimage_machine::{NodeCode, Operand, Range, Taker};
 use afterimage_slice::{Criterion, Reach, Want};
-use afterimage_variables::{Piece, Place};
+use afterimage_variables::{Piece, VariableLocation};
 
 use afterimage_replay::state::Activation;
 use afterimage_replay::values::{Execution, Kind};
@@ -71,7 +71,12 @@ pub fn of_bytes_behind(activation: &Activation<'_>, range: Range) -> Criterion {
 /// Returns the criterion for a variable's places in memory and globals, when its function has
 /// ended. The criterion applies to the end of the node that contains a moment.
 pub fn of_pieces_behind(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
-    let lasting = |piece: &&Piece| matches!(piece.place, Place::Global(_) | Place::Memory(_));
+    let lasting = |piece: &&Piece| {
+        matches!(
+            piece.place,
+            VariableLocation::Global(_) | VariableLocation::Memory(_)
+        )
+    };
     let lasting = Vec::from_iter(pieces.iter().filter(lasting).cloned());
     of_pieces_after(activation, &lasting, usize::MAX)
 }
@@ -84,16 +89,16 @@ pub fn of_pieces(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
 fn of_pieces_after(activation: &Activation<'_>, pieces: &[Piece], behind: usize) -> Criterion {
     let held = |variable| want(activation.source(variable));
     let variable = |piece: &Piece| match piece.place {
-        Place::Local(local) => Some(local),
-        Place::OperandStack(slot) => activation.slot(slot).map(|(variable, _)| variable),
+        VariableLocation::Local(local) => Some(local),
+        VariableLocation::OperandStack(slot) => activation.slot(slot).map(|(variable, _)| variable),
         _ => None,
     };
     let variables = pieces.iter().filter_map(variable);
     let blocks = variables.flat_map(|variable| activation.moved(variable));
     let wants = pieces.iter().filter_map(|piece| match piece.place {
-        Place::Local(_) | Place::OperandStack(_) => held(variable(piece)?),
-        Place::Global(global) => Some(Want::Global(global, behind)),
-        Place::Memory(address) => {
+        VariableLocation::Local(_) | VariableLocation::OperandStack(_) => held(variable(piece)?),
+        VariableLocation::Global(global) => Some(Want::Global(global, behind)),
+        VariableLocation::Memory(address) => {
             let length = piece.bytes;
             let memory = 0;
             Some(Want::Bytes(
@@ -105,7 +110,7 @@ fn of_pieces_after(activation: &Activation<'_>, pieces: &[Piece], behind: usize)
                 behind,
             ))
         }
-        Place::Value(_) | Place::OptimisedOut => None,
+        VariableLocation::Value(_) | VariableLocation::OptimisedOut => None,
     });
     Criterion {
         start: activation.instance.time,

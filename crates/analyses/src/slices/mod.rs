@@ -63,7 +63,7 @@ pub use chop::chop;
 pub use exercised::{Direction, exercised, grouped, is_followed, reachable};
 pub use forward::{forward, influence};
 pub use near::near;
-pub use nearest::{Nearby, Nearest, Place, Through, nearest};
+pub use nearest::{Nearby, Nearest, Through, Visibility, nearest};
 pub use query::{SliceAbout, SliceAlong, SliceQuery};
 pub use question::{Algorithm, Origin, Question, answer, by_statements, exercised_of};
 pub use report::{SliceCounts, SlicedLine, SlicedOperator};

@@ -12,7 +12,7 @@ use super::near::{Dependence, Point, Steps, Stop};
 
 /// The place of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place<L> {
+pub enum Visibility<L> {
     /// The operator belongs to a line that may be shown.
     Line(L),
     /// The operator belongs to code that is not shown. The search passes through it.
@@ -68,7 +68,7 @@ pub fn nearest<'v, 'a, L: Copy + Eq + Hash>(
     host: &HostReads<'v, 'a>,
     module: &'a [u8],
     criteria: &[Criterion],
-    place: &mut dyn FnMut(FuncId, OpId) -> Place<L>,
+    place: &mut dyn FnMut(FuncId, OpId) -> Visibility<L>,
     (enough, most): (usize, usize),
 ) -> Result<Nearest<L>, HostReadsError> {
     let mut steps = Steps::new(host, module, Follows::ALL);
@@ -101,12 +101,12 @@ pub fn nearest<'v, 'a, L: Copy + Eq + Hash>(
             Ok(Some((function, op))) => Ok(*places
                 .entry((function, op))
                 .or_insert_with(|| place(function, op))),
-            Ok(None) | Err(Stop::Left) => Ok(Place::Elsewhere),
+            Ok(None) | Err(Stop::Left) => Ok(Visibility::Elsewhere),
             Err(Stop::Error(error)) => Err(error),
         };
         let at = placed(&mut steps, point)?;
         match at {
-            Place::Line(line) if known.insert(line) => match steps.spot(point) {
+            Visibility::Line(line) if known.insert(line) => match steps.spot(point) {
                 Ok(Some(spot)) => lines.push(Nearby {
                     line,
                     spot,
@@ -116,8 +116,8 @@ pub fn nearest<'v, 'a, L: Copy + Eq + Hash>(
                 Ok(None) | Err(Stop::Left) => {}
                 Err(Stop::Error(error)) => return Err(error),
             },
-            Place::Origin => continue,
-            Place::Line(_) | Place::Elsewhere => {}
+            Visibility::Origin => continue,
+            Visibility::Line(_) | Visibility::Elsewhere => {}
         }
         let found = match steps.of(point) {
             Ok(found) => found,

@@ -61,8 +61,8 @@ pub use activation::{Activation, Bodies, Stands};
 pub use afterimage_variables::{
     BitField, Condition, ConditionError, ConditionNumber, DebugError, FunctionScopes, Held, Limits,
     Located, Machine, Nothing, Number, NumberType, Object, Part, Parts, Path, PathError, Piece,
-    Place, Rank, Rendered, Shape, Truth, TypeKind, TypeRef, Unavailable, Variable, VariableKind,
-    Variables, Word, quoted,
+    Rank, Rendered, Shape, Truth, TypeKind, TypeRef, Unavailable, Variable, VariableKind,
+    VariableLocation, Variables, Word, quoted,
 };
 pub use error::StateError;
 pub use follow::{Halt, follow_to};

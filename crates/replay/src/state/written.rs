@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use afterimage_ids::{BlockId, FuncId, NodeId, OpId, OrigOffset};
 use afterimage_variables::{
-    FunctionScopes, Machine, Piece, Place, Variable, VariableKind, Variables, Word,
+    FunctionScopes, Machine, Piece, Variable, VariableKind, VariableLocation, Variables, Word,
 };
 use afterimage_wpp::Visit;
 use wasmparser::Operator;
@@ -126,12 +126,12 @@ pub(super) fn doubt(
     let mut locals = probe.locals.into_inner();
     let pieces = located.map_or(Vec::new(), |object| object.pieces);
     locals.extend(pieces.iter().filter_map(|piece| match piece.place {
-        Place::Local(local) => Some(local),
+        VariableLocation::Local(local) => Some(local),
         _ => None,
     }));
     locals.sort_unstable();
     locals.dedup();
-    let on_stack = |piece: &Piece| matches!(piece.place, Place::OperandStack(_));
+    let on_stack = |piece: &Piece| matches!(piece.place, VariableLocation::OperandStack(_));
     let place = if probe.slots.get() || pieces.iter().any(on_stack) {
         Some((here, Writer::Slot))
     } else {

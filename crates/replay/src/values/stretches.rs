@@ -9,7 +9,7 @@ use afterimage_machine::{Body, NodeEnd, Range, Snapshots, StoppedBefore, compile
 use afterimage_program::{EdgeKind, Module};
 use afterimage_trace::TraceFile;
 use afterimage_wet::{
-    Before, FileEpochs, HostCalls, LastWriters, LeftOut, MakeStretch, Place, Run, Standing,
+    Before, FileEpochs, HostCalls, LastWriters, LeftOut, MakeStretch, Run, Standing, StorageCell,
     StretchError,
 };
 use afterimage_wpp::{OpenActivation, Segments, StretchDirectory, Summary};
@@ -283,10 +283,14 @@ impl MakeStretch for Stretches {
         Ok(outputs.keys().any(|&node| waited(node) && writes(node)))
     }
 
-    fn written_before(&self, position: usize, place: Place) -> Result<Option<usize>, StretchError> {
+    fn written_before(
+        &self,
+        position: usize,
+        place: StorageCell,
+    ) -> Result<Option<usize>, StretchError> {
         let global = match place {
-            Place::Global(global) => global,
-            Place::Byte { memory, address } => {
+            StorageCell::Global(global) => global,
+            StorageCell::Byte { memory, address } => {
                 return Ok(self.wrote.last_before(position, memory, address)?);
             }
         };

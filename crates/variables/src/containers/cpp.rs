@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::{Contents, Items, Reader, number_at_end};
 use crate::object::Object;
-use crate::place::{Piece, Place};
+use crate::place::{Piece, VariableLocation};
 use crate::types::{BitField, TypeRef};
 
 /// The maximum number of nodes counted in a list that does not store its length.
@@ -40,7 +40,7 @@ impl Reader<'_, '_> {
         let bit = |index: u64| Object {
             type_ref: of,
             pieces: vec![Piece {
-                place: Place::Memory(address + index / 8),
+                place: VariableLocation::Memory(address + index / 8),
                 offset: 0,
                 bytes: 1,
             }],

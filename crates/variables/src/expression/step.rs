@@ -6,7 +6,7 @@ use super::operations::{name, two_operands};
 use super::{Item, Run, Simple};
 use crate::Unavailable;
 use crate::debug::Slice;
-use crate::place::Place;
+use crate::place::VariableLocation;
 use crate::scalar::{Binary, Scalar, binary};
 
 impl<'a> Run<'_, 'a> {
@@ -25,10 +25,15 @@ impl<'a> Run<'_, 'a> {
             {
                 return Err(Unavailable::ForeignLocals);
             }
-            Operation::WasmLocal { index } => self.stack.push(Item::Unread(Place::Local(index))),
-            Operation::WasmGlobal { index } => self.stack.push(Item::Unread(Place::Global(index))),
+            Operation::WasmLocal { index } => self
+                .stack
+                .push(Item::Unread(VariableLocation::Local(index))),
+            Operation::WasmGlobal { index } => self
+                .stack
+                .push(Item::Unread(VariableLocation::Global(index))),
             Operation::WasmStack { index } => {
-                self.stack.push(Item::Unread(Place::OperandStack(index)));
+                self.stack
+                    .push(Item::Unread(VariableLocation::OperandStack(index)));
             }
             Operation::UnsignedConstant { value } => self.push(Scalar::constant(value)),
             Operation::SignedConstant { value } => self.push(Scalar::signed(value)),

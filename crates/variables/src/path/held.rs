@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::containers::{Contents, Items};
 use crate::object::Object;
-use crate::place::{Machine, Piece, Place};
+use crate::place::{Machine, Piece, VariableLocation};
 use crate::types::TypeRef;
 use crate::{Limits, PathError, Rank, Variables, quoted};
 
@@ -81,7 +81,7 @@ impl Variables<'_> {
             _ => return Ok(None),
         };
         let piece = Piece {
-            place: Place::Value(Arc::from(count.to_le_bytes())),
+            place: VariableLocation::Value(Arc::from(count.to_le_bytes())),
             offset: 0,
             bytes: 8,
         };
@@ -149,7 +149,7 @@ impl Variables<'_> {
                     let at = i128::from(address).wrapping_add(far);
                     let at = u64::try_from(at).unwrap_or(u64::MAX);
                     let piece = Piece {
-                        place: Place::Memory(at),
+                        place: VariableLocation::Memory(at),
                         offset: 0,
                         bytes,
                     };

@@ -7,7 +7,7 @@ use afterimage_ids::OrigOffset;
 use super::held::Key;
 use super::{Path, Step};
 use crate::object::Object;
-use crate::place::{Machine, Piece, Place};
+use crate::place::{Machine, Piece, VariableLocation};
 use crate::scopes::FunctionScopes;
 use crate::types::TypeKind;
 use crate::{PathError, Variables};
@@ -95,7 +95,7 @@ impl Variables<'_> {
         let held = address.to_le_bytes();
         let held = held.get(..bytes as usize).unwrap_or(&held);
         let piece = Piece {
-            place: Place::Value(Arc::from(held)),
+            place: VariableLocation::Value(Arc::from(held)),
             offset: 0,
             bytes,
         };

@@ -3,7 +3,8 @@
 
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_variables::{
-    FunctionScopes, Limits, Machine, Nothing, Place, Unavailable, VariableKind, Variables, Word,
+    FunctionScopes, Limits, Machine, Nothing, Unavailable, VariableKind, VariableLocation,
+    Variables, Word,
 };
 use wasmparser::{DataKind, ExternalKind, Operator, Parser, Payload};
 
@@ -100,7 +101,7 @@ impl<'g> OpenedGuest<'g> {
         let limits = Limits::default();
         let pieces = self.variables.content(&object, &limits, &self.moment);
         let each = pieces.iter().flat_map(|piece| {
-            let Place::Memory(address) = piece.place else {
+            let VariableLocation::Memory(address) = piece.place else {
                 panic!("{piece:?}")
             };
             let mut bytes = vec![0; piece.bytes as usize];
@@ -204,13 +205,16 @@ fn unoptimised_c_keeps_its_variables_in_the_frame() {
             let found = asked
                 .variables
                 .locate(parameter, Some(asked.start), &asked.moment);
-            assert_eq!(found.unwrap().pieces[0].place, Place::Local(local));
+            assert_eq!(
+                found.unwrap().pieces[0].place,
+                VariableLocation::Local(local)
+            );
         }
         let frame = match asked
             .variables
             .locate(&all[4], Some(asked.start), &asked.moment)
         {
-            Err(Unavailable::Unknown(Place::Local(frame))) => frame,
+            Err(Unavailable::Unknown(VariableLocation::Local(frame))) => frame,
             other => panic!("{other:?}"),
         };
         asked.moment.locals.insert(frame, Word::w32(0));

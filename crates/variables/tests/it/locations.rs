@@ -1,7 +1,7 @@
 //! Tests places of variables, from expressions and location lists with known answers.
 
 use afterimage_program::NoDebug;
-use afterimage_variables::{DebugError, Place, Unavailable, Variables, Word};
+use afterimage_variables::{DebugError, Unavailable, VariableLocation, Variables, Word};
 use gimli::write::{AttributeValue, Expression};
 
 use crate::common::{BODY, Guest, Moment, Opened, expression, module};
@@ -19,7 +19,10 @@ fn show(opened: &Opened, moment: &Moment) -> String {
     opened.show("v", moment)
 }
 
-fn place(opened: &Opened, moment: &Moment) -> Result<Vec<(Place, u32, u64)>, Unavailable> {
+fn place(
+    opened: &Opened,
+    moment: &Moment,
+) -> Result<Vec<(VariableLocation, u32, u64)>, Unavailable> {
     let object = opened.locate("v", 10, moment)?;
     let pieces = object.pieces.into_iter();
     Ok(pieces
@@ -35,7 +38,7 @@ fn a_frame_in_memory() {
     assert_eq!(show(&opened, &moment), "-7");
     assert_eq!(
         place(&opened, &moment),
-        Ok(vec![(Place::Memory(0x10c), 0, 4)])
+        Ok(vec![(VariableLocation::Memory(0x10c), 0, 4)])
     );
     let object = opened.locate("v", 10, &moment).unwrap();
     assert!(object.memory().eq(std::iter::once(0x10c..0x110)));
@@ -48,7 +51,7 @@ fn a_frame_in_memory() {
     moment.locals.clear();
     assert_eq!(
         place(&opened, &moment),
-        Err(Unavailable::Unknown(Place::Local(5)))
+        Err(Unavailable::Unknown(VariableLocation::Local(5)))
     );
 }
 
@@ -62,26 +65,26 @@ fn places_of_the_machine_need_no_value_to_be_found() {
                 e.op_wasm_local(3);
                 value(e)
             }),
-            Place::Local(3),
+            VariableLocation::Local(3),
         ),
         (
             one(4, |e| {
                 e.op_wasm_global(0);
                 value(e)
             }),
-            Place::Global(0),
+            VariableLocation::Global(0),
         ),
         (
             one(4, |e| {
                 e.op_wasm_stack(2);
                 value(e)
             }),
-            Place::OperandStack(2),
+            VariableLocation::OperandStack(2),
         ),
         // Kind 3 is a global with an index from the linker.
         (
             one(4, |e| *e = Expression::raw(vec![0xed, 3, 9, 0, 0, 0, 0x9f])),
-            Place::Global(9),
+            VariableLocation::Global(9),
         ),
     ];
     for (opened, expected) in cases {
@@ -126,7 +129,7 @@ fn a_local_without_stack_value_is_an_address() {
     moment.word(0x40, 11);
     assert_eq!(
         place(&opened, &moment),
-        Ok(vec![(Place::Memory(0x40), 0, 4)])
+        Ok(vec![(VariableLocation::Memory(0x40), 0, 4)])
     );
     assert_eq!(show(&opened, &moment), "11");
     moment.locals.insert(1, Word::w64(1 << 40));
@@ -205,7 +208,7 @@ fn constants_and_what_is_computed() {
     });
     assert_eq!(
         place(&memory, &moment),
-        Ok(vec![(Place::Memory(1004), 0, 4)])
+        Ok(vec![(VariableLocation::Memory(1004), 0, 4)])
     );
     assert_eq!(show(&memory, &moment), "77");
     let implicit = one(4, |e| e.op_implicit_value(Box::new([1, 1, 0, 0])));
@@ -235,7 +238,7 @@ fn three_ranges_and_a_gap() {
                 .map(|object| object.pieces[0].place.clone())
         };
         for (address, local) in [(10, 1), (19, 1), (20, 2), (29, 2), (50, 3), (59, 3)] {
-            assert_eq!(at(address), Ok(Place::Local(local)), "{address}");
+            assert_eq!(at(address), Ok(VariableLocation::Local(local)), "{address}");
         }
         let nearest = |range: std::ops::Range<u64>| {
             Err(Unavailable::NotHere {
@@ -322,7 +325,7 @@ fn parts_in_different_places() {
     let b = opened.resolve("s.b", 10, &moment).unwrap();
     assert_eq!(
         (&b.pieces[0].place, b.pieces[0].offset, b.pieces[0].bytes),
-        (&Place::Local(1), 4, 4)
+        (&VariableLocation::Local(1), 4, 4)
     );
     let e = opened.resolve("s.e", 10, &moment).unwrap();
     assert!(e.memory().eq(std::iter::once(0x108..0x110)));

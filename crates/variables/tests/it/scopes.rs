@@ -1,6 +1,6 @@
 //! Tests the variables in scope, and the variable that a name selects.
 
-use afterimage_variables::{Nothing, PathError, Place, Unavailable, VariableKind};
+use afterimage_variables::{Nothing, PathError, Unavailable, VariableKind, VariableLocation};
 use gimli::write::{Address, AttributeValue, UnitEntryId};
 
 use crate::common::{Guest, Moment, Opened};
@@ -71,8 +71,8 @@ fn inner_variables_shadow_outer_ones() {
             .resolve("x", address, &moment)
             .map(|object| object.pieces[0].place.clone())
     };
-    assert_eq!(place(30), Ok(Place::Memory(0x10c)));
-    assert_eq!(place(20), Ok(Place::Memory(0x104)));
+    assert_eq!(place(30), Ok(VariableLocation::Memory(0x10c)));
+    assert_eq!(place(20), Ok(VariableLocation::Memory(0x104)));
     assert_eq!(
         place(60),
         Err(PathError::Unavailable(Unavailable::OptimisedOut))
@@ -184,7 +184,7 @@ fn inlined_calls_have_their_variables_and_those_that_were_optimised_out() {
     let moment = Moment::new();
     assert_eq!(
         opened.locate("y", 22, &moment).unwrap().pieces[0].place,
-        Place::Local(2)
+        VariableLocation::Local(2)
     );
     assert_eq!(
         opened.locate("lost", 22, &moment),
@@ -192,7 +192,7 @@ fn inlined_calls_have_their_variables_and_those_that_were_optimised_out() {
     );
     assert_eq!(
         opened.resolve("fixed", 22, &moment).unwrap().pieces[0].place,
-        Place::Value([4, 0, 0, 0].into())
+        VariableLocation::Value([4, 0, 0, 0].into())
     );
 }
 

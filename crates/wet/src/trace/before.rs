@@ -12,7 +12,7 @@ use crate::model::WriteTo;
 
 /// A byte of memory or a global.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum StorageCell {
     /// A byte of a memory.
     Byte {
         /// The memory that contains the byte.
@@ -92,7 +92,7 @@ where
     ///
     /// # Errors
     /// If an earlier stretch cannot be built, or is damaged.
-    pub fn writer_before(&self, at: Instance, place: Place) -> Result<Writer, Failure<S, E>> {
+    pub fn writer_before(&self, at: Instance, place: StorageCell) -> Result<Writer, Failure<S, E>> {
         let position = self.position(at.time)?;
         let found = self.epochs.written_before(position, place);
         let Some((origin, execution)) = found.map_err(TraceError::Epoch)? else {
@@ -113,7 +113,7 @@ where
         for i in 0..range.length {
             let memory = range.memory;
             let address = range.address.wrapping_add(i);
-            let writer = self.writer_before(at, Place::Byte { memory, address })?;
+            let writer = self.writer_before(at, StorageCell::Byte { memory, address })?;
             match readings[first..].last_mut() {
                 Some(last) if self.follows(last.writer, last.length)? == writer => {
                     last.length += 1;

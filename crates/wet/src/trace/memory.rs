@@ -5,7 +5,7 @@ use afterimage_wpp::Segments;
 
 use super::evaluate::{Bits, ComputedValues};
 use super::source::Writer;
-use super::{Compiled, Epochs, Failure, Instance, Place, TraceError, WholeTrace};
+use super::{Compiled, Epochs, Failure, Instance, StorageCell, TraceError, WholeTrace};
 use crate::epoch::Execution;
 
 /// The maximum size of a value in bytes.
@@ -231,7 +231,7 @@ where
                     };
                     let address = from.wrapping_add(offset);
                     let memory = source.memory;
-                    self.writer_before(instance, Place::Byte { memory, address })?
+                    self.writer_before(instance, StorageCell::Byte { memory, address })?
                 }
             };
             if let Writer::Write {

@@ -24,7 +24,7 @@ use afterimage_machine::{Body, NodeCode, State, compile_apart};
 use afterimage_program::Program;
 use afterimage_wpp::{Continuation, Occurrences, Segments, WholePath};
 
-pub use before::{DefinedBy, Place, VariableBefore};
+pub use before::{DefinedBy, StorageCell, VariableBefore};
 pub use error::TraceError;
 pub use evaluate::{Bits, ComputedValues};
 pub use forward::{Definition, Held, Holders, HoldersMark, ReadBy, Readers, TakenBy, Takers};
@@ -122,7 +122,7 @@ pub trait Epochs {
     fn written_before(
         &self,
         position: usize,
-        place: Place,
+        place: StorageCell,
     ) -> Result<Option<(Origin, u64)>, Self::Error> {
         let _ = (position, place);
         Ok(None)

@@ -6,7 +6,9 @@ use afterimage_program::Callee;
 use afterimage_wpp::Segments;
 
 use super::caught::{Carried, Caught, throws};
-use super::{DefinedBy, Epochs, Failure, Instance, Place, TraceError, VariableBefore, WholeTrace};
+use super::{
+    DefinedBy, Epochs, Failure, Instance, StorageCell, TraceError, VariableBefore, WholeTrace,
+};
 use crate::build::NEAR;
 use crate::epoch::{BEFORE_NODE, CALLED_NODE, Execution};
 
@@ -256,7 +258,7 @@ where
         let compiled = self.compiled(instance.node)?;
         let inst = &compiled.code.insts[inst];
         if inst.code == Code::GlobalGet {
-            let place = Place::Global(inst.immediate as u32);
+            let place = StorageCell::Global(inst.immediate as u32);
             let writer = self.writer_before(instance, place)?;
             readings.push(Reading { length: 0, writer });
             return Ok(());

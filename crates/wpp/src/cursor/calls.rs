@@ -2,7 +2,7 @@
 
 use afterimage_ids::FuncId;
 
-use super::place::Place;
+use super::occurrence::SymbolOccurrence;
 use super::stack::leave_of;
 use crate::measures::Word;
 use crate::{PathError, Root, Segments, WholePath};
@@ -46,7 +46,7 @@ pub struct Calls<'a, S: Segments> {
     /// The number of activations whose beginnings have been reported and that have not ended.
     announced: usize,
     /// The current place, or `None` at the end.
-    place: Option<Place>,
+    place: Option<SymbolOccurrence>,
     next: Next,
 }
 
@@ -85,9 +85,9 @@ impl<S: Segments> WholePath<S> {
         if before > 0 {
             // The previous node ends with the block before `time`.
             calls.next = Next::Past;
-            calls.place = Some(Place::at(self, before)?);
+            calls.place = Some(SymbolOccurrence::at(self, before)?);
         } else {
-            calls.place = Some(Place::first(self.open(0)?, 0));
+            calls.place = Some(SymbolOccurrence::first(self.open(0)?, 0));
         }
         Ok(calls)
     }
@@ -166,7 +166,7 @@ impl<S: Segments> Calls<'_, S> {
     fn open_next_segment(&mut self) -> Result<(), PathError<S::Error>> {
         let segment = self.place.as_ref().map_or(0, |place| place.segment + 1);
         self.place = if segment < self.path.segments().summaries().len() {
-            Some(Place::first(self.path.open(segment)?, segment))
+            Some(SymbolOccurrence::first(self.path.open(segment)?, segment))
         } else {
             None
         };
@@ -187,7 +187,7 @@ impl<S: Segments> Calls<'_, S> {
 }
 
 /// Examines a symbol for the first time.
-fn look(place: &mut Place, limit: usize) -> (Next, Option<CallEvent>) {
+fn look(place: &mut SymbolOccurrence, limit: usize) -> (Next, Option<CallEvent>) {
     let depth = place.depth();
     let enter = |function| CallEvent::Enter {
         function,
@@ -230,7 +230,7 @@ fn look(place: &mut Place, limit: usize) -> (Next, Option<CallEvent>) {
 }
 
 /// Enters the activation whose beginning has been reported.
-fn enter(place: &mut Place, limit: usize) -> Next {
+fn enter(place: &mut SymbolOccurrence, limit: usize) -> Next {
     let Some(rule) = place.word.as_rule() else {
         // The symbol is an item of the root.
         return Next::Past;
@@ -244,11 +244,11 @@ fn enter(place: &mut Place, limit: usize) -> Next {
 }
 
 /// Returns the function of the symbol, if it is an activation.
-fn called(place: &Place) -> Option<FuncId> {
+fn called(place: &SymbolOccurrence) -> Option<FuncId> {
     place.measured.layout.body(place.word.as_rule()?).call()
 }
 
-impl Place {
+impl SymbolOccurrence {
     /// Returns the end of the activation that the symbol represents, `end` blocks into the segment.
     fn leave(&self, function: FuncId, end: u64) -> CallEvent {
         CallEvent::Leave {

@@ -1,6 +1,6 @@
 //! Moves within an activation, past the calls that it makes.
 
-use super::place::Place;
+use super::occurrence::SymbolOccurrence;
 use super::{At, Cursor, Visit};
 use crate::{PathError, Root, Segments, Summary};
 
@@ -64,7 +64,7 @@ impl<S: Segments> Cursor<'_, S> {
             match path.open(segment) {
                 Ok(measured) => {
                     let end = measured.segment.root.len();
-                    *place = Place::first(measured, segment);
+                    *place = SymbolOccurrence::first(measured, segment);
                     place.go_to_item(end);
                 }
                 Err(error) => break Err(error),
@@ -84,7 +84,7 @@ impl<S: Segments> Cursor<'_, S> {
     }
 }
 
-impl Place {
+impl SymbolOccurrence {
     /// Moves to the previous node of the innermost of `depth` activations, within the segment.
     fn before_in_activation(&mut self, depth: usize) -> Before {
         loop {

@@ -2,7 +2,7 @@
 
 use afterimage_ids::FuncId;
 
-use super::place::{Frame, Place};
+use super::occurrence::{Frame, SymbolOccurrence};
 use crate::measures::Measured;
 use crate::{PathError, Root, Segments, WholePath};
 
@@ -16,7 +16,7 @@ pub struct Activation {
     pub entered: u64,
 }
 
-impl Place {
+impl SymbolOccurrence {
     /// Returns the innermost activation's function.
     pub(super) fn function(&self) -> Option<FuncId> {
         let inner = self.frames.iter().rev().find_map(Frame::call);
@@ -106,7 +106,7 @@ pub(super) fn leave_of<S: Segments>(
     segment: usize,
     item: usize,
     depth: u32,
-) -> Result<Option<Place>, PathError<S::Error>> {
+) -> Result<Option<SymbolOccurrence>, PathError<S::Error>> {
     if depth == 0 {
         return Ok(None);
     }
@@ -119,7 +119,7 @@ pub(super) fn leave_of<S: Segments>(
             let measured = path.open(segment)?;
             let mut depths = measured.depths[from..].iter();
             if let Some(after) = depths.position(|&open| open < depth) {
-                let mut place = Place::first(measured, segment);
+                let mut place = SymbolOccurrence::first(measured, segment);
                 place.go_to_item(from + after - 1);
                 return Ok(Some(place));
             }

@@ -6,7 +6,7 @@ use afterimage_ids::FuncId;
 use afterimage_machine::{NodeCode, Observer, Range};
 use afterimage_trace::TraceFile;
 use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
-use afterimage_wet::{Place, Writer};
+use afterimage_wet::{StorageCell, Writer};
 use afterimage_wpp::Visit;
 
 use super::HostReadsError;
@@ -272,7 +272,7 @@ fn before_stretch(
     let missing = HostReadsError::Damaged("an execution that does not exist");
     let at = values.at(time)?.ok_or(missing)?;
     for position in canvas.unknown() {
-        let place = Place::Byte {
+        let place = StorageCell::Byte {
             memory: range.memory,
             address: range.address + position as u64,
         };

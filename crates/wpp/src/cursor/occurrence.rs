@@ -29,7 +29,7 @@ impl Frame {
 }
 
 /// One occurrence of a symbol in a segment's execution.
-pub(crate) struct Place {
+pub(crate) struct SymbolOccurrence {
     pub(super) measured: Arc<Measured>,
     /// The number of the segment.
     pub(super) segment: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Place {
     pub(super) width: u64,
 }
 
-impl Clone for Place {
+impl Clone for SymbolOccurrence {
     fn clone(&self) -> Self {
         Self {
             measured: Arc::clone(&self.measured),
@@ -58,7 +58,7 @@ impl Clone for Place {
     }
 }
 
-impl Place {
+impl SymbolOccurrence {
     /// Returns the first item of the root.
     pub(super) fn first(measured: Arc<Measured>, segment: usize) -> Self {
         let mut place = Self {
