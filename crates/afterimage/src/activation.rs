@@ -56,7 +56,7 @@ impl ActivationQuery {
     /// The maximum number of times that variables are examined.
     pub const VARIABLES: usize = 64;
 
-    /// A query about the execution that contains a moment.
+    /// Creates a query about the execution that contains a moment.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
@@ -309,7 +309,7 @@ impl AnalysedCall<'_, '_> {
         })
     }
 
-    /// The first arrivals, with the variables that changed.
+    /// Returns the first arrivals, with the variables that changed.
     fn watched(&self, most: usize, reach: u64) -> Result<Vec<LineEntry>> {
         let session = self.program.session;
         let folded = session.folded(self.program.source);
@@ -372,7 +372,8 @@ impl AnalysedCall<'_, '_> {
         Ok(())
     }
 
-    /// The call with which a block ends, as a position. Returns `None` if the block calls the host.
+    /// Returns the call with which a block ends, as a position. Returns `None` if the block calls
+    /// the host.
     fn callee(&self, callee: FuncId, time: u64) -> Result<Option<String>> {
         let session = self.program.session;
         if session.program().function(callee).is_none() {
@@ -428,15 +429,15 @@ impl AnalysedCall<'_, '_> {
         }))
     }
 
-    /// An arrival as a position.
+    /// Returns an arrival as a position.
     fn position(&self, time: u64, op: Option<OpId>) -> Result<String> {
         let exact = op.map(|op| self.positions.written(self.call.function, op, time));
         let exact = exact.transpose()?.flatten();
         Ok(exact.unwrap_or_else(|| format!("t={time}")))
     }
 
-    /// The lines with their texts: first those of the function's own file. Includes the few lines
-    /// that lie between them.
+    /// Returns the lines with their texts: first those of the function's own file. Includes the few
+    /// lines that lie between them.
     fn lines(
         &self,
         gathered: BTreeMap<(String, u32), (SourceLine, Gathered)>,

@@ -335,7 +335,7 @@ fn named(program: NamedProgram<'_>, at: &str, sites: &[AccessSite]) -> Result<Wh
     Ok(Which::These(found))
 }
 
-/// The loads and stores at a place.
+/// Returns the loads and stores at a place.
 fn sites(program: NamedProgram<'_>, text: &str, place: &Place) -> Result<Vec<AccessSite>> {
     let loaded = program.session.module();
     let types = Types::new(&loaded.program, &loaded.bytes);

@@ -34,7 +34,7 @@ impl Cancel {
         self.lock().load(Ordering::SeqCst)
     }
 
-    /// The flag of the builds that begin now.
+    /// Returns the flag of the builds that begin now.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.lock())
     }

@@ -47,7 +47,7 @@ pub struct ProfileQuery {
 pub(crate) const TEXT_ROWS: usize = 25;
 
 impl ProfileQuery {
-    /// The query for text output. If it has no order or limit, only the rows with the most
+    /// Creates the query for text output. If it has no order or limit, only the rows with the most
     /// instructions are shown.
     #[must_use]
     pub fn for_people(self) -> Self {
@@ -79,7 +79,8 @@ impl ProfileQuery {
         })
     }
 
-    /// The code for whose lines to show the cost including library code, if the rows are lines.
+    /// Returns the code for whose lines to show the cost including library code, if the rows are
+    /// lines.
     pub fn whole(&self) -> Option<&CodeFilter> {
         let has_rows = self.by == By::Line && self.functions.is_empty();
         self.code.as_ref().filter(|_| has_rows)
@@ -306,12 +307,12 @@ impl Counted {
         self.module.bytes == other.module.bytes
     }
 
-    /// The sources of the program.
+    /// Returns the sources of the program.
     pub fn sources(&self) -> &SourceFiles {
         &self.sources
     }
 
-    /// The name used in messages.
+    /// Returns the name used in messages.
     pub fn name(&self) -> &Path {
         &self.name
     }
@@ -352,7 +353,7 @@ pub struct Profiled<'p> {
 }
 
 impl Profiled<'_> {
-    /// The sources of the program.
+    /// Returns the sources of the program.
     pub fn sources(&self) -> &SourceFiles {
         self.counted.sources()
     }
@@ -362,7 +363,7 @@ impl Profiled<'_> {
         self.counted.note.as_deref()
     }
 
-    /// The subject, for a title: `app.aft`, `app.aft and 2 more recordings`.
+    /// Returns the subject, for a title: `app.aft`, `app.aft and 2 more recordings`.
     pub fn title(&self) -> String {
         let name = self.counted.name.display();
         match self.counted.runs {
@@ -389,7 +390,7 @@ impl Profiled<'_> {
         without_lines(self.counted.name(), &self.profile, scope, self.source)
     }
 
-    /// The functions with these names.
+    /// Returns the functions with these names.
     fn functions(&self, texts: &[String]) -> Result<Vec<FuncId>> {
         let place = || self.counted.name().display().to_string();
         let found = texts.iter().map(|text| self.names.find(text, self.source));

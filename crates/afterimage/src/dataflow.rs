@@ -315,7 +315,7 @@ impl<'t> Written<'t> {
     }
 }
 
-/// The execution in question.
+/// Returns the execution in question.
 fn execution(each: &Instances<'_>, which: Occurrence, at: &str) -> Result<FactInstance> {
     let number = match which {
         Occurrence::Kth(number) => number,

@@ -147,7 +147,7 @@ fn device(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The beginning of a file, if it exists.
+/// Returns the beginning of a file, if it exists.
 fn beginning(path: &Path) -> Vec<u8> {
     let mut first = Vec::new();
     let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut first));
@@ -155,7 +155,8 @@ fn beginning(path: &Path) -> Vec<u8> {
     read.map_or_else(|_| Vec::new(), |_| first)
 }
 
-/// The system's reason, without the name of the temporary file, which would mean nothing to users.
+/// Returns the system's reason, without the name of the temporary file, which would mean nothing to
+/// users.
 fn reason(error: io::Error) -> io::Error {
     io::Error::from(error.kind())
 }

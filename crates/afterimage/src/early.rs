@@ -315,8 +315,8 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     Ok(used.then_some(recording))
 }
 
-/// The largest number of stretches between two snapshots. The beginning and the end of the run
-/// count as snapshots.
+/// Returns the largest number of stretches between two snapshots. The beginning and the end of the
+/// run count as snapshots.
 fn most_apart(snapshots: &[u64], stretches: &[Summary]) -> usize {
     let at = |time: &u64| stretches.partition_point(|stretch| stretch.before < *time);
     let ends = snapshots.iter().map(at).chain([stretches.len()]);

@@ -99,7 +99,7 @@ pub struct Shown {
 /// The size in bytes of the longest number.
 const HELD: u64 = 16;
 
-/// The bytes of an object's first piece, if it is short and in memory.
+/// Returns the bytes of an object's first piece, if it is short and in memory.
 pub fn held(pieces: &[Piece], machine: &dyn Machine) -> Vec<u8> {
     let Some(piece) = pieces.first().filter(|piece| piece.bytes <= HELD) else {
         return Vec::new();
@@ -176,7 +176,7 @@ pub fn before<'a>(
     }))
 }
 
-/// The mark of a doubtful value, as part of a sentence.
+/// Returns the mark of a doubtful value, as part of a sentence.
 pub fn marked(written: Option<Written>) -> String {
     written_text(written).replacen("  ", " ", 1)
 }

@@ -133,13 +133,13 @@ impl<'s, 'a> Scene<'s, 'a> {
         self.bodies.get_or_init(bodies)
     }
 
-    /// The source map. The first user waits until the line tables are read.
+    /// Returns the source map. The first user waits until the line tables are read.
     pub fn source(&self) -> &'a SourceMap<'a> {
         (self.source)()
     }
 
-    /// A source map that attributes inlined library code to the lines of the user's own code that
-    /// it was inlined into.
+    /// Returns a source map that attributes inlined library code to the lines of the user's own
+    /// code that it was inlined into.
     pub fn folded(&self) -> &Folded<'a> {
         let folded = || self.traced.folded(self.source());
         self.folded.get_or_init(folded)
@@ -160,7 +160,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         }
     }
 
-    /// The number of an operator's execution at block T, from 1.
+    /// Returns the number of an operator's execution at block T, from 1.
     pub fn number(&self, function: FuncId, op: OpId, time: u64) -> Result<u64> {
         if let Some(&known) = self.numbers.borrow().get(&(function, op, time)) {
             return Ok(known);
@@ -182,7 +182,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         numbers.insert((spot.function, spot.op, spot.time), number);
     }
 
-    /// The name of an operator's execution at block T: `@0x1f3#7`.
+    /// Returns the name of an operator's execution at block T: `@0x1f3#7`.
     pub fn named(&self, (function, op, time): (FuncId, OpId, u64)) -> Result<String> {
         let number = self.number(function, op, time)?;
         Ok(format!("{}#{number}", self.operator(function, op)?.at))
@@ -266,20 +266,20 @@ impl<'s, 'a> Scene<'s, 'a> {
         })
     }
 
-    /// The source position of an operator.
+    /// Returns the source position of an operator.
     pub fn position(&self, function: FuncId, op: OpId) -> Result<Option<Location>> {
         let found = self.operators().get(function, op)?;
         Ok(found.and_then(|found| found.position))
     }
 
-    /// The source line of an offset in the module.
+    /// Returns the source line of an offset in the module.
     pub fn located(&self, offset: OrigOffset) -> Option<SourceLine> {
         let source = self.source();
         source.locate(offset).map(|at| source.line(at))
     }
 
-    /// The source name of the function to which an operator belongs. If functions were inlined
-    /// there, the innermost one.
+    /// Returns the source name of the function to which an operator belongs. If functions were
+    /// inlined there, the innermost one.
     pub fn written_in(&self, function: FuncId, op: OpId) -> Result<Option<String>> {
         let Some(found) = self.operators().get(function, op)? else {
             return Ok(None);
@@ -288,13 +288,13 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(frames.into_iter().next().and_then(|frame| frame.function))
     }
 
-    /// The functions inlined at an operator, the innermost first.
+    /// Returns the functions inlined at an operator, the innermost first.
     pub fn inlined(&self, function: FuncId, op: OpId) -> Result<Vec<String>> {
         let found = self.operators().get(function, op)?;
         Ok(found.map_or_else(Vec::new, |found| inlined_names(self.source(), found.offset)))
     }
 
-    /// The source file of a function.
+    /// Returns the source file of a function.
     pub fn path(&self, function: FuncId) -> Result<Option<&str>> {
         let Some(known) = self.traced.program().function(function) else {
             return Ok(None);
@@ -305,7 +305,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(found.map(|found| self.source().path(found.file)))
     }
 
-    /// The innermost call around inlined code for which source is available, with its text.
+    /// Returns the innermost call around inlined code for which source is available, with its text.
     fn around(&self, offset: OrigOffset) -> Option<(SourceLine, String)> {
         let frames = self.source().inlined_frames(offset);
         let calls = frames.iter().skip(1).filter_map(|frame| frame.location);

@@ -197,7 +197,7 @@ pub fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
     Ok(())
 }
 
-/// The program inside a recording.
+/// Returns the program inside a recording.
 ///
 /// # Errors
 /// If the recording contains no program, or is damaged.
@@ -219,7 +219,7 @@ pub fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> {
 }
 
 impl Loaded {
-    /// The program of an open recording.
+    /// Returns the program of an open recording.
     pub fn of(recording: &Recording) -> Self {
         Self {
             path: recording.at().to_owned(),

@@ -162,7 +162,7 @@ impl Exchange {
         self.results == other.results && bytes(self) == bytes(other)
     }
 
-    /// The file descriptor that the call concerns.
+    /// Returns the file descriptor that the call concerns.
     fn descriptor(&self) -> Option<i32> {
         match self.args.first() {
             Some(&RawValue::I32(descriptor)) if self.name.starts_with("fd_") => Some(descriptor),

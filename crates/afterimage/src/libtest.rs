@@ -71,7 +71,7 @@ impl HarnessArguments {
         Ok(asked)
     }
 
-    /// The options that make ignored tests run.
+    /// Returns the options that make ignored tests run.
     pub fn ignored(&self) -> Vec<String> {
         let options = self.selection.iter();
         let options = options.filter(|arg| arg.ends_with("ignored"));
@@ -93,7 +93,7 @@ pub struct TestRun {
 }
 
 impl TestRun {
-    /// The line, or the single character, that libtest prints when a test has ended.
+    /// Returns the line, or the single character, that libtest prints when a test has ended.
     pub fn line(&self, asked: &HarnessArguments) -> String {
         let (sign, how) = match &self.ended {
             Ended::Passed => (".", "ok".to_owned()),
@@ -114,7 +114,7 @@ impl TestRun {
     }
 }
 
-/// The line before the first test.
+/// Returns the line before the first test.
 pub fn heading(tests: usize) -> String {
     let tests = match tests {
         1 => "1 test".to_owned(),
@@ -197,7 +197,7 @@ pub fn ended(printed: &str, test: &str, is_success: bool) -> Ended {
     }
 }
 
-/// The output of a single test, without what libtest prints around it.
+/// Returns the output of a single test, without what libtest prints around it.
 pub fn said(printed: &str, test: &str) -> String {
     let after = after(printed, test).unwrap_or(printed);
     let end = after.rfind("\ntest result: ").unwrap_or(after.len());
@@ -219,7 +219,7 @@ pub fn should_panic(printed: &str, test: &str) -> bool {
     printed.contains(&format!("test {test}{SHOULD_PANIC} ... "))
 }
 
-/// The text printed after a test's name.
+/// Returns the text printed after a test's name.
 fn after<'p>(printed: &'p str, test: &str) -> Option<&'p str> {
     ["", SHOULD_PANIC].iter().find_map(|kind| {
         let name = format!("test {test}{kind} ... ");

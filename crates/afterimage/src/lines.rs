@@ -226,7 +226,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         Ok(ActivationStep { step, entered, at })
     }
 
-    /// The previous step of an activation.
+    /// Returns the previous step of an activation.
     fn before(&self, stood: ActivationStep) -> Result<Option<ActivationStep>> {
         let ActivationStep { step, entered, .. } = stood;
         let window = Window {
@@ -329,7 +329,7 @@ impl<'l, 'p> Lines<'l, 'p> {
             .collect()
     }
 
-    /// The innermost shown function among those inlined at an operator.
+    /// Returns the innermost shown function among those inlined at an operator.
     fn innermost(&self, offset: OrigOffset) -> Option<String> {
         let mut frames = self.program.source.inlined_frames(offset);
         frames.pop();
@@ -341,7 +341,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         Some(demangle(&raw).unwrap_or(raw))
     }
 
-    /// The arguments of an activation.
+    /// Returns the arguments of an activation.
     fn arguments(&self, function: FuncId, entered: u64) -> Option<Box<[Bits]>> {
         if let Some(known) = self.given.borrow().get(&entered) {
             return known.clone();
@@ -373,7 +373,7 @@ impl<'l, 'p> Lines<'l, 'p> {
     }
 }
 
-/// The variables that changed since the activation's previous step.
+/// Returns the variables that changed since the activation's previous step.
 fn changed(now: &[Shown], before: &[Shown], step: &LineStep) -> Vec<ChangedVariable> {
     let key = |one: &Shown| (one.name.clone(), one.inlined.clone(), one.line, one.calls);
     let mut known: HashMap<_, VecDeque<&Shown>> = HashMap::new();
@@ -400,7 +400,7 @@ fn changed(now: &[Shown], before: &[Shown], step: &LineStep) -> Vec<ChangedVaria
     found
 }
 
-/// The parameters at the beginning of an activation.
+/// Returns the parameters at the beginning of an activation.
 fn begun(now: &[Shown]) -> Vec<ChangedVariable> {
     let parameters = now
         .iter()

@@ -45,7 +45,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// The name of the units, if they mean something to a user.
+    /// Returns the name of the units, if they mean something to a user.
     pub fn units(&self) -> Option<&'static str> {
         (*self == Self::Values).then_some("blocks")
     }
@@ -161,7 +161,7 @@ impl Note {
         )
     }
 
-    /// The note as a sentence about the recording with this path.
+    /// Returns the note as a sentence about the recording with this path.
     pub fn about(&self, at: &Path) -> String {
         let file = at.display();
         match self {

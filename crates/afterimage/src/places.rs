@@ -373,7 +373,7 @@ pub fn number(which: Occurrence, count: u64, what: &str) -> Result<u64> {
         })
 }
 
-/// The command that explains why a place was not executed.
+/// Returns the command that explains why a place was not executed.
 pub fn why_not(file: &Path, at: &str) -> String {
     let place = split_occurrence(at).map_or(at, |split| split.0);
     format!(
@@ -383,7 +383,7 @@ pub fn why_not(file: &Path, at: &str) -> String {
     )
 }
 
-/// The command that shows which decisions allowed a place to be executed.
+/// Returns the command that shows which decisions allowed a place to be executed.
 pub fn what_let_run(file: &Path, at: &str) -> String {
     format!("afterimage deps {} --at {}", pasted(file), shell_word(at))
 }

@@ -53,7 +53,7 @@ impl StopRequests {
         Self(None)
     }
 
-    /// The first signal of the last request.
+    /// Returns the first signal of the last request.
     pub fn last(&self) -> Option<StopSignal> {
         self.0.map(|request| request.first)
     }
@@ -65,8 +65,8 @@ impl StopRequests {
         }
     }
 
-    /// The meaning of a signal that arrives now, given whether the current work can stop in an
-    /// orderly way.
+    /// Returns the meaning of a signal that arrives now, given whether the current work can stop in
+    /// an orderly way.
     pub fn meaning(&mut self, signal: StopSignal, can_stop: bool, now: Instant) -> Meaning {
         let is_ctrl_c = signal == StopSignal::CtrlC;
         if let Some(request) = &mut self.0 {

@@ -180,17 +180,17 @@ impl Session {
         }
     }
 
-    /// The object that stops the builds of questions, if there is one.
+    /// Returns the object that stops the builds of questions, if there is one.
     pub(crate) fn cancel(&self) -> Option<&Arc<Cancel>> {
         self.cancel.as_ref()
     }
 
-    /// The flag that stops a build that begins now, if anything can stop it.
+    /// Returns the flag that stops a build that begins now, if anything can stop it.
     pub(crate) fn stop_flag(&self) -> Option<Arc<AtomicBool>> {
         self.cancel.as_ref().map(|cancel| cancel.flag())
     }
 
-    /// The same session with another recording.
+    /// Returns the same session with another recording.
     fn on(&self, recording: Arc<Recording>) -> Self {
         Self {
             recording,
@@ -206,7 +206,7 @@ impl Session {
         }
     }
 
-    /// The program's source files.
+    /// Returns the program's source files.
     pub fn sources(&self) -> &Arc<SourceFiles> {
         &self.sources
     }
@@ -216,8 +216,9 @@ impl Session {
         &self.code
     }
 
-    /// A source map that attributes inlined library code to the lines of the user's own code that
-    /// it was inlined into. In a program without code of the user's own, all code counts as such.
+    /// Returns a source map that attributes inlined library code to the lines of the user's own
+    /// code that it was inlined into. In a program without code of the user's own, all code counts
+    /// as such.
     pub(crate) fn folded<'s>(&self, source: &'s SourceMap<'s>) -> Folded<'s> {
         let folded = Folded::new(source, &self.code);
         if folded.shows_any() {
@@ -381,7 +382,7 @@ impl Session {
         Arc::clone(&self.monitor)
     }
 
-    /// The monitor that receives the session's reports.
+    /// Returns the monitor that receives the session's reports.
     pub fn monitor(&self) -> &dyn Monitor {
         &*self.monitor
     }
@@ -631,7 +632,7 @@ impl Session {
     }
 }
 
-/// A recording's source files.
+/// Returns a recording's source files.
 fn sources_of(recording: &Recording, paths: SourcePaths) -> Arc<SourceFiles> {
     let sources = SourceFiles::new(recording.at(), paths);
     Arc::new(sources.embedded_in(recording.file().clone()))

@@ -49,7 +49,7 @@ pub fn specs(
     Ok(specs)
 }
 
-/// The default simulations: caches and a predictor like those of a present-day processor.
+/// Returns the default simulations: caches and a predictor like those of a present-day processor.
 ///
 /// # Errors
 /// None.

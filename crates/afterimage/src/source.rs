@@ -120,7 +120,7 @@ pub fn without_lines(
     })
 }
 
-/// The message about debug information that does not belong to the code.
+/// Returns the message about debug information that does not belong to the code.
 fn foreign(name: &Path, module: &Module, map: &SourceMap<'_>) -> Option<String> {
     let foreign = map
         .foreign()
@@ -141,7 +141,7 @@ fn foreign(name: &Path, module: &Module, map: &SourceMap<'_>) -> Option<String> 
     ))
 }
 
-/// The message about debug information that cannot be read.
+/// Returns the message about debug information that cannot be read.
 fn unread(name: &Path, map: &SourceMap<'_>) -> Option<String> {
     let mut warnings = map.warnings();
     let first = warnings.next()?;

@@ -48,7 +48,7 @@ impl StateQuery {
     /// The default number of activations.
     pub const DEPTH: usize = 10;
 
-    /// A query about the innermost activations at a moment.
+    /// Creates a query about the innermost activations at a moment.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
@@ -202,7 +202,7 @@ impl StateQuery {
         found.transpose().map(Option::flatten)
     }
 
-    /// The number of activations that the answer needs.
+    /// Returns the number of activations that the answer needs.
     fn most(&self) -> usize {
         match self.frame {
             Some(frame) => frame.saturating_add(1),
@@ -233,14 +233,14 @@ impl StateQuery {
 
 /// Access to the activations that are open at a moment.
 trait Activations<'a> {
-    /// An activation that waits for a call, at the moment before the call. The number is its
-    /// position, from 0 for the innermost.
+    /// Returns an activation that waits for a call, at the moment before the call. The number is
+    /// its position, from 0 for the innermost.
     fn outer(&self, number: usize, call: &Call) -> Result<Activation<'a>>;
 
-    /// An activation at its beginning.
+    /// Returns an activation at its beginning.
     fn entry(&self, call: &Call) -> Result<Activation<'a>>;
 
-    /// The last write to a local since the activation began.
+    /// Returns the last write to a local since the activation began.
     fn written(
         &self,
         call: &Call,
@@ -287,7 +287,7 @@ struct ByStretches<'s, 'a> {
 }
 
 impl ByStretches<'_, '_> {
-    /// The depth of an activation, counted from the outermost.
+    /// Returns the depth of an activation, counted from the outermost.
     fn depth(&self, number: usize) -> usize {
         self.standing.open.len() - 1 - number
     }
@@ -328,8 +328,8 @@ impl<'s, 'a: 's> Activations<'s> for ByStretches<'_, 'a> {
 }
 
 impl<'a> ByValues<'_, 'a> {
-    /// The report, from the trace alone if that suffices, otherwise by following the run to the
-    /// moment.
+    /// Returns the report, from the trace alone if that suffices, otherwise by following the run to
+    /// the moment.
     fn report(&self, scene: &Scene<'_, 'a>, asked: &StateContext<'_, '_>) -> Result<StateReport> {
         let recorded = Recorded::new(self.values);
         let outside = || recorded.outside();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use afterimage_present::{is_hidden, shell_name};
 
-/// The name of a file, for pasting into a command.
+/// Returns the name of a file, for pasting into a command.
 pub fn pasted(path: &Path) -> String {
     shell_name(&path.display().to_string())
 }

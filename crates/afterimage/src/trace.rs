@@ -58,8 +58,8 @@ impl Bounds {
         )
     }
 
-    /// The stretch from one statement to another, both included. A time or a call stands for a
-    /// whole block.
+    /// Returns the stretch from one statement to another, both included. A time or a call stands
+    /// for a whole block.
     fn exactly(
         &self,
         positions: &Positions<'_, FileSegments>,
@@ -86,7 +86,7 @@ impl Bounds {
     }
 }
 
-/// The window from one time to another, both included.
+/// Returns the window from one time to another, both included.
 fn window(first: u64, last: u64) -> Result<Window> {
     if first > last {
         bail!("the stretch is empty: --from is t={first}, which is after --to, t={last}");
@@ -113,7 +113,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The corresponding level, if entries are found by following the run.
+    /// Returns the corresponding level, if entries are found by following the run.
     fn of_steps(self) -> Option<steps::Level> {
         match self {
             Self::Statement => Some(steps::Level::Statement),
@@ -176,7 +176,7 @@ enum Target<'o> {
 }
 
 impl TraceQuery {
-    /// A query about the whole run.
+    /// Creates a query about the whole run.
     pub fn new(level: Level) -> Self {
         Self {
             bounds: Bounds::default(),

@@ -1,4 +1,4 @@
-//! Derives the counts of blocks from those of edges, checked against the flow equations.
+//! Derives the counts of blocks from the counts of edges, and checks the flow equations.
 
 use afterimage_ids::{BlockId, EntityRef, FunctionCounts, SecondaryMap};
 use afterimage_program::{BlockKind, Function};
@@ -65,7 +65,8 @@ pub fn block_counts(
     Ok(entered)
 }
 
-/// The number of basic blocks that a function executed; dispatch vertices and EXIT execute nothing.
+/// Returns the number of basic blocks that a function executed. Dispatch vertices and EXIT are not
+/// counted. `None` if the sum does not fit into 64 bits.
 pub fn executed_blocks(function: &Function, counts: &SecondaryMap<BlockId, u64>) -> Option<u64> {
     let code = function
         .cfg

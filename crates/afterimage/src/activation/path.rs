@@ -9,7 +9,7 @@ const LONGEST: usize = 64;
 /// The length in bytes at which a path is cut.
 const TOLD: usize = 1200;
 
-/// The lines of a path, with each repetition written once: `4-6 (7 10 6)×3 12-15`.
+/// Returns the lines of a path, with each repetition written once: `4-6 (7 10 6)×3 12-15`.
 pub(super) fn folded(arrivals: &[Arrival], own: Option<&str>) -> String {
     // Lines of other files are represented by numbers beyond all line numbers. These numbers stand
     // for the files' names and lines.

@@ -272,8 +272,8 @@ impl<'c, 'a> Causes<'c, 'a> {
     }
 }
 
-/// The expression for a part of the variable. Returns the whole variable if the part cannot be
-/// written as an expression.
+/// Returns the expression for a part of the variable. Returns the whole variable if the part cannot
+/// be written as an expression.
 fn part_of(name: &str, part: &str) -> Result<Path> {
     let text = if name.starts_with(['*', '&']) {
         format!("({name}){part}")
@@ -283,7 +283,7 @@ fn part_of(name: &str, part: &str) -> Result<Path> {
     Ok(text.parse().or_else(|_| name.parse())?)
 }
 
-/// The first and the last of some moments.
+/// Returns the first and the last of some moments.
 fn ends(times: impl Iterator<Item = (u64, u32)>) -> Option<Elsewhere> {
     let mut times: Vec<(u64, u32)> = times.collect();
     times.sort_unstable();
@@ -293,7 +293,7 @@ fn ends(times: impl Iterator<Item = (u64, u32)>) -> Option<Elsewhere> {
     })
 }
 
-/// The file, line and column of an operator.
+/// Returns the file, line and column of an operator.
 fn position<'a>(side: &Side<'_, 'a>, spot: Spot) -> Result<Option<([&'a str; 2], u32, u32)>> {
     let scene = side.scene;
     let found = scene.position(spot.function, spot.op)?;

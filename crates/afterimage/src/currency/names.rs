@@ -8,8 +8,8 @@ use anyhow::Result;
 
 use super::pair::Pair;
 
-/// The names of the variables in scope, innermost first. They are those of the unoptimised run, at
-/// the first stop with a counterpart. Returns `None` if no stop has one.
+/// Returns the names of the variables in scope, innermost first. They are those of the unoptimised
+/// run, at the first stop with a counterpart. Returns `None` if no stop has one.
 pub fn in_scope(
     pair: &Pair<'_, '_>,
     moments: &Moments,

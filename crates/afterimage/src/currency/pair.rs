@@ -66,7 +66,7 @@ impl<'p, 'a> Side<'p, 'a> {
         Ok((OneLine { line, functions }, resolved.occurrence))
     }
 
-    /// The arrivals at a line.
+    /// Returns the arrivals at a line.
     fn arrivals(&self, line: &OneLine) -> Result<ArrivalTimes<'a, FileSegments>> {
         let scene = self.scene;
         let positions = scene.traced.positions(scene.names, scene.source())?;

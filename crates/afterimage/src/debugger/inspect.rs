@@ -33,7 +33,7 @@ const KEPT: usize = 8;
 pub struct Near(Vec<Rc<Snapshots>>);
 
 impl Near {
-    /// The last snapshot before a block, and the set of snapshots that contains it.
+    /// Returns the last snapshot before a block, and the set of snapshots that contains it.
     fn before(&self, time: u64) -> Option<(u64, &Rc<Snapshots>)> {
         let found = self.0.iter().filter_map(|set| {
             let number = set.at(time.saturating_sub(1))?;
@@ -316,7 +316,7 @@ impl<'a> Debugger<'a> {
         Ok(())
     }
 
-    /// The scopes of a function's variables.
+    /// Returns the scopes of a function's variables.
     pub(super) fn scopes(&self, function: FuncId) -> Result<Rc<FunctionScopes>> {
         if let Some(known) = self.scopes.borrow().get(&function) {
             return known.clone().map_err(|why| anyhow!(why));
@@ -361,7 +361,7 @@ fn halt(activation: &Activation<'_>) -> Halt {
 }
 
 impl<'a> Inspection<'_, 'a> {
-    /// The position.
+    /// Returns the position.
     pub fn at(&self) -> Position {
         self.at
     }
@@ -532,7 +532,7 @@ impl<'a> Inspection<'_, 'a> {
         })
     }
 
-    /// The globals of WebAssembly.
+    /// Returns the globals of WebAssembly.
     pub fn module_globals(&self) -> Vec<super::Local> {
         let program = self.debugger.run.program;
         let all = afterimage_replay::state::wasm_globals(program, self.contents);

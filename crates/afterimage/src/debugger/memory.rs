@@ -37,7 +37,7 @@ impl Debugger<'_> {
         }
     }
 
-    /// The position after an operator.
+    /// Returns the position after an operator.
     fn after(&self, at: Position) -> Result<Position> {
         let ops = self.ops(self.block(at.time)?);
         if ops.is_some_and(|ops| at.op + 1 < ops.end) {

@@ -208,7 +208,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// The position before block T.
+    /// Returns the position before block T.
     pub(crate) fn first_of(&self, time: u64) -> Result<Position> {
         let (function, block) = self.block(time)?;
         let first = self.bodies.first_of(function, block)?;
@@ -295,8 +295,8 @@ impl<'a> Debugger<'a> {
         Ok(self.tables.has_lines(self.code(), self.folded, function)?)
     }
 
-    /// The functions of the user's own code that contain an operator, innermost first. All but the
-    /// last were inlined.
+    /// Returns the functions of the user's own code that contain an operator, innermost first. All
+    /// but the last were inlined.
     fn own_frames(&self, offset: OrigOffset) -> Rc<[InlinedFrame]> {
         if let Some(known) = self.frames.borrow().get(&offset) {
             return Rc::clone(known);
@@ -306,13 +306,13 @@ impl<'a> Debugger<'a> {
         found
     }
 
-    /// The first block of a function.
+    /// Returns the first block of a function.
     fn root(&self, function: FuncId) -> Option<BlockId> {
         let code = self.run.program.function(function)?;
         Some(code.cfg.graph.root())
     }
 
-    /// The operators of a block.
+    /// Returns the operators of a block.
     fn ops(&self, (function, block): (FuncId, BlockId)) -> Option<std::ops::Range<u32>> {
         let code = self.run.program.function(function)?;
         let ops = &code.cfg.blocks.get(block)?.ops;

@@ -94,7 +94,7 @@ impl fmt::Display for Hits {
 }
 
 impl Hits {
-    /// The nearest execution at which the run stops, going up or down from this number.
+    /// Returns the nearest execution at which the run stops, going up or down from this number.
     fn nearest(self, number: u64, direction: Direction) -> Option<u64> {
         match (self, direction) {
             (Self::Exactly(only), Direction::Forward) => Some(only).filter(|it| *it >= number),

@@ -70,7 +70,7 @@ impl Chain {
         self.inlined.len().max(1)
     }
 
-    /// The name and the call of the frame at a depth; 0 is the activation itself.
+    /// Returns the name and the call of the frame at a depth; 0 is the activation itself.
     fn level(&self, level: usize) -> Option<(Option<&str>, Option<Location>)> {
         let from = self.inlined.len().checked_sub(level + 1)?;
         let frame = self.inlined.get(from)?;
@@ -109,7 +109,7 @@ struct Open<'d, 'a> {
 }
 
 impl Open<'_, '_> {
-    /// The chain of the activation at a depth; 1 is the outermost.
+    /// Returns the chain of the activation at a depth; 1 is the outermost.
     fn chain(&self, depth: usize) -> Result<Option<Chain>> {
         if let Some(known) = self.known.borrow().get(&depth) {
             return Ok(known.clone());
@@ -263,7 +263,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// The depth of the innermost activation that contains the user's own code, from 1.
+    /// Returns the depth of the innermost activation that contains the user's own code, from 1.
     fn own_depth(&self, at: Position) -> Result<Option<usize>> {
         let mut cursor = self.path().cursor();
         cursor.seek(at.time)?;
@@ -367,7 +367,8 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// The position right after the return of the activation at this depth, in the user's own code.
+    /// Returns the position right after the return of the activation at this depth, in the user's
+    /// own code.
     fn returned(
         &self,
         cursor: &mut Cursor<'_, FileSegments>,
@@ -392,7 +393,8 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// The position right before the call of the activation at this depth, in the user's own code.
+    /// Returns the position right before the call of the activation at this depth, in the user's
+    /// own code.
     fn called(
         &self,
         cursor: &mut Cursor<'_, FileSegments>,
@@ -423,7 +425,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// The first arrival at or after a position.
+    /// Returns the first arrival at or after a position.
     pub(super) fn arrival_from(&self, from: Position) -> Result<Option<Position>> {
         let mut steps = self.lines(from, Direction::Forward, Enter::Calls)?;
         while let Some(step) = steps.next()? {
@@ -462,7 +464,7 @@ impl<'a> Debugger<'a> {
         )?)
     }
 
-    /// The nearest arrival beyond a position.
+    /// Returns the nearest arrival beyond a position.
     fn next_line(&self, from: Position, direction: Direction) -> Result<Option<Position>> {
         let mut steps = self.lines(from, direction, Enter::Calls)?;
         while let Some(step) = steps.next()? {
@@ -500,13 +502,13 @@ impl<'a> Debugger<'a> {
         Ok(position.max(self.canonical(prologue.behind(entered))?))
     }
 
-    /// The user's own line of an operator.
+    /// Returns the user's own line of an operator.
     pub(super) fn line(&self, offset: afterimage_ids::OrigOffset) -> Option<Location> {
         use afterimage_profile::Source as _;
         self.folded.locate(offset)
     }
 
-    /// The operator of a position.
+    /// Returns the operator of a position.
     pub(super) fn op(at: Position) -> OpId {
         OpId::from_u32(at.op)
     }

@@ -13,8 +13,8 @@ use anyhow::{Context, Result};
 use super::{Finder, Point};
 
 impl Finder<'_, '_> {
-    /// The uses of an operator's result, and the blocks that depend on it, up to `depth` steps
-    /// forward.
+    /// Returns the uses of an operator's result, and the blocks that depend on it, up to `depth`
+    /// steps forward.
     pub(super) fn users(
         &self,
         point: Point,
@@ -165,7 +165,7 @@ impl Finder<'_, '_> {
         Ok(users)
     }
 
-    /// A use, with the further uses to which it leads.
+    /// Returns a use, with the further uses to which it leads.
     fn of_use(&self, found: &Use, depth: u32, seen: &mut HashSet<Point>) -> Result<DepsUse> {
         let instance = found.instance(self.scene.values)?;
         let (time, function, offset) = self.when(instance, found.op)?;
@@ -243,7 +243,7 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// A block that was executed because of a decision or a call.
+    /// Returns a block that was executed because of a decision or a call.
     fn block(&self, block: &Controlled) -> Result<BlockRun> {
         let function = self.scene.traced.program().function(block.function);
         let function = function.context("a function that is not in the program")?;

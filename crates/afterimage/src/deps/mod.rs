@@ -46,7 +46,7 @@ impl DepsQuery {
     /// The default number of uses to list.
     pub const LIMIT: u64 = 20;
 
-    /// A query about direct dependences.
+    /// Creates a query about direct dependences.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
@@ -177,7 +177,7 @@ impl Finder<'_, '_> {
         })
     }
 
-    /// The values that an execution of a statement produced.
+    /// Returns the values that an execution of a statement produced.
     fn values_of(&self, execution: &Execution, op: OpId) -> Result<Vec<TypedValue>, ValuesError> {
         let given = self
             .scene
@@ -325,7 +325,7 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// The statement of an operator in a node.
+    /// Returns the statement of an operator in a node.
     fn statement(&self, instance: Instance, op: OpId) -> Result<Option<Statement>> {
         let values = self.scene.values;
         let program = self.scene.traced.program();
@@ -420,7 +420,7 @@ impl Finder<'_, '_> {
         Some(OpId::from_u32(end.checked_sub(1)?))
     }
 
-    /// The time, function and offset of an operator in an execution of a node.
+    /// Returns the time, function and offset of an operator in an execution of a node.
     fn when(&self, instance: Instance, op: OpId) -> Result<(u64, FuncId, OrigOffset)> {
         let node = &self.scene.values.path().nodes()[instance.node];
         let function = self.scene.traced.program().function(node.function);

@@ -262,7 +262,7 @@ fn number(traced: &Session, step: &Step, op: OpId) -> Result<u64> {
     )?)
 }
 
-/// The calls that wrote different output.
+/// Returns the calls that wrote different output.
 fn outputs(a: &Session, b: &Session, found: Vec<OutputDifference>) -> Result<Vec<OutputPlaces>> {
     let number = |traced: &Session, written: Option<&Written>| -> Result<u64> {
         let Some(written) = written else {
@@ -287,7 +287,7 @@ fn outputs(a: &Session, b: &Session, found: Vec<OutputDifference>) -> Result<Vec
     places.collect()
 }
 
-/// The decision at which control diverged.
+/// Returns the decision at which control diverged.
 fn decision(a: &Session, sides: [&Opened<'_>; 2], parting: Parting) -> Result<PartingDifference> {
     let before = parting.time - 1;
     let mut decided = Vec::new();

@@ -125,8 +125,8 @@ fn overlaps(put: &Put, took: &HostTook) -> bool {
     parts(put, took).next().is_some()
 }
 
-/// The numbers of the bytes of a stream that a call wrote and that are among those that the host
-/// read.
+/// Returns the numbers of the bytes of a stream that a call wrote and that are among those that the
+/// host read.
 fn parts<'p>(put: &'p Put, took: &'p HostTook) -> impl Iterator<Item = u64> + 'p {
     let mut at = put.before;
     let end = put.before.saturating_add(put.bytes);

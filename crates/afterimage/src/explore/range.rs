@@ -122,8 +122,8 @@ pub(super) fn ended_in(session: &Session, window: Window) -> Result<Option<(Func
     Ok(block.map(|&block| (node.function, block)))
 }
 
-/// The ways out of a branch. Directions with the same target are counted together, as in the path.
-/// The rest of `count` left the function.
+/// Returns the ways out of a branch. Directions with the same target are counted together, as in
+/// the path. The rest of `count` left the function.
 fn ways(function: &Function, block: BlockId, count: u64, counts: &WindowCounts) -> Vec<SourceWay> {
     let mut found: Vec<(BlockId, SourceWay)> = Vec::new();
     for &edge in function.cfg.graph.out_edges(block) {

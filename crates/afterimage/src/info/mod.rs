@@ -166,7 +166,7 @@ fn path(file: &TraceFile, path: &RecordedPath) -> InfoPath {
     }
 }
 
-/// The epochs of the values. Only a path without gaps has any.
+/// Returns the epochs of the values. Only a path without gaps has any.
 fn epochs(file: &TraceFile, path: Option<&RecordedPath>) -> Result<Option<FileEpochs>> {
     match path {
         Some(path) if path.segments().directory().left_out.is_empty() => {

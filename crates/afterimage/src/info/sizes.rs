@@ -159,7 +159,7 @@ pub(super) struct InUse<'a> {
     pub(super) checkpoints: Option<Vec<usize>>,
 }
 
-/// The sections of a file.
+/// Returns the sections of a file.
 pub(super) fn sections(file: &TraceFile, in_use: &InUse<'_>) -> Result<Vec<InfoSection>> {
     let epochs = in_use.epochs;
     let sections = file.sections()?;

@@ -292,7 +292,7 @@ impl MemoryQuery {
     }
 }
 
-/// The operator that comes next at a moment within a block.
+/// Returns the operator that comes next at a moment within a block.
 fn before(traced: &Session, operators: &Operators<'_>, at: At) -> Result<Option<OrigOffset>> {
     let At::Before(Moment { time, op: Some(op) }) = at else {
         return Ok(None);

@@ -390,7 +390,7 @@ fn global<'a>(
     })
 }
 
-/// A place for `values --at` at the moment: the place that the user named, or the function.
+/// Returns a place for `values --at` at the moment: the place that the user named, or the function.
 fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
     match moment.contains(|c: char| c.is_alphabetic()) && !moment.starts_with("t=") {
         true if !["start", "end"].contains(&moment) => moment,
@@ -431,7 +431,7 @@ enum NotInMemory {
     Size(String),
 }
 
-/// The bytes of an object.
+/// Returns the bytes of an object.
 fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
     let mut ranges = object.memory();
     let (Some(range), None, 1) = (ranges.next(), ranges.next(), object.pieces.len()) else {
@@ -470,7 +470,7 @@ fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
     })
 }
 
-/// The window of the call that executes a block.
+/// Returns the window of the call that executes a block.
 fn call(traced: &Session, time: u64) -> Result<Window> {
     let mut cursor = traced.path()?.cursor();
     cursor.seek(time)?;

@@ -90,7 +90,7 @@ pub fn find<R>(
 }
 
 impl FoundSlice<'_, '_> {
-    /// The program's source files.
+    /// Returns the program's source files.
     pub fn sources(&self) -> &SourceFiles {
         self.session.sources()
     }

@@ -184,7 +184,7 @@ impl Embedding {
         lines
     }
 
-    /// The message about files that were written after the program.
+    /// Returns the message about files that were written after the program.
     fn newer(&self, program: &Path) -> Option<String> {
         let made = fs::metadata(program)
             .and_then(|data| data.modified())
@@ -226,7 +226,7 @@ impl Embedding {
     }
 }
 
-/// The number of files, with the right form of the noun.
+/// Returns the number of files, with the right form of the noun.
 fn plural(count: usize, [one, many]: [&str; 2]) -> String {
     match count {
         1 => format!("1 {one}"),

@@ -99,7 +99,7 @@ fn skip(file: &mut dyn Reader, lines: usize) -> Option<u64> {
     Some(bytes)
 }
 
-/// A file's length and modification time, if it may be source text.
+/// Returns a file's length and modification time, if it may be source text.
 fn written(path: &Path) -> Option<(u64, Option<SystemTime>)> {
     let data = may_be_source(path)?;
     Some((data.len(), data.modified().ok()))

@@ -164,7 +164,7 @@ impl SourceFiles {
         Self { file, ..self }
     }
 
-    /// The user's places.
+    /// Returns the user's places.
     pub fn paths(&self) -> &SourcePaths {
         &self.paths
     }
@@ -228,7 +228,7 @@ impl SourceFiles {
         self.embedded.get_or_init(read).as_ref()
     }
 
-    /// The text of an embedded file.
+    /// Returns the text of an embedded file.
     fn embedded_text(&self, path: &str) -> Option<Vec<u8>> {
         self.undamaged(self.embedded()?.read(path)).flatten()
     }

@@ -48,7 +48,7 @@ impl FromStr for Moved {
 }
 
 impl Moved {
-    /// The new place.
+    /// Returns the new place.
     pub fn new_place(&self) -> &Path {
         &self.new
     }
@@ -60,7 +60,7 @@ impl Moved {
         Self { new, ..self }
     }
 
-    /// The new place of a path, if it begins with `old`.
+    /// Returns the new place of a path, if it begins with `old`.
     pub(super) fn apply(&self, path: &str) -> Option<PathBuf> {
         let rest = path.strip_prefix(&self.old)?;
         if rest.is_empty() {

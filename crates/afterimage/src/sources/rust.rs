@@ -24,7 +24,7 @@ struct Toolchain {
 }
 
 impl RustSources {
-    /// The place of a standard library path, if its sources are available.
+    /// Returns the place of a standard library path, if its sources are available.
     pub(super) fn locate(&self, path: &str) -> Option<PathBuf> {
         let (commit, inner) = path.strip_prefix("/rustc/")?.split_once('/')?;
         if !inner.starts_with("library/") || inner.split('/').any(|part| part == "..") {
@@ -60,7 +60,8 @@ fn toolchains() -> Option<Vec<Toolchain>> {
 /// The least number of digits that counts as a commit.
 const DIGITS: usize = 9;
 
-/// The commit of rust-src according to a manifest: `version = "1.95.0 (59807616e 2026-04-14)"`.
+/// Returns the commit of rust-src according to a manifest: `version = "1.95.0 (59807616e
+/// 2026-04-14)"`.
 fn commit(manifest: &Path) -> Option<String> {
     let lines = BufReader::new(File::open(manifest).ok()?).lines();
     let mut own = lines

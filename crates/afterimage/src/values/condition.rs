@@ -72,7 +72,7 @@ const LIMITS: Limits = Limits {
 pub(crate) type Found = (Truth, Vec<Result<Held, PathError>>);
 
 impl ConditionQuery {
-    /// A query for all times at which a condition holds at a place.
+    /// Creates a query for all times at which a condition holds at a place.
     pub fn new(condition: impl Into<String>, at: impl Into<String>) -> Self {
         Self {
             condition: condition.into(),
@@ -569,7 +569,7 @@ impl<'l, 'a> Look<'l, 'a> {
         Rc::clone(begun)
     }
 
-    /// The type of a path's value, if it is one number.
+    /// Returns the type of a path's value, if it is one number.
     fn number_type(&self, path: usize, object: &Object) -> Option<NumberType> {
         let mut all = self.number_types.borrow_mut();
         let last = all.get_mut(path)?;

@@ -60,7 +60,7 @@ impl ValuesQuery {
     /// The default number of rows.
     pub const LIMIT: u64 = 10;
 
-    /// A query for the first values at a place.
+    /// Creates a query for the first values at a place.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),

@@ -146,7 +146,7 @@ fn left_out(epochs: &FileEpochs, function: FuncId, name: &str) -> Option<anyhow:
     ))
 }
 
-/// The windows with stored values, as text.
+/// Returns the windows with stored values, as text.
 fn windows_text(windows: &[(u64, u64)]) -> String {
     let text =
         |&(first, last): &(u64, u64)| format!("from t={} to t={}", grouped(first), grouped(last));
@@ -250,7 +250,7 @@ impl<'a> ValuesContext<'_, 'a> {
         Ok(known.collect())
     }
 
-    /// A summary of counted executions.
+    /// Returns a summary of counted executions.
     fn summed(&self, mut counted: ValueCounts, trapped: Option<String>) -> Rows {
         let gives = !counted.is_empty();
         let mut more = 0;

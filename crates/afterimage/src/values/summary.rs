@@ -115,7 +115,7 @@ pub(super) fn rows<'a>(
     Ok((rows, more))
 }
 
-/// The extremes of the values of one type, which are in order.
+/// Returns the extremes of the values of one type, which are in order.
 fn extremes(counts: &[Counted]) -> Option<VariableStats> {
     let (smallest, largest) = (counts.first()?, counts.last()?);
     let most = counts.iter().rev().max_by_key(|counted| counted.times)?;

@@ -22,7 +22,7 @@ use crate::steps::follow;
 use crate::wasm_local::{WasmLocal, wasm_local};
 
 impl VariableQuery {
-    /// A query for the values of a variable whenever the run was at a place.
+    /// Creates a query for the values of a variable whenever the run was at a place.
     pub fn new(name: impl Into<String>, at: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -236,7 +236,7 @@ pub(super) fn unwatched(error: WatchError<anyhow::Error>) -> anyhow::Error {
     }
 }
 
-/// The function that contains all code of a place, if there is just one.
+/// Returns the function that contains all code of a place, if there is just one.
 fn only_function(place: &Place) -> Option<FuncId> {
     match place {
         Place::Function(function) | Place::Operator(function, _) => Some(*function),

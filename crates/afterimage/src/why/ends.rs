@@ -164,7 +164,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
     })
 }
 
-/// The character that a byte represents.
+/// Returns the character that a byte represents.
 fn character(byte: &u8) -> Option<String> {
     match byte {
         b' '..=b'~' | b'\n' | b'\r' | b'\t' => Some(format!("{:?}", char::from(*byte))),
@@ -172,7 +172,7 @@ fn character(byte: &u8) -> Option<String> {
     }
 }
 
-/// The name of the host function that an execution calls.
+/// Returns the name of the host function that an execution calls.
 fn callee(teller: &Teller<'_, '_>, instance: Instance) -> Result<String> {
     let imports = &teller.scene.traced.program().imports;
     let function = teller.scene.walk().called(instance)?;
@@ -304,7 +304,7 @@ fn given_end(given: &InputSource) -> WhyEnd {
     }
 }
 
-/// The name of a file, unchanged.
+/// Returns the name of a file, unchanged.
 pub fn stream(file: &Stream) -> String {
     match file {
         Stream::Input => "standard input".to_owned(),

@@ -43,7 +43,7 @@ pub fn of_place(value: Value, bits: u64) -> Value {
     Value { text, ..value }
 }
 
-/// The last operator of the block at T.
+/// Returns the last operator of the block at T.
 pub fn last_of(scene: &Scene<'_, '_>, instance: Instance, time: u64) -> Option<OpId> {
     let node = &scene.values.path().nodes()[instance.node];
     let block = *node.blocks.get((time - instance.time) as usize)?;

@@ -78,7 +78,7 @@ pub struct WhyReport {
 }
 
 impl WhyQuery {
-    /// A query with the default number of steps.
+    /// Creates a query with the default number of steps.
     pub fn new(about: WhyAbout) -> Self {
         let steps = Self::STEPS;
         Self {

@@ -99,7 +99,7 @@ pub fn check(file: &TraceFile, program: &Program, stream: &Stream, wanted: &Byte
     }
 }
 
-/// The error for a byte that was not printed.
+/// Returns the error for a byte that was not printed.
 fn beyond(stream: &Stream, byte: u64, all: u64) -> Error {
     let (option, printed) = (option(stream), counted(stream, all));
     anyhow!(
@@ -219,7 +219,7 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
     bail!("{option} {wanted}: {printed}{lines}")
 }
 
-/// The position of the number at the end of a text; 0 if there is none.
+/// Returns the position of the number at the end of a text; 0 if there is none.
 fn number_at_end(text: &[u8]) -> u64 {
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit());
     match text.len() - digits.count() {

@@ -55,7 +55,7 @@ pub enum Held {
 }
 
 impl Start {
-    /// The subject in words, on its own.
+    /// Returns the subject in words, on its own.
     pub fn about(&self) -> &str {
         self.what.trim_end_matches(", which").trim_end_matches(',')
     }
@@ -96,7 +96,7 @@ impl Start {
     }
 }
 
-/// The error if the run ended in the execution in question.
+/// Returns the error if the run ended in the execution in question.
 fn ended_in(scene: &Scene<'_, '_>, file: &Path, at: &str) -> Result<String> {
     let end = scene.traced.file().end()?;
     let killed = end.is_some_and(|end| {
@@ -200,7 +200,7 @@ enum Explained {
     Lacks(String),
 }
 
-/// The value of an execution of a statement.
+/// Returns the value of an execution of a statement.
 fn of_execution(
     scene: &Scene<'_, '_>,
     site: &Site,

@@ -202,7 +202,7 @@ fn of_local<'a>(
     }))
 }
 
-/// A mask of `count` bits beginning with bit `first`; 0 if some are beyond the lowest 64.
+/// Returns a mask of `count` bits beginning with bit `first`; 0 if some are beyond the lowest 64.
 fn mask(first: u32, count: u32) -> u64 {
     let all = u64::MAX.checked_shr(64_u32.saturating_sub(count));
     let mask = all.filter(|_| first + count <= 64);

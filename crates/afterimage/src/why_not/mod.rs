@@ -33,7 +33,7 @@ impl WhyNotQuery {
     /// The default of `steps`.
     pub const STEPS: u64 = 200;
 
-    /// A query about the whole run.
+    /// Creates a query about the whole run.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),

@@ -77,7 +77,7 @@ struct Executed {
 
 /// The maximum number of functions in an answer.
 const FUNCTIONS: usize = 20;
-/// The number of bytes from the beginning of the output, and from its end.
+/// The maximum number of bytes shown from the beginning of the output, and from its end.
 const BYTES: u64 = 480;
 /// The maximum number of lines of output in the text.
 const LINES: usize = 5;
@@ -245,7 +245,8 @@ fn printed(session: &Session) -> Result<Vec<Printing>> {
             let mut bytes = 0;
             while let Some(put) = all.next(&stream)? {
                 bytes = put.before + put.bytes;
-                // Keep the beginning and what may be the end.
+                // Only the beginning and the end of the output are shown, so other pieces are
+                // dropped.
                 puts.retain(|held: &afterimage::analyses::why::Put| {
                     held.before < BYTES || held.before + held.bytes + BYTES > bytes
                 });

@@ -76,7 +76,8 @@ impl Question for Arguments {
             }
         };
         let mut lines = whole.lines.clone();
-        // The user's own code first, in the order of the files.
+        // The sort is stable: the user's own code comes first, with its lines in their previous
+        // order.
         lines.sort_by_key(|line| !session.code().shows(&line.source.file));
         let all = lines.len();
         let sources = session.sources();
