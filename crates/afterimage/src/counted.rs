@@ -1,5 +1,4 @@
-//! Counts of functions, lines, blocks, edges and instructions, in one run or several runs of one
-//! program.
+//! Counts functions, lines, blocks, edges and instructions in one or several runs of a program.
 //!
 //! Input: recordings, or a dump of counters. Output: a [`Profile`] with its names and lines.
 
@@ -32,18 +31,18 @@ use crate::whole::whole_lines;
 pub struct ProfileQuery {
     /// The kind of row.
     pub by: By,
-    /// The order. The default is that of the program, or most instructions first if only the top
-    /// rows are requested.
+    /// The order of the rows. The default is program order, or most instructions first if only the
+    /// top rows are requested.
     pub sort: Option<Sort>,
-    /// The largest number of rows; all by default.
+    /// The maximum number of rows. The default is all.
     pub top: Option<usize>,
-    /// Only these functions, by index, name or demangled name; all if empty.
+    /// The functions to include, by index, name or demangled name. Empty means all.
     pub functions: Vec<String>,
-    /// The code whose functions and lines have rows; all code by default.
+    /// The code whose functions and lines have rows. The default is all code.
     pub code: Option<CodeFilter>,
 }
 
-/// The number of rows in text output by default.
+/// The default number of rows in text output.
 pub(crate) const TEXT_ROWS: usize = 25;
 
 impl ProfileQuery {
@@ -79,8 +78,7 @@ impl ProfileQuery {
         })
     }
 
-    /// Returns the code for whose lines to show the cost including library code, if the rows are
-    /// lines.
+    /// Returns the code whose lines are shown with the cost of library code, if the rows are lines.
     pub fn whole(&self) -> Option<&CodeFilter> {
         let has_rows = self.by == By::Line && self.functions.is_empty();
         self.code.as_ref().filter(|_| has_rows)
@@ -93,8 +91,8 @@ impl ProfileQuery {
     }
 }
 
-/// Refuses options about rows, by name, if the format fixes the contents of a report. `results_of` lists
-/// the options and whether each is set.
+/// Refuses options about rows if the format fixes the contents of a report. `given` lists the
+/// options, and whether each is set.
 ///
 /// # Errors
 /// If an option is set that would have no effect.
@@ -115,7 +113,7 @@ pub fn refuse_without_effect(format: Format, annotate: bool, given: &[(&str, boo
     Ok(())
 }
 
-/// Returns the recordings on a command line: the first and all following ones, which must also be
+/// Returns the recordings on a command line: the first argument and the others, which must also be
 /// recordings.
 ///
 /// # Errors
@@ -161,7 +159,7 @@ pub struct Counted {
     counts: Counts,
     stops: Vec<Stop>,
     runs: u64,
-    /// A remark about the exactness of the counts.
+    /// A note if the counts are not exact.
     note: Option<String>,
     /// The cost of lines including library code, if requested and known.
     whole: Option<Arc<WholeLines>>,
@@ -209,9 +207,8 @@ impl Counted {
         })
     }
 
-    /// Also finds the cost of this code's lines including library code. This needs the path of the
-    /// run, which is built if it does not exist yet. If the cost cannot be found, a remark says
-    /// why.
+    /// Also finds the cost of this code's lines including library code. Builds the path of the run
+    /// if it does not exist yet. Sends a remark to the monitor if the cost cannot be found.
     #[must_use]
     pub fn with_whole_lines(mut self, session: &Session, code: Option<&CodeFilter>) -> Self {
         let Some(code) = code else { return self };
@@ -224,8 +221,8 @@ impl Counted {
         self
     }
 
-    /// Adds up the counts of these recordings. `open` opens one at a time. Also finds the cost
-    /// including library code of the lines that `whole` selects.
+    /// Adds up the counts of these recordings, which `open` opens one at a time. Also finds the
+    /// cost of the lines that `whole` selects, including library code.
     ///
     /// # Errors
     /// As for [`of`](Self::of) and [`add`](Self::add).
@@ -372,10 +369,10 @@ impl Profiled<'_> {
         }
     }
 
-    /// If the counts are not exact, refuses a format that cannot say so.
+    /// Refuses a format that cannot contain a note, if the counts are not exact.
     ///
     /// # Errors
-    /// If the format cannot contain such a note.
+    /// If the counts are not exact and the format cannot contain a note.
     pub fn refuse_format(&self, format: Format) -> Result<()> {
         match (self.note(), format) {
             (None, _) | (_, Format::Text | Format::Json) => Ok(()),

@@ -1,4 +1,5 @@
-//! The arguments and the output of libtest, Rust's test harness.
+//! Reads the arguments and the output of libtest, Rust's test harness, and writes output in its
+//! form.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,7 +11,7 @@ pub struct HarnessArguments {
     pub selection: Vec<String>,
     /// `--nocapture`: show a test's output while it runs.
     pub streams: bool,
-    /// `--show-output`: show what passing tests print, at the end.
+    /// `--show-output`: show the output of passing tests at the end.
     pub shows_output: bool,
     /// `--quiet`: one character per test.
     pub is_quiet: bool,
@@ -20,7 +21,7 @@ pub struct HarnessArguments {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     Passed,
-    /// The test was ignored for this reason, as libtest prints it after the word.
+    /// The test was ignored. The text is the reason, as libtest prints it after the word "ignored".
     Ignored(String),
     Failed,
     /// The test ended the process, so its result is unknown.
@@ -45,7 +46,7 @@ impl HarnessArguments {
                 "--nocapture" | "--no-capture" => asked.streams = true,
                 "--show-output" => asked.shows_output = true,
                 "--quiet" | "-q" => asked.is_quiet = true,
-                // Tests run one after another, with the colours that libtest uses in a pipe.
+                // These options have no effect: tests run one after another, without colours.
                 "--test-threads" | "--color" => drop(value()),
                 "--report-time" => {}
                 "--format" => match value() {
@@ -79,7 +80,7 @@ impl HarnessArguments {
     }
 }
 
-/// A test that was executed in a run of its own.
+/// A test that was executed in a separate run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestRun {
     pub test: String,
@@ -181,7 +182,7 @@ pub fn listed(printed: &str) -> Vec<String> {
     tests.map(str::to_owned).collect()
 }
 
-/// Finds how a single test ended, from its output and the success of the process.
+/// Determines how a single test ended, from its output and the success of the process.
 pub fn ended(printed: &str, test: &str, is_success: bool) -> Ended {
     let result = printed.rsplit_once("\ntest result: ").map(|(_, text)| text);
     match result {
@@ -202,7 +203,7 @@ pub fn said(printed: &str, test: &str) -> String {
     let after = after(printed, test).unwrap_or(printed);
     let end = after.rfind("\ntest result: ").unwrap_or(after.len());
     let said = after[..end].trim_end();
-    // The verdict follows the output without a line of its own. A test that did not pass has none.
+    // The verdict follows the output on the same line. A test that did not pass has no verdict.
     let has_passed = after[end..].starts_with("\ntest result: ok");
     let said = said.strip_suffix("ok").filter(|_| has_passed);
     let said = said.unwrap_or(after[..end].trim_end()).trim_end();

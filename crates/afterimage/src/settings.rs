@@ -1,5 +1,5 @@
-//! The user's settings: a file `.afterimage.toml` in the current folder, or in the nearest folder
-//! above it that has one.
+//! Reads the user's settings from the file `.afterimage.toml`, which is in the current folder or in
+//! the nearest folder above it.
 
 use std::env;
 use std::fs;
@@ -62,7 +62,8 @@ impl Settings {
         }
     }
 
-    /// Returns the places of sources: first those that a command names, then those in the settings.
+    /// Returns the places of sources: first the places that a command names, then the places in the
+    /// settings.
     ///
     /// # Errors
     /// If the command names a place that does not exist.

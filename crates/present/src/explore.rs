@@ -1,4 +1,4 @@
-//! Answers for the explorer's page that no command reports: source with counts, output with its
+//! Reports for the explorer's page that no command writes: source with counts, output with its
 //! times, the executions of a place, and the name of a moment.
 
 use afterimage_profile::SourceLine;
@@ -12,7 +12,7 @@ use crate::slice::SliceLine;
 /// The source files that the program's code comes from.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FilesDocument {
-    /// The files, those with most executed instructions first.
+    /// The files, the most executed instructions first.
     pub files: Vec<FilesEntry>,
 }
 
@@ -52,7 +52,7 @@ pub struct SourceDocument {
     pub missing: Option<String>,
     /// The functions that begin in this file.
     pub functions: Vec<SourceFunction>,
-    /// Its lines: all of them if the text is available, otherwise those with code.
+    /// Its lines: all lines if the text is available, otherwise the lines with code.
     pub lines: Vec<SourceRow>,
     /// The stretch of the run that the counts cover; `null` for the whole run.
     pub range: Option<SourceRange>,
@@ -140,7 +140,7 @@ pub struct FlowDocument {
     /// The paths of these calls from beginning to end, the most frequent first; `null` if there are
     /// too many calls to examine.
     pub traces: Option<Vec<FlowTrace>>,
-    /// The largest number of calls whose paths are listed.
+    /// The maximum number of calls for which paths are listed.
     pub most: u64,
 }
 

@@ -112,8 +112,7 @@ impl<R> Pair<R> {
 impl Comparison {
     /// Compares by function or by line. Functions are matched by number or, with `by_name`, by
     /// name; functions with the same name are then added up. The options of both must have the same
-    /// [`Options::by`]. For any other [`Options::by`] than lines, functions are compared. O(rows ·
-    /// log).
+    /// [`Options::by`]. If it is not [`By::Line`], functions are compared. O(rows · log).
     ///
     /// # Errors
     /// See [`Profile::operators`]; also if a sum does not fit into 64 bits.

@@ -57,7 +57,7 @@ pub fn prologue_end(
 fn straight(function: &Function, block: BlockId) -> Option<u64> {
     let cfg = &function.cfg;
     let mut at = cfg.graph.root();
-    // On a cycle, the loop ends after as many steps as there are blocks.
+    // The bound ends the search if the blocks form a cycle.
     for before in 0..cfg.blocks.len() as u64 {
         if cfg.blocks[at].kind != BlockKind::Code {
             return None;

@@ -38,7 +38,7 @@ pub struct LineRow {
 }
 
 impl LineRow {
-    /// Returns the number of instructions including library code if known, otherwise without it.
+    /// Returns the number of instructions, including library code if its cost is known.
     pub fn cost(&self) -> u64 {
         self.with_library.unwrap_or(self.instructions)
     }

@@ -13,8 +13,8 @@ use crate::steps::follow;
 
 /// The lines to rank and show.
 pub struct RankQuery<'s> {
-    /// Whether to also rank the values of statements. This follows each run, whose path must be
-    /// whole.
+    /// Whether to also rank the values of statements. This requires the whole path of each run,
+    /// which is followed.
     pub values: bool,
     /// The largest number of rows in each list.
     pub most: usize,

@@ -24,7 +24,7 @@ use crate::inputs::{endings, remark_different_inputs};
 use crate::monitor::Work;
 use crate::path::refuse_gaps;
 
-/// The number of calls around a difference to search for the user's own code.
+/// The maximum number of calls around a difference to search for the user's own code.
 const FRAMES: usize = 64;
 
 /// The data needed to follow a recording.
@@ -71,7 +71,8 @@ pub fn same<R>(
         Operators::new(b.program(), b.bytes(), sources[1]),
     ];
     let mut lines = (None, 0);
-    // Lines are identified by the numbers of their files.
+    // Lines are compared by the numbers of their files, which are the same if the lists of files
+    // are equal.
     let known = !sources[0].files().is_empty() && sources[0].files() == sources[1].files();
     if found.first.is_some() && query.lines && known {
         let of_a = counts::line_counts(a, &names[0], sources[0])?;

@@ -1,4 +1,4 @@
-//! Counts of a source file's lines in a stretch of the run.
+//! Counts the lines of a source file in a stretch of the run.
 
 use std::collections::HashMap;
 
@@ -77,7 +77,7 @@ pub(super) fn bound(
     Ok(())
 }
 
-/// Counts how often lines were arrived at.
+/// Counts the arrivals at lines.
 fn arrivals(session: &Session, bounds: &Bounds, document: &mut SourceDocument) -> Result<Window> {
     with_names(session, |program| {
         let positions = program.positions()?;

@@ -12,7 +12,7 @@ use super::ends::{end, none};
 use super::start::Start;
 use crate::explain::Scene;
 
-/// Describes steps. Keeps the value that they are about.
+/// Describes steps, and keeps the current value from step to step.
 pub struct Teller<'t, 'a> {
     pub scene: &'t Scene<'t, 'a>,
     /// The current value.

@@ -374,7 +374,7 @@ impl<'a> Dependences<'a> {
         Ok(call.and_then(|call| host.of_guest(call)))
     }
 
-    /// Returns the producer that an execution of an operator is.
+    /// Returns an execution of an operator as a producer.
     fn made(&self, instance: Instance, op: OpId) -> Maker {
         let node = &self.values.path().nodes()[instance.node];
         let function = self.values.program().function(node.function);
