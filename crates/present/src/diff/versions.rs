@@ -65,8 +65,8 @@ pub fn versions_text(
         writeln!(out)?;
         put_out(out, style, output, &sides)?;
     }
-    // The output is the same if both versions printed it without differences, and both runs ended
-    // in the same way.
+    // The versions visibly behave the same if they printed the same and ended in the same way.
+    // Without any output, a fault could be invisible.
     let is_same = *any && outputs.is_empty() && report.endings.is_none();
     if is_same && !report.divergences.is_empty() {
         writeln!(
