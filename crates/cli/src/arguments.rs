@@ -19,7 +19,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::output::{Color, ToFile, write};
 
-/// Defines the values of an option. Each stands for the value of the same name in a library's type.
+/// Defines the values of an option. Each stands for the value with the same name in a library's
+/// type.
 macro_rules! choices {
     ($name:ident => $meaning:ty { $($(#[$attribute:meta])* $choice:ident),+ $(,)? }) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -152,7 +153,8 @@ impl CodeArguments {
         self.code.is_some()
     }
 
-    /// Returns the code to show: as requested, or else as in the user's settings.
+    /// Returns the code to show: the requested code or, by default, the code in the user's
+    /// settings.
     pub(crate) fn filter(&self) -> Result<CodeFilter> {
         match &self.code {
             Some(code) => Ok(code.clone()),
@@ -177,8 +179,8 @@ impl SourceArguments {
         !self.source_path.is_empty()
     }
 
-    /// Returns the places of source files: first those requested, then those in the user's
-    /// settings.
+    /// Returns the places of source files: first the requested places, then the places in the
+    /// user's settings.
     pub(crate) fn paths(&self) -> Result<SourcePaths> {
         Settings::read()?.source_paths(&self.source_path)
     }
@@ -260,7 +262,7 @@ pub(crate) struct RunArguments {
 const DEFAULT_STACK: usize = afterimage_record::RECORD_STACK / 1024;
 
 impl RunArguments {
-    /// Returns the recorder's task, with these options and arguments.
+    /// Returns the task for the recorder, from these options and arguments.
     pub(crate) fn query(&self, program: &Path, args: &[String]) -> Result<RecordQuery> {
         let grants = Grants {
             dirs: &self.dir,

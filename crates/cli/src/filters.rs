@@ -20,14 +20,14 @@ pub(crate) struct FilterArguments {
     /// Leave out this function; may be repeated
     #[arg(long, value_name = "FUNCTION")]
     exclude: Vec<String>,
-    /// Keep only what runs between two positions, both included
+    /// Keep only the part between two positions, both included
     #[arg(long, value_name = "FIRST..LAST", allow_hyphen_values = true)]
     window: Option<String>,
-    /// Keep nothing before the K-th call of a function, arrival at a line, or execution of an
+    /// Keep nothing before the K-th call to a function, arrival at a line, or execution of an
     /// instruction
     #[arg(long, value_name = "PLACE#K")]
     start: Option<String>,
-    /// Keep nothing after the K-th call of a function, arrival at a line, or execution of an
+    /// Keep nothing after the K-th call to a function, arrival at a line, or execution of an
     /// instruction
     #[arg(long, value_name = "PLACE#K")]
     stop: Option<String>,

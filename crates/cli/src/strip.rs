@@ -32,8 +32,9 @@ Examples:
   afterimage strip --inputs app.aft -o shared.aft")]
 pub(crate) struct Arguments {
     /// Remove what the program was given: data read from files and standard input, arguments,
-    /// environment, and folder names; with them values, slices, simulations and embedded sources.
-    /// The program, how it ended, counts and path stay, but the run can no longer be repeated
+    /// environment, and folder names. This also removes values, slices, simulations and embedded
+    /// sources. The program, how it ended, counts and path stay, but the run can no longer be
+    /// repeated
     #[arg(long)]
     inputs: bool,
     /// Write the smaller recording to this file, and leave the original unchanged
@@ -53,7 +54,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     copy(&arguments.file, output, &stop)?;
     let done = stripped(output, arguments.inputs, &stop);
     if done.is_err() {
-        // Otherwise the output would be a copy with everything still in it.
+        // If this copy stayed, it would still contain all the data.
         let _ = fs::remove_file(output);
     }
     done

@@ -618,7 +618,8 @@ impl WhyText<'_> {
             line += one;
         }
         writeln!(self.out, "{line}")?;
-        // The condition that chose between them is not followed.
+        // A value was selected, but the condition is not followed. Tell the user how to ask about
+        // it.
         for one in moves.iter().filter(|one| one.how == "selected") {
             let (file, at) = (&self.file, &one.place.at);
             let command = format!("afterimage why {file} --at {at} --operand condition");

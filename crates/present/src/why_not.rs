@@ -96,7 +96,7 @@ pub enum WhyNotKind {
     /// Control took the direction to the place, but did not reach the regular end of a block or
     /// call.
     Ended {
-        /// Its operator.
+        /// The operator where control arrived.
         place: WhyPlace,
         /// Whether `place` stands for the entry of the function, because the function begins with a
         /// block without operators.

@@ -200,7 +200,7 @@ impl Record {
         }
     }
 
-    // These determine its kind.
+    // These methods add data to a record, and return its kind.
 
     fn load(&mut self, range: Range) -> u8 {
         self.range(range);

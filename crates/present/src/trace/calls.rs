@@ -152,7 +152,7 @@ where
     let around = calls.around().to_vec();
     let hidden = around.len().saturating_sub(AROUND);
     if stretch.reverse {
-        // The least indented comes last.
+        // The least indented activation comes last, so set the indentation from it first.
         indent.of(hidden);
     }
     let more = |out: &mut dyn Write| match hidden {

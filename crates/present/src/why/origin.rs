@@ -35,7 +35,7 @@ pub fn why_origin(begun: &[WhyEntry], links: u64) -> String {
                 format!("constants, {}", expression(made))
             };
             let at = made.place.line_or_at();
-            // This step is the last step.
+            // The links include this step, which does not count as a step back.
             let back = back(links.saturating_sub(1));
             format!("comes from {of} at {at}{back}")
         }
