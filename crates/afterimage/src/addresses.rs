@@ -301,7 +301,7 @@ impl<'t, 'a> Accesses<'t, 'a> {
         let chosen = Chosen::of(traced, self.at, &self.sites, &self.which)?;
         follow(traced, |run, log| {
             let mut found = chosen.find(Addresses::new(run, log, &self.sites)?);
-            // Reports a missing execution before anything is written.
+            // Report a missing execution before writing.
             let first = found.next()?;
             let first = first
                 .with_context(|| format!("nothing at {} accesses an address below 2⁶⁴", self.at))?;
@@ -475,7 +475,7 @@ impl Chosen {
 struct Span {
     /// The number of executions of the site.
     count: u64,
-    /// The times of the first and the last execution in question, if any.
+    /// The times of the first and the last execution in question, if there are any.
     wanted: Option<(u64, u64)>,
     /// The time of the last execution.
     final_time: Option<u64>,

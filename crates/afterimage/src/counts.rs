@@ -17,7 +17,7 @@ use crate::monitor::{Note, Work};
 use crate::path::TELLING;
 use crate::session::Session;
 
-/// How to count blocks. This affects only the cost of counting, never the counts.
+/// The way to count blocks. It affects only the cost of counting, never the counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counting<'a> {
     /// The placement of counters.

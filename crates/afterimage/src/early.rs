@@ -275,7 +275,7 @@ pub(crate) fn is_long(session: &Session) -> Result<bool> {
 }
 
 /// Opens the recording in a form that builds stretches of the path and of the values on demand.
-/// Builds at most one in `share` of all stretches, or as many as needed if `share` is 0.
+/// Builds at most one in `share` of all stretches, or all needed stretches if `share` is 0.
 ///
 /// # Errors
 /// If the run cannot be executed again, or the recording is damaged.
@@ -358,7 +358,7 @@ fn on_path<T>(
     ask(recording.run()?, file.log()?)
 }
 
-/// How to make snapshots.
+/// The way to make snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshotting {
     /// By running the program again. This also writes the words of the path.

@@ -11,8 +11,8 @@ use afterimage_trace::{TraceError, Writer};
 
 use crate::text::sentence;
 
-/// Why a session failed, and for which recording. It is shown as one sentence that begins with the
-/// file.
+/// The reason why a session failed, with its recording. The error is shown as one sentence that
+/// begins with the file.
 pub struct SessionError {
     /// The recording.
     pub at: PathBuf,
@@ -20,7 +20,7 @@ pub struct SessionError {
     pub why: Box<Reason>,
 }
 
-/// Why a session failed.
+/// The reason why a session failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
@@ -48,7 +48,7 @@ pub enum Reason {
         #[source]
         why: Box<dyn Error + Send + Sync>,
     },
-    /// A filter left something out of the path.
+    /// A filter left parts out of the path.
     #[error(
         "the path lacks {left_out}, but this question needs all of it; build the whole path \
          with: afterimage build --lens paths --again {file}"

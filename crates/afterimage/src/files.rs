@@ -17,7 +17,7 @@ use crate::source::{parse_module, source_map, source_map_with};
 use crate::sources::SourceFiles;
 use crate::text::{pasted, sentence};
 
-/// Why a file cannot be used.
+/// The reason why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The file does not exist.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::values::KeptValues;
 
-/// How to treat a window that ends after the run.
+/// The treatment of a window that ends after the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
     /// Refuse the window.

@@ -28,7 +28,7 @@ pub enum LiveLens {
     Path,
 }
 
-/// How a program runs while it is recorded.
+/// The options for running a program and recording it.
 #[derive(Clone, Debug)]
 pub struct RecordQuery {
     /// The guest's input: its arguments, environment, folders and standard input.

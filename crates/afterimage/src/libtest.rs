@@ -17,7 +17,7 @@ pub struct HarnessArguments {
     pub is_quiet: bool,
 }
 
-/// How a test ended.
+/// The end of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     Passed,

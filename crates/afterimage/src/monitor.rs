@@ -82,7 +82,7 @@ pub enum Note {
         /// The number of blocks so far.
         blocks: u64,
     },
-    /// A filter left something out of the path.
+    /// A filter left parts out of the path.
     PathLacks {
         /// A description of the parts left out.
         left_out: String,

@@ -23,7 +23,7 @@ use crate::text::pasted;
 /// The minimum number of events for which progress is reported.
 pub(crate) const TELLING: u64 = 1000;
 
-/// How to treat a path from which a filter removes everything.
+/// The treatment of a path from which a filter removes everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Empty {
     /// The empty path is added.
@@ -32,12 +32,12 @@ pub enum Empty {
     Refused,
 }
 
-/// The outcome of adding something to a recording.
+/// The outcome of an addition to a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Added {
     /// This process added it.
     Here,
-    /// Another process has added something, possibly the same.
+    /// Another process has added data, possibly the same.
     Elsewhere,
 }
 

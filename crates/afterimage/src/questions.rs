@@ -191,7 +191,7 @@ impl Session {
     }
 
     /// Returns the lines of the user's own code on which some executions depend, nearest first.
-    /// Builds what [`slice`](Self::slice) with a depth builds.
+    /// Builds the same data as [`slice`](Self::slice) with a depth.
     ///
     /// # Errors
     /// As for [`slice`](Self::slice).
@@ -342,8 +342,8 @@ impl Session {
         })
     }
 
-    /// Finds the statements of another version that correspond to those of this one. Builds both
-    /// paths if they do not exist yet, and follows both runs several times.
+    /// Finds the statements of another version that correspond to statements of this version.
+    /// Builds both paths if they do not exist yet, and follows both runs several times.
     ///
     /// # Errors
     /// If a run cannot be followed, line tables are requested but do not exist, or a recording is

@@ -186,7 +186,7 @@ impl Session {
         self.cancel.as_ref()
     }
 
-    /// Returns the flag that stops a build that begins now, if anything can stop it.
+    /// Returns the flag that stops a build that begins now, if the session can be cancelled.
     pub(crate) fn stop_flag(&self) -> Option<Arc<AtomicBool>> {
         self.cancel.as_ref().map(|cancel| cancel.flag())
     }
@@ -250,8 +250,8 @@ impl Session {
         Ok(self.stretched.get_or_init(|| found).as_deref())
     }
 
-    /// Like [`stretched`](Self::stretched), but builds at most one stretch in `share`, or as many
-    /// as needed if `share` is 0.
+    /// Like [`stretched`](Self::stretched), but builds at most one stretch in `share`, or all
+    /// needed stretches if `share` is 0.
     ///
     /// # Errors
     /// As for [`stretched`](Self::stretched).
@@ -412,7 +412,7 @@ impl Session {
     /// Returns the path. Builds it if it does not exist yet. Refuses a path with gaps.
     ///
     /// # Errors
-    /// As for [`ensure_path`](Self::ensure_path), and if something was left out.
+    /// As for [`ensure_path`](Self::ensure_path), and if parts were left out.
     pub fn ensure_whole_path(&self) -> Result<&RecordedPath, SessionError> {
         let found = self.named(self.built_path())?;
         self.named(path::refuse_gaps(self.recording.at(), found))?;

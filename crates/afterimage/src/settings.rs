@@ -21,8 +21,8 @@ pub struct Settings {
     /// The filter that selects the code to show.
     #[serde(deserialize_with = "code")]
     pub code: CodeFilter,
-    /// Where to find sources that have moved from the place in the debug information: `source-path
-    /// = ["OLD=NEW"]`. A relative NEW is relative to the folder of the settings file.
+    /// The new places of sources that have moved from the place in the debug information:
+    /// `source-path = ["OLD=NEW"]`. A relative NEW is relative to the folder of the settings file.
     #[serde(rename = "source-path", deserialize_with = "source_path")]
     pub source_path: Vec<Moved>,
 }

@@ -49,7 +49,7 @@ pub fn specs(
     Ok(specs)
 }
 
-/// Returns the default simulations: caches and a predictor like those of a present-day processor.
+/// Returns the default simulations: caches and a predictor as in a present-day processor.
 ///
 /// # Errors
 /// None.
@@ -137,7 +137,7 @@ pub fn missed<R>(
     })))
 }
 
-/// Simulates without storing anything.
+/// Simulates without storing the results.
 ///
 /// # Errors
 /// If the run cannot be followed.

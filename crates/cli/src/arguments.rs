@@ -80,7 +80,7 @@ pub(crate) struct ReportArguments {
     pub file: PathBuf,
 }
 
-/// The arguments of a guest.
+/// Returns the arguments of a guest.
 pub(crate) fn guest_arguments(args: &[OsString]) -> Result<Vec<String>> {
     let args = args.iter().map(|arg| {
         let text = arg.to_str().map(str::to_owned);
@@ -89,7 +89,7 @@ pub(crate) fn guest_arguments(args: &[OsString]) -> Result<Vec<String>> {
     args.collect()
 }
 
-/// The first option that was given, if any.
+/// Returns the first option that was given, if any.
 pub(crate) fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
     let given = options.iter().find(|(_, is_given)| *is_given);
     given.map(|(name, _)| *name)
@@ -123,7 +123,7 @@ impl OutputArguments {
         }
     }
 
-    /// The style of the report.
+    /// Returns the style of the report.
     pub(crate) fn style(&self) -> Style {
         self.color.style(self.output.as_deref())
     }
@@ -281,7 +281,7 @@ impl RunArguments {
         })
     }
 
-    /// The options that were given, each with its value.
+    /// Returns the options that were given, each with its value.
     fn options(&self) -> Vec<(&'static str, Option<OsString>)> {
         let stack = Some(self.stack).filter(|stack| *stack != DEFAULT_STACK);
         let dirs = self.dir.iter().map(|dir| ("--dir", Some(dir.into())));
@@ -308,12 +308,12 @@ impl RunArguments {
         words.flatten().collect()
     }
 
-    /// The first option that was given, if any.
+    /// Returns the first option that was given, if any.
     pub(crate) fn given(&self) -> Option<&'static str> {
         self.options().first().map(|(name, _)| *name)
     }
 
-    /// The time limit.
+    /// Returns the time limit.
     fn limit(&self) -> Result<Option<Duration>> {
         self.timeout
             .map(|seconds| match Duration::try_from_secs_f64(seconds) {
@@ -323,7 +323,7 @@ impl RunArguments {
             .transpose()
     }
 
-    /// The stack in bytes.
+    /// Returns the stack in bytes.
     fn stack_bytes(&self) -> Result<usize> {
         if !(16..=64 << 10).contains(&self.stack) {
             bail!("--stack {}: give between 16 and 65536 KiB", self.stack);

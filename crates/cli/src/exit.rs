@@ -19,7 +19,7 @@ pub(crate) enum Exit {
     Success,
     /// The guest exited with this code.
     Guest(u8),
-    /// `--timeout` ended the guest. The code is the same as that of `timeout`.
+    /// `--timeout` ended the guest. The command `timeout` uses the same code.
     TimedOut,
     /// A check that was requested has failed.
     Unsound,
@@ -97,7 +97,7 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> Exit {
         Ok(exit) => return exit,
         Err(error) => error,
     };
-    // The reader of our output has gone, so do not write a message.
+    // Our output has no reader any more, so do not write a message.
     if error.chain().any(|e| {
         e.downcast_ref::<std::io::Error>()
             .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)

@@ -34,7 +34,7 @@ pub(crate) struct FilterArguments {
 }
 
 impl FilterArguments {
-    /// The first option that was given, if any.
+    /// Returns the first option that was given, if any.
     pub(crate) fn given(&self) -> Option<&'static str> {
         first_given(&[
             ("--include", !self.include.is_empty()),
@@ -45,7 +45,7 @@ impl FilterArguments {
         ])
     }
 
-    /// The filters.
+    /// Returns the filters.
     pub(crate) fn filters(&self) -> Filters {
         Filters {
             include: self.include.clone(),
@@ -61,7 +61,7 @@ impl FilterArguments {
         self.of(loaded, || Ok(None)).map(drop)
     }
 
-    /// The filter of a path.
+    /// Returns the filter of a path.
     pub(crate) fn path(&self, session: &Session) -> Result<PathFilter> {
         let length = || session.length().map(Some);
         self.of(&Loaded::of(session), length)

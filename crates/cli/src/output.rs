@@ -23,7 +23,7 @@ pub(crate) enum Color {
 }
 
 impl Color {
-    /// The style for a report that goes to `out`; `None` is standard output.
+    /// Returns the style for a report that goes to `out`; `None` is standard output.
     pub(crate) fn style(self, out: Option<&Path>) -> Style {
         let color = match self {
             Color::Always => true,

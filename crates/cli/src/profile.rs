@@ -274,7 +274,7 @@ impl Arguments {
         ask(Some(&Counting { placement, weights }))
     }
 
-    /// The code to show.
+    /// Returns the code to show.
     fn filter(&self) -> Result<CodeFilter> {
         match &self.path {
             Some(path) => Ok(path.clone()),

@@ -23,7 +23,8 @@ use crate::signals::StopFlag;
 /// `build --window` or `--exclude` had built only a part.
 ///
 /// With --inputs it instead removes what the program was given, so that you can share the
-/// recording. Counts and path stay, but whatever needs to run the program again fails from then on.
+/// recording. Counts and path stay, but from then on, commands fail if they need to run the program
+/// again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -16,10 +16,10 @@ use crate::lens;
 /// Show the values of a statement or a variable over the run
 ///
 /// It lists each execution, or summarises them. A statement is an instruction that yields a value
-/// or has an effect. The list shows its result; for a store or a write to a global, what it wrote;
-/// for a branch, what decided it; for a call, its arguments and results; for memory accesses, also
-/// the address and the number of bytes. If the run trapped, the execution that ended it is marked.
-/// If the recording has no values, they are built first.
+/// or has an effect. The list shows its result. For a store or a write to a global, it shows what
+/// was written; for a branch, what decided it; for a call, its arguments and results. For memory
+/// accesses, it also shows the address and the number of bytes. If the run trapped, the execution
+/// that ended it is marked. If the recording has no values, they are built first.
 ///
 /// With --var it shows a variable, or an expression such as p->next->key or *p, right before each
 /// arrival at the line; with --at FUNCTION, at each call. To find the contents of memory, the run

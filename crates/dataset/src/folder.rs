@@ -125,7 +125,7 @@ impl Folder {
         }
     }
 
-    /// Refuses a folder with files other than those of a newly begun data set.
+    /// Refuses a folder that contains files, except those of a data set that is being created.
     fn refuse_others(&self) -> io::Result<()> {
         let others = fs::read_dir(&self.at)?.map(|entry| Ok(entry?.file_name()));
         for name in others.collect::<io::Result<Vec<_>>>()? {
@@ -302,7 +302,7 @@ impl Claim<'_> {
         fs::remove_dir(&self.at)
     }
 
-    /// Removes whatever has been written of the part.
+    /// Removes the written files of the part.
     pub fn drop_part(self) {
         // Any file that remains is removed when the part is begun again.
         let _ = remove(&self.at);

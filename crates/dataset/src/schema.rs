@@ -44,7 +44,7 @@ pub enum Type {
     Longs,
 }
 
-/// How a column is encoded before compression.
+/// The encoding of a column before compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
     /// Each value unchanged.

@@ -108,11 +108,11 @@ impl Bytes {
 pub(crate) struct Frame {
     /// The producers of its variables.
     variables: Vec<Maker>,
-    /// How it began, if it began in the window.
+    /// Its beginning, if it is in the window.
     pub began: Option<Began>,
     /// The last block that it executed, and the time of that block.
     pub last: Option<(BlockId, u64)>,
-    /// When it last took each edge that decides whether blocks run.
+    /// The time at which it last took each edge that decides whether blocks run.
     pub taken: FxHashMap<EdgeId, u64>,
     /// For each of its blocks, the decisions before the window that led to the block.
     pub before: FxHashMap<BlockId, Vec<Decided>>,
@@ -122,7 +122,7 @@ pub(crate) struct Frame {
 /// called.
 pub(crate) type Decided = (&'static str, Option<u64>);
 
-/// How an activation began.
+/// The beginning of an activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Began {
     /// The host called the function.

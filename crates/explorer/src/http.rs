@@ -1,6 +1,6 @@
 //! Implements the part of HTTP that a local page needs.
 //!
-//! All input is limited in size and time, whoever sends it.
+//! All input is limited in size and time.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

@@ -53,7 +53,7 @@ pub(crate) struct Answering {
     what: String,
     /// The name of the view that asked.
     view: Option<String>,
-    /// How long it has been running, in milliseconds.
+    /// The time for which it has been running, in milliseconds.
     milliseconds: u64,
 }
 

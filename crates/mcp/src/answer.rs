@@ -44,7 +44,7 @@ pub(crate) struct Next {
     pub own: bool,
 }
 
-/// How much of the whole an answer shows.
+/// The extent of an answer: the units that it shows, and all units.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Totals {
     /// The counted unit: `steps`, `lines`, `frames`.

@@ -55,7 +55,7 @@ impl Roots {
             };
             bail!("{text}: not found; {known}");
         }
-        // The message must not reveal whether something exists there.
+        // The message must not reveal whether there is a file.
         bail!(
             "{text}: outside of the roots of this server, {}",
             self.in_words()

@@ -158,7 +158,7 @@ impl Output {
         Self(Mutex::new(Writer { to, gone: false }))
     }
 
-    /// Whether the reader has gone.
+    /// Whether the client has stopped reading.
     pub(crate) fn is_gone(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).gone
     }
@@ -177,7 +177,7 @@ impl Output {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": parameters }));
     }
 
-    /// Writes a message. If writing fails, the client is assumed to have gone.
+    /// Writes a message. If writing fails, assumes that the client has stopped reading.
     fn send(&self, message: &Value) {
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut line = Visible::new(Vec::new(), Content::Text);

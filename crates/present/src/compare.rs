@@ -152,7 +152,7 @@ impl CompareView<'_> {
         self.profiles[side].names().function(function)
     }
 
-    /// The source position of a function.
+    /// Returns the source position of a function.
     fn position(&self, pair: &Pair<FunctionRow>) -> Option<Position> {
         let (side, row) = pair.newest()?;
         let at = row.position?;
@@ -193,7 +193,7 @@ impl CompareView<'_> {
         })
     }
 
-    /// The document with these rows.
+    /// Returns the document with these rows.
     fn with_rows<R>(&self, rows: R) -> CompareDocument<R> {
         let Comparison {
             pairs,

@@ -37,7 +37,7 @@ pub struct CurrencyReport {
 }
 
 impl CurrencyReport {
-    /// The document for programs.
+    /// Returns the document for programs.
     pub fn document(&self) -> CurrencyDocument {
         currency_document(self)
     }
@@ -90,7 +90,7 @@ pub enum Verdict {
     },
 }
 
-/// Why a counterpart found by counting is not reported.
+/// The reason why a counterpart that counting found is not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreported {
     /// An operator of the line gave a different value.
@@ -109,7 +109,7 @@ pub enum Unreported {
     },
 }
 
-/// Why a variable is not current.
+/// The reason why a variable is not current.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrencyCause {
     /// The part that is not current.
@@ -185,7 +185,7 @@ const WORDS: [&str; 6] = [
 ];
 
 impl Verdict {
-    /// The word for this verdict.
+    /// Returns the word for this verdict.
     fn word(&self) -> &'static str {
         WORDS[match self {
             Self::Current => 0,
@@ -199,7 +199,7 @@ impl Verdict {
 }
 
 impl Cause {
-    /// The word for this verdict.
+    /// Returns the word for this verdict.
     fn word(&self) -> &'static str {
         match self {
             Self::Early { .. } => "hoisted",

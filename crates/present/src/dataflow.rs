@@ -596,7 +596,7 @@ pub struct DataflowView<'r> {
 }
 
 impl DataflowView<'_> {
-    /// The document for programs.
+    /// Returns the document for programs.
     ///
     /// # Errors
     /// If a module cannot be read.

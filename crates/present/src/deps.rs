@@ -254,7 +254,7 @@ impl DepsUsers {
     }
 }
 
-/// Something that depends on an execution.
+/// A use that depends on an execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DepsUse {
     /// The part of the dependent that depends on the execution, as in `role` of a dependence.

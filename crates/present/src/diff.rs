@@ -43,7 +43,7 @@ pub struct DiffReport<'r> {
     pub lengths: [u64; 2],
     /// The first difference; `None` if the executions are the same.
     pub first: Option<FirstDifference>,
-    /// Where control diverges, if it does.
+    /// The place where control diverges, if it does.
     pub parting: Option<PartingDifference>,
     /// The places where the output of the executions differs.
     pub outputs: Vec<OutputPlaces>,
@@ -59,7 +59,7 @@ pub struct DiffReport<'r> {
     pub top: Option<usize>,
 }
 
-/// How an execution ended, if the other ended differently.
+/// The end of an execution, if the other ended differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffEnding {
     /// How the execution ended, in words that follow the name of the recording; `None` if the end
@@ -122,7 +122,7 @@ pub struct OutputPlaces {
     pub numbers: [u64; 2],
 }
 
-/// Where control diverges.
+/// The place where control diverges.
 #[derive(Clone, Debug)]
 pub struct PartingDifference {
     /// The place.

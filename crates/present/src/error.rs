@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::render::Format;
 
-/// Why a report cannot be written in the requested form.
+/// The reason why a report cannot be written in the requested form.
 #[derive(Debug, Error)]
 pub enum PresentError {
     /// The report cannot be written to its receiver.

@@ -411,7 +411,7 @@ pub enum RankNumber {
     Truth(bool),
 }
 
-/// The document.
+/// Returns the document.
 ///
 /// # Errors
 /// If data to be shown cannot be read.

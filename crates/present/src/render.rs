@@ -49,13 +49,13 @@ pub trait Render {
     /// Writes the report as text for people.
     ///
     /// # Errors
-    /// If `out` fails, or something to be shown cannot be read.
+    /// If `out` fails, or data to be shown cannot be read.
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError>;
 
     /// Writes the report as a JSON document.
     ///
     /// # Errors
-    /// If `out` fails, or something to be shown cannot be read.
+    /// If `out` fails, or data to be shown cannot be read.
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError>;
 
     /// Writes the report as comma-separated values.
@@ -102,7 +102,7 @@ pub trait Render {
 /// Writes a report in a format.
 ///
 /// # Errors
-/// If the report does not support the format, `out` fails, or something to be shown cannot be read.
+/// If the report does not support the format, `out` fails, or data to be shown cannot be read.
 pub fn render(
     out: &mut dyn Write,
     report: &impl Render,

@@ -154,7 +154,7 @@ const DROPPED: [&str; 13] = [
     "executed",
 ];
 
-/// The minimum width of a cut cell. If it is not available, the terminal wraps lines.
+/// The minimum width of a cut cell. If there is less room, the terminal wraps lines.
 const LEAST_CELL: usize = 12;
 
 /// Shortens a text to `room` columns by cutting out the part before its last `tail` characters.

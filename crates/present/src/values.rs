@@ -142,7 +142,7 @@ pub struct RoleValue {
 }
 
 impl RoleValue {
-    /// A value.
+    /// Creates a value.
     pub fn new(role: &'static str, ty: ValType, bits: Bits) -> Self {
         Self {
             role,

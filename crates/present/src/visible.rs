@@ -172,7 +172,7 @@ fn may_be_hidden(&byte: &u8) -> bool {
 mod tests {
     use super::*;
 
-    /// The result for text that is written in pieces of this length.
+    /// Returns the result for text that is written in pieces of this length.
     fn written(bytes: &[u8], length: usize, content: Content) -> String {
         let mut out = Visible::new(Vec::new(), content);
         for piece in bytes.chunks(length) {

@@ -153,7 +153,7 @@ pub struct WhyMade {
     pub place: WhyPlace,
 }
 
-/// How a value was produced.
+/// The way in which a value was produced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum WhyHow {
     /// The value was computed from its operands.

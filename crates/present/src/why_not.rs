@@ -13,7 +13,7 @@ use crate::document::objects::Function;
 use crate::document::{Document, NoRows, begin};
 use crate::{PresentError, Render, Style, WhyEntry, WhyPlace};
 
-/// Why a place was not executed.
+/// The reason why a place was not executed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WhyNotReport {
     /// The place as named by the user.

@@ -8,7 +8,8 @@ use crate::ProfileError;
 /// Returns the number of entries of each vertex of a function's graph.
 ///
 /// The flow into a vertex must leave it or stay in it (Kirchhoff's law, Ball and Larus 1992,
-/// section 2, with the virtual edges of their Figure 4 for frames open at the end). O(V + E).
+/// section 2). The virtual edges of their Figure 4 represent the frames that are open at the end.
+/// O(V + E).
 ///
 /// # Errors
 /// If the counts have the wrong shape, break a flow equation or do not fit into 64 bits.

@@ -16,8 +16,8 @@
 //!
 //! A jump (`br`) is passed over if its line has other code in the function. Compilers give the jump
 //! at the end of an arm the line of its `if`, and the jump at the end of a loop the line of its
-//! `while`. A reader of the source does not arrive there a second time. (The jump still counts as
-//! an instruction of its line.) If control passes through a block with only such a jump, it arrives
+//! `while`. A reader of the source does not arrive there a second time. However, the jump counts as
+//! an instruction of its line. If control passes through a block with only such a jump, it arrives
 //! at the next block as if it came from the block before the jump. If a line has only jumps
 //! (`break;`, `continue;`, `goto end;`, `} else {`), they are its code, and executing one is an
 //! arrival. The exception is the head of a loop without a condition, `while (1) {` or `for (;;) {`.

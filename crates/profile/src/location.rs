@@ -61,7 +61,7 @@ pub enum Form<'t> {
         /// The number of bytes from the start of its body.
         distance: u32,
     },
-    /// Anything else: a function.
+    /// A function, which is any other text.
     Function(&'t str),
 }
 

@@ -78,7 +78,7 @@ impl<'a> Profile<'a> {
     /// O(size of the graphs and of the bodies that were executed).
     ///
     /// # Errors
-    /// If the counts are not those of an execution of this program that ended in these stops.
+    /// If the counts do not belong to an execution of this program that ended in these stops.
     pub fn new(
         program: &'a Program,
         module: &'a [u8],

@@ -57,7 +57,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Resolves a text, as [`location`](crate::location) describes. A text that is a function's
-    /// whole name means that function, whatever else it could be.
+    /// whole name always means this function.
     ///
     /// O(log functions + size of the bodies that it leads to), after the first query of each kind,
     /// which indexes the names or lines.

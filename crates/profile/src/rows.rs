@@ -51,7 +51,7 @@ pub struct BlockRow {
     pub function: FuncId,
     /// The block.
     pub block: BlockId,
-    /// How it ends.
+    /// The kind of its end.
     pub end: BlockEnd,
     /// Its first operator.
     pub op: OpId,

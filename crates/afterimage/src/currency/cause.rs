@@ -35,7 +35,7 @@ pub struct Causes<'c, 'a> {
     lines: RefCell<HashMap<(String, u32), Rc<LineOfBoth>>>,
 }
 
-/// When the other run executed the corresponding code.
+/// The moments at which the other run executed the corresponding code.
 enum Elsewhere {
     /// It executed the first and the last part of the code at these moments.
     At { first: (u64, u32), last: (u64, u32) },

@@ -106,7 +106,7 @@ impl<'p, 'a> Side<'p, 'a> {
     }
 }
 
-/// Why the line does not exist.
+/// The reason why a text does not name a line of the program.
 #[derive(Debug)]
 enum NoLine {
     Resolve(ResolveError),

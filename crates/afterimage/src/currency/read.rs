@@ -37,14 +37,14 @@ pub struct ReadValue {
     pub entered: u64,
 }
 
-/// Why there is no value.
+/// The reason why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nowhere {
     pub why: PathError,
 }
 
 impl Nowhere {
-    /// Whether the expression is meaningless whatever the values are.
+    /// Whether the expression has no meaning for any values.
     pub fn is_misnomer(&self) -> bool {
         matches!(
             self.why,

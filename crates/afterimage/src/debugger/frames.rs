@@ -47,8 +47,8 @@ impl StackFrame {
 
 impl Debugger<'_> {
     /// Returns the frames of the innermost `most` activations, innermost first, and the number of
-    /// all open activations. An activation has a frame of its own and one for each function inlined
-    /// at its position. O(activations).
+    /// all open activations. An activation has one frame for itself, and one for each function
+    /// inlined at its position. O(activations).
     ///
     /// # Errors
     /// If there is no such position, or the path cannot be read.

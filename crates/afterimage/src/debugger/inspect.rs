@@ -546,7 +546,7 @@ impl<'a> Inspection<'_, 'a> {
         all.collect()
     }
 
-    /// Reads `count` bytes of memory 0 from an address on, or as many as exist.
+    /// Reads `count` bytes of memory 0 from an address on, or fewer if memory ends earlier.
     pub fn memory(&self, address: u64, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         if self.contents.memory(address, &mut bytes) {

@@ -34,7 +34,7 @@ pub enum Differences {
     Versions(Box<VersionsDocument>),
 }
 
-/// How to compare the programs of two recordings.
+/// The way to compare the programs of two recordings.
 pub enum Programs {
     /// Step by step, because the programs are the same.
     Same,

@@ -39,7 +39,7 @@ impl Opened<'_> {
     }
 }
 
-/// How to compare and show two runs of the same program.
+/// The options for comparing and showing two runs of the same program.
 pub struct SameQuery<'s> {
     /// Whether to also compare how often lines were executed.
     pub lines: bool,

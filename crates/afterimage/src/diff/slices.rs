@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::Session;
 use crate::slice::{Wanted, find};
 
-/// How to show slices.
+/// The options for showing slices.
 pub struct SlicesShown<'s> {
     /// The maximum number of lines to show of each slice.
     pub limit: usize,

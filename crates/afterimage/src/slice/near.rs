@@ -27,7 +27,7 @@ pub struct NearQuery {
     pub named: usize,
 }
 
-/// A line that something depends on.
+/// A line on which an execution depends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NearLine {
     /// The position of the line.
@@ -147,8 +147,8 @@ fn lowers_stack(operators: &[OperatorPlace]) -> Option<OpId> {
     Some(OpId::from_u32((reads + lowers) as u32))
 }
 
-/// Whether a function of the C, C++ or Rust library allocates memory. The address that it returns
-/// says nothing about the data stored there.
+/// Whether a function of the C, C++ or Rust library allocates memory. The data at the returned
+/// address do not depend on the address.
 fn allocates(name: &str) -> bool {
     const NAMES: [&str; 16] = [
         "malloc",

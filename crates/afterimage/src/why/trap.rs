@@ -29,7 +29,7 @@ const LOOKED_AT: usize = 256;
 /// The minimum depth of a stack in which to search for repeated calls.
 const DEEP: usize = 1000;
 
-/// How the run ended.
+/// The end of the run.
 struct Death {
     /// The ending in words, for the end of a sentence.
     how: String,

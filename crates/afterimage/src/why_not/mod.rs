@@ -1,4 +1,4 @@
-//! Why a place was not executed.
+//! Finds why a place was not executed.
 
 mod cause;
 

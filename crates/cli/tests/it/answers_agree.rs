@@ -719,9 +719,9 @@ fn programs_that_use_memory_have_one_answer() {
     assert!(compared.uses > 3, "{compared:?}");
 }
 
-/// Stores of every kind, of values and to addresses that are constants reused by the same code;
-/// host calls; several entries, the first of which end deeper than the last begins; exceptions; a
-/// loop that does not write to any of this for many intervals.
+/// A program with stores of every kind, whose values and addresses are constants reused by the same
+/// code. It has host calls, exceptions, and several entries, the first of which end deeper than the
+/// last begins. A loop does not write to any of this memory for many intervals.
 const BY_HAND: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (memory (export "memory") 1 4)

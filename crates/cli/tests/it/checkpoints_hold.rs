@@ -401,9 +401,10 @@ fn checkpoints_of_generated_programs_hold() {
     assert!(compared.counted > 50, "few counts: {}", compared.counted);
 }
 
-/// Memory that the host writes, in parts and as a whole, and that is grown, copied, filled and set
-/// byte by byte; tables and segments that change; a recursion that is deep at many checkpoints.
-/// Pages that are filled, copied, initialised by the host or read as a whole, and then in part.
+/// A program with memory that the host writes, in parts and as a whole. The memory is also grown,
+/// copied, filled and set byte by byte. Tables and segments change, and a recursion is deep at many
+/// checkpoints. Pages are filled, copied, initialised by the host or read as a whole, and then in
+/// part.
 const BUSY: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (memory (export "memory") 1 8)

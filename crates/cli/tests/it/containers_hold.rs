@@ -121,7 +121,7 @@ int main()
     first[1] = nullptr;
     stop(); // there
     fflush(stdout);
-    // These objects must not be freed.
+    // Nobody may free these.
     _Exit(0);
 }
 "#;

@@ -329,9 +329,9 @@ fn forge(numbers: &mut Numbers, sections: &mut Vec<Section>, others: &[Section])
     format!("{kind}, chunk {chunk}, byte {byte}: {how}")
 }
 
-/// A recording, and files of its run: with everything built as usual; in short epochs and
-/// intervals, with another mode of counting; in two windows, one of which lacks a function; and
-/// with a path that lacks one.
+/// Makes a recording, and files of its run. One file has all data built as usual. One has short
+/// epochs and intervals, and counts from another mode. One has two windows, one of them without a
+/// function. In the last, the path lacks a function.
 fn recorded(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Vec<Section>> {
     sandbox.wasm(&format!("{name}.wasm"), text);
     let plain = sandbox.path(&format!("plain-{name}.aft"));

@@ -5,8 +5,9 @@
 //! `||` and `?`. The directions of a branch have no common order.
 //!
 //! gcc compiles the native program, and clang the other program. [`Kind`] lists the differences by
-//! definition. There must be no others. clang's own coverage cannot be the reference: if a `goto`
-//! leads back, `llvm-cov gcov` 19 reports one call for a function that was called three times.
+//! definition. There must be no others. The coverage of clang itself cannot be the reference: if a
+//! `goto` leads back, `llvm-cov gcov` 19 reports one call for a function that was called three
+//! times.
 
 use std::collections::BTreeMap;
 

@@ -69,7 +69,7 @@ impl Guest {
         let block = code.cfg.blocks[BlockId::new(block as usize)].offsets.start;
         let offset = *with_line.or(here.first()).unwrap_or(&block);
         let frames = source.inlined_frames(offset);
-        // Without a line, where the function is declared.
+        // Without a line, take the place of the function's declaration.
         let declared = match frames.len() {
             0 | 1 => source.declared(code.body.start),
             _ => frames[0].declared,

@@ -276,7 +276,7 @@ fn simulations_of_generated_programs_hold() {
     assert!(compared.runs >= seeds(SEEDS), "few runs: {}", compared.runs);
 }
 
-/// Every kind of site, over bytes in two memories, until it traps after a branch.
+/// A program with every kind of site, over bytes in two memories. It traps after a branch.
 pub const ALL: &str = r#"(module
   (memory 1)
   (memory $other 1)

@@ -39,13 +39,13 @@ struct Overview {
     running: bool,
     /// The data that was built for the recording: `counts`, `paths`, `full`.
     lenses: Vec<&'static str>,
-    /// The number of basic blocks executed, which the time t counts.
+    /// The number of basic blocks executed. The time t counts these blocks.
     blocks: u64,
-    /// Instructions executed.
+    /// The number of instructions executed.
     instructions: u64,
     /// The output of the run.
     output: Vec<Printing>,
-    /// The functions of the user's own code that were executed, those with most instructions first.
+    /// The executed functions of the user's own code, the most executed instructions first.
     functions: Vec<Executed>,
 }
 
@@ -71,7 +71,7 @@ struct Executed {
     calls: u64,
     /// The number of instructions that it executed itself.
     instructions: u64,
-    /// Its line, if that is known: `parser.c:12`.
+    /// Its line, if known: `parser.c:12`.
     source: Option<String>,
 }
 

@@ -38,8 +38,8 @@ pub(super) struct Arguments {
     #[serde(default, deserialize_with = "text_or_number")]
     #[schemars(with = "Option<TextOrNumber>")]
     stderr: Option<String>,
-    /// What killed the program: the operand that trapped, the exit code, or the branch that led
-    /// there.
+    /// Explain what killed the program: the operand that trapped, the exit code, or the branch that
+    /// led to the end.
     #[serde(default)]
     trap: bool,
     /// Explain only a printed digit, not the number that contains it.
@@ -70,21 +70,22 @@ fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Stri
 struct Near {
     /// Its position.
     source: Position,
-    /// If the line is among the nearest: its execution at the shortest distance, as an argument of
-    /// `why`.
+    /// Its execution at the shortest distance, as an argument of `why`, if the line is among the
+    /// nearest.
     at: Option<String>,
     /// The text of the line, if it is among the nearest and its source was found.
     text: Option<String>,
-    /// Its distance: the sum of the lengths of the dependences on the way. Data dependences are the
+    /// Its distance: the sum of the lengths of the dependences in between. Data dependences are the
     /// shortest.
     distance: u32,
-    /// The kind of the shortest way: `values`; `addresses` if a value is an address that is
-    /// read or written; `control` if a branch or call decided that something was executed.
+    /// The kind of the shortest chain of dependences: `values`, `addresses` if the chain contains
+    /// an address of a read or write, or `control` if it contains a branch or call.
     through: &'static str,
 }
 
 impl Near {
-    /// `parser.c:42`, with a mark: `&` through an address, `?` through a branch or call.
+    /// Writes the line as `parser.c:42`, with a mark: `&` through an address, `?` through a branch
+    /// or call.
     fn place(&self) -> String {
         let Position { file, line, .. } = &self.source;
         let mark = match self.through {
@@ -136,7 +137,7 @@ impl Question for Arguments {
         let folder = &mut Vec::new();
         let folds = text(folder);
         for (index, entry) in report.entries.iter().enumerate() {
-            // The value itself is shown, whoever computed it.
+            // Keep the first entry, which is the value itself, even if a library computed it.
             if folds.folds(entry) && index > 0 {
                 library.add(entry)
             } else {

@@ -161,7 +161,7 @@ pub struct CurrencyAlike {
     pub column: Option<u32>,
 }
 
-/// Why a variable is not current at a stop.
+/// The reason why a variable is not current at a stop.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyExplained {
     /// The stop.

@@ -169,9 +169,9 @@ pub struct DiffOutput {
     pub output_line: u64,
     /// The bytes of that line before the difference.
     pub before: Vec<u8>,
-    /// The output of the first execution; `null` if there is no more.
+    /// The output of the first execution; `null` if its output ends earlier.
     pub a: Option<DiffWritten>,
-    /// The output of the second execution; `null` if there is no more.
+    /// The output of the second execution; `null` if its output ends earlier.
     pub b: Option<DiffWritten>,
 }
 
@@ -199,7 +199,7 @@ pub struct DiffLine {
     pub b: u64,
 }
 
-/// The document.
+/// Returns the document.
 ///
 /// # Errors
 /// If the module cannot be read.

@@ -234,8 +234,8 @@ pub struct DiffReplaced {
     /// The operator in the second program.
     pub b: DiffOperator,
     /// The number of executions of `b` in which the operator of `a` would have had a different
-    /// result from the same operands; `null` unless the operators are constants or compute from
-    /// their operands alone.
+    /// result from the same operands. It is `null` unless the operators are constants or compute
+    /// from their operands alone.
     pub otherwise: Option<u64>,
     /// The first of these executions.
     pub first: Option<DiffOtherwise>,

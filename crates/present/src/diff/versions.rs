@@ -88,8 +88,8 @@ pub fn versions_text(
     Ok(())
 }
 
-/// Shows computations of the second version whose result differs from that of every computation of
-/// the first version with the same operands.
+/// Shows computations of the second version with a result that no computation of the first version
+/// has for the same operands.
 fn suspicious(
     out: &mut dyn Write,
     report: &MatchReport<'_>,
@@ -202,8 +202,8 @@ pub struct VersionsDocument {
     pub endings: Option<DiffEndings>,
     /// The file descriptors to which `fd_write` wrote different bytes.
     pub outputs: Vec<VersionsOutput>,
-    /// Corresponding statements with different values: those with the origin `computed` first, then
-    /// by time.
+    /// Corresponding statements with different values. Statements with the origin `computed` come
+    /// first, then the others by time.
     pub divergences: Vec<MatchDivergence>,
     /// The number of divergences that `--limit` left out.
     pub more_divergences: usize,
@@ -236,9 +236,9 @@ pub struct VersionsOutput {
     pub output_line: u64,
     /// The bytes of that line before the difference.
     pub before: Vec<u8>,
-    /// The output of the first version; `null` if there is no more.
+    /// The output of the first version; `null` if its output ends earlier.
     pub a: Option<VersionsWritten>,
-    /// The output of the second version; `null` if there is no more.
+    /// The output of the second version; `null` if its output ends earlier.
     pub b: Option<VersionsWritten>,
 }
 

@@ -120,7 +120,7 @@ pub struct MatchAccuracy {
     pub same_line: u64,
 }
 
-/// The document.
+/// Returns the document.
 ///
 /// # Errors
 /// If a module cannot be read.

@@ -106,7 +106,7 @@ pub struct RedundancySource {
     pub times: u64,
 }
 
-/// The document.
+/// Returns the document.
 ///
 /// # Errors
 /// If the module does not match the program.

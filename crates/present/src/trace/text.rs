@@ -326,7 +326,7 @@ pub(super) fn shown_line<S>(scene: &Scene<'_, S>, position: Location) -> String 
     plain(&format!("{file}:{}", position.line))
 }
 
-/// The names of functions, each made harmless only once.
+/// The names of functions. Hidden characters of each name are escaped only once.
 pub(super) struct Functions<'a> {
     names: &'a Names,
     known: HashMap<FuncId, String>,

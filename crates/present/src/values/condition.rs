@@ -15,8 +15,8 @@ use crate::table::Paint;
 use crate::{PresentError, Style};
 
 /// The times at which a condition holds, among all times at which the run was at a place: right
-/// before a line or an instruction, or after a function's prologue. docs/EXPRESSIONS.md defines
-/// conditions.
+/// before a line or an instruction, or after a function's prologue. The file docs/EXPRESSIONS.md
+/// defines conditions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConditionReport {
     /// The condition as written.
