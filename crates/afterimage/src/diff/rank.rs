@@ -21,7 +21,7 @@ pub struct RankQuery<'s> {
     pub sources: &'s dyn Sources,
 }
 
-/// Ranks the lines and values that separate failing executions from passing ones, and passes them
+/// Ranks the lines and values that separate failing executions from passing ones, and hands them
 /// to `ask`.
 ///
 /// # Errors

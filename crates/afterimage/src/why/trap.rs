@@ -40,7 +40,7 @@ struct Death {
 }
 
 /// Finds what killed the program: an operand of the operator that trapped, the exit code, or the
-/// branch that led there.
+/// branch that led to its end.
 pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let traced = scene.traced;
     let end = traced.file().end()?;

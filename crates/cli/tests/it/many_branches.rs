@@ -20,8 +20,9 @@ fn condition(i: usize) -> String {
     format!("(i32.and (i32.load8_u (i32.const {i})) (i32.const 1))")
 }
 
-/// The text of a part, of one of `KINDS` kinds, and its effect if its condition holds.
+/// The number of kinds of parts.
 const KINDS: usize = 13;
+/// Writes a part of one of the `KINDS` kinds, and has its effect on `s` if its condition holds.
 fn part(kind: usize, i: usize, holds: bool, s: &mut State) -> String {
     let cond = condition(i);
     let (a, b, c) = ("(local.get 0)", "(local.get 1)", "(local.get 2)");

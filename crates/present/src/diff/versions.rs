@@ -320,7 +320,7 @@ pub(crate) fn versions_document(
 
 /// A comparison of two versions of a program.
 pub struct VersionsView<'r> {
-    /// The matching.
+    /// How the two versions match.
     pub report: MatchReport<'r>,
     /// The possible causes.
     pub suspects: Vec<Suspect>,
